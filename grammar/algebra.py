@@ -1,0 +1,415 @@
+"""The algebra: what a query text means, as frozen values.
+
+Where it stands: text → **algebra** → plan → events → matches. The parser builds these values, the
+checks and the compiler read them, `render` writes them back to text. RDF terms are pyoxigraph's own
+(`NamedNode`, `Literal`, `BlankNode`, `Variable`); literals stand as written, the engine brings them to
+the store's normal form when it compiles (semantics.md, section 7).
+
+A `span` says where a node stood in the text. It takes no part in comparison, so that
+parse → render → parse is the identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in the query text: character offsets [start, end), line and column counted from 1."""
+
+    start: int
+    end: int
+    line: int
+    column: int
+
+
+NOWHERE = Span(0, 0, 1, 1)
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False)  # type: ignore[no-any-return]  # a field, typed as its value
+
+
+# --- terms ----------------------------------------------------------------------------------------
+
+Term: TypeAlias = NamedNode | Literal | BlankNode
+TermOrVariable: TypeAlias = NamedNode | Literal | BlankNode | Variable
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An operator or built-in: `name` in upper case (`"+"`, `"="`, `"&&"`, `"!"`, `"REGEX"`, `"IN"`...).
+
+    `IN` and `NOT IN` have the tested expression first and the list's members after it; the unary
+    minus is `"NEGATE"`, the unary plus is `"PLUS"`.
+    """
+
+    name: str
+    args: tuple[Expression, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call by IRI: a cast such as `xsd:integer(?x)` or an extension function."""
+
+    function: NamedNode
+    args: tuple[Expression, ...]
+    distinct: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`COUNT SUM MIN MAX AVG SAMPLE GROUP_CONCAT`; `arg` is None for `COUNT(*)`."""
+
+    name: str
+    arg: Expression | None
+    distinct: bool = False
+    separator: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """`EXISTS { ... }` or, negated, `NOT EXISTS { ... }`."""
+
+    pattern: Group
+    negated: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Prev:
+    """`PREV(?v)`: the variable's value in the previous iteration (semantics.md 2.4)."""
+
+    variable: Variable
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class MatchFunction:
+    """`STARTTIME() ENDTIME() DURATION() TIMEOF(A) COUNT(A)` of a match; `gpm` is None for the first three."""
+
+    name: str
+    gpm: str | None = None
+    span: Span = _span()
+
+
+Expression: TypeAlias = (
+    NamedNode | Literal | Variable | Call | FunctionCall | Aggregate | Exists | Prev | MatchFunction
+)
+
+# --- property paths -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PathInverse:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PathSequence:
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PathAlternative:
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PathRepeat:
+    """`path*`, `path+`, `path?`: `mark` is that character."""
+
+    path: Path
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathNegated:
+    """A negated property set; members are IRIs or inverses of IRIs."""
+
+    paths: tuple[NamedNode | PathInverse, ...]
+
+
+Path: TypeAlias = (
+    NamedNode | PathInverse | PathSequence | PathAlternative | PathRepeat | PathNegated
+)
+
+# --- graph patterns -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TriplePattern:
+    """A triple pattern; blank nodes are variables that cannot be named outside the pattern."""
+
+    subject: TermOrVariable
+    predicate: NamedNode | Variable
+    object: TermOrVariable
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class PathPattern:
+    """subject path object, for a path that is more than one IRI."""
+
+    subject: TermOrVariable
+    path: Path
+    object: TermOrVariable
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    condition: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    expression: Expression
+    variable: Variable
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Inline data; None stands for UNDEF."""
+
+    variables: tuple[Variable, ...]
+    rows: tuple[tuple[NamedNode | Literal | None, ...], ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalPattern:
+    pattern: Group
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """`{...} UNION {...} ...`, two or more branches."""
+
+    branches: tuple[Group, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Minus:
+    pattern: Group
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPattern:
+    """`GRAPH <iri> {...}`: evaluated on the KB (semantics.md 2.1)."""
+
+    name: NamedNode | Variable
+    pattern: Group
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class SubSelect:
+    """A sub-query. `projection` is None for `*`; else variables and (expression, variable) pairs."""
+
+    projection: tuple[Variable | tuple[Expression, Variable], ...] | None
+    where: Group
+    distinct: bool = False
+    reduced: bool = False
+    group_by: tuple[Expression | tuple[Expression, Variable], ...] = ()
+    having: tuple[Expression, ...] = ()
+    order_by: tuple[tuple[Expression, bool], ...] = ()
+    """(expression, descending) pairs."""
+    limit: int | None = None
+    offset: int | None = None
+    values: Values | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`{ ... }`: the elements in the order of the text. A nested plain group is itself an element."""
+
+    elements: tuple[PatternElement, ...]
+    span: Span = _span()
+
+
+PatternElement: TypeAlias = (
+    TriplePattern
+    | PathPattern
+    | Filter
+    | Bind
+    | Values
+    | OptionalPattern
+    | Union
+    | Minus
+    | GraphPattern
+    | SubSelect
+    | Group
+)
+
+# --- sequences ------------------------------------------------------------------------------------
+
+
+class Op(Enum):
+    """How a sequence goes on (semantics.md 2.3)."""
+
+    STRICT = ","
+    NEXT = ";"
+    ANY = ":"
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A GPM by its name."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """`A & B`: the same timestamp, mappings join."""
+
+    items: tuple[SequenceElement, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """`A | B`."""
+
+    items: tuple[SequenceElement, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`item+`, `item;+`, `item{n,m}`, `item:{n,}`...: at least `least`, at most `most` (None: any) iterations.
+
+    `chain` is the operator between iterations where the text names one; None leaves it to
+    Definitions 13 and 14 (`;` where no positive atom stands before, else `,`). `{0,m}` has least 0.
+    """
+
+    item: SequenceElement
+    least: int = 1
+    most: int | None = None
+    chain: Op | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """`item?`."""
+
+    item: SequenceElement
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`item!`: no event of it in the gap where it stands."""
+
+    item: SequenceElement
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """`first op1 e1 op2 e2 ...`: a flat chain of binary operators, also what parentheses enclose."""
+
+    first: SequenceElement
+    rest: tuple[tuple[Op, SequenceElement], ...] = ()
+    span: Span = _span()
+
+
+SequenceElement: TypeAlias = Atom | Conjunction | Disjunction | Repeat | Maybe | Not | Sequence
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`WITHIN`: `size` in microseconds, or in instants if `events`; tumbling unless `sliding`."""
+
+    size: int
+    events: bool = False
+    sliding: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """`FROM STREAM name <iri>`."""
+
+    name: str
+    iri: NamedNode
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Gpm:
+    """`DEFINE GPM name ON stream { ... }` (Def. 6). `stream` is the declared name."""
+
+    name: str
+    stream: str
+    pattern: Group
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """One column of SELECT: a variable, or `(expression AS ?variable)`."""
+
+    variable: Variable
+    expression: Expression | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`columns` is None for `*`."""
+
+    columns: tuple[Projection, ...] | None
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Construct:
+    """Template triples may hold expressions of the match in no place: bind them with `(expr AS ?v)` columns.
+
+    `into` names the stream that receives the results, if any.
+    """
+
+    template: tuple[TriplePattern, ...]
+    into: NamedNode | None = None
+    columns: tuple[Projection, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A SPAseq query (Def. 4; semantics.md 2.1)."""
+
+    form: Select | Construct | Ask
+    streams: tuple[Stream, ...]
+    sequence: SequenceElement
+    gpms: tuple[Gpm, ...]
+    window: Window | None = None
+    prefixes: tuple[tuple[str, str], ...] = ()
+    base: str | None = None
+    span: Span = _span()
