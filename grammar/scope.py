@@ -1,0 +1,286 @@
+"""Scope: which variables a pattern binds, and the parts that a GPM falls into.
+
+Where it stands: algebra → algebra. The checks ask it what a name can mean; the compiler asks it what is
+evaluated on the event, what on the KB, and what only at the join (semantics.md 2.2). The rules for
+patterns are SPARQL 1.1's (section 18.2.1, variable scope).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Bind,
+    Call,
+    Exists,
+    Expression,
+    Filter,
+    FunctionCall,
+    Gpm,
+    GraphPattern,
+    Group,
+    MatchFunction,
+    Minus,
+    OptionalPattern,
+    PathPattern,
+    PatternElement,
+    Prev,
+    SubSelect,
+    TriplePattern,
+    Union,
+    Values,
+)
+
+# --- patterns -------------------------------------------------------------------------------------
+
+
+def visible_variables(pattern: Group) -> tuple[Variable, ...]:
+    """The variables in scope after `pattern`, in order of appearance."""
+    return tuple(dict.fromkeys(v for element in pattern.elements for v in _visible(element)))
+
+
+def _visible(element: PatternElement) -> Iterator[Variable]:
+    match element:
+        case TriplePattern(s, p, o):
+            yield from (t for t in (s, p, o) if isinstance(t, Variable))
+        case PathPattern(s, _, o):
+            yield from (t for t in (s, o) if isinstance(t, Variable))
+        case Bind(_, variable):
+            yield variable
+        case Values(variables):
+            yield from variables
+        case OptionalPattern(inner) | Group() as inner:
+            yield from visible_variables(inner)
+        case Union(branches):
+            for branch in branches:
+                yield from visible_variables(branch)
+        case GraphPattern(name, inner):
+            if isinstance(name, Variable):
+                yield name
+            yield from visible_variables(inner)
+        case SubSelect():
+            yield from _projected(element)
+        case Filter() | Minus():
+            return
+
+
+def _projected(query: SubSelect) -> tuple[Variable, ...]:
+    if query.projection is None:
+        return visible_variables(query.where)
+    return tuple(p if isinstance(p, Variable) else p[1] for p in query.projection)
+
+
+def certain_variables(pattern: Group) -> frozenset[Variable]:
+    """The variables that every solution of `pattern` binds."""
+    return frozenset(v for element in pattern.elements for v in _certain(element))
+
+
+def _certain(element: PatternElement) -> frozenset[Variable]:
+    match element:
+        case TriplePattern() | PathPattern():
+            return frozenset(_visible(element))
+        case Values(variables, rows):
+            return frozenset(v for i, v in enumerate(variables) if all(row[i] is not None for row in rows))
+        case Group():
+            return certain_variables(element)
+        case Union(branches):
+            return frozenset.intersection(*(certain_variables(b) for b in branches))
+        case GraphPattern(name, inner):
+            own = frozenset([name]) if isinstance(name, Variable) else frozenset()
+            return own | certain_variables(inner)
+        case SubSelect(projection, where):
+            kept = _projected(element) if projection is None else (p for p in projection if isinstance(p, Variable))
+            return frozenset(kept) & certain_variables(where)
+        case _:  # BIND may fail, OPTIONAL may find nothing
+            return frozenset()
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+def subexpressions(expression: Expression) -> Iterator[Expression]:
+    """`expression` and all below it, outermost first; patterns inside EXISTS are not entered."""
+    yield expression
+    match expression:
+        case Call(_, args) | FunctionCall(_, args):
+            for arg in args:
+                yield from subexpressions(arg)
+        case Aggregate(_, arg) if arg is not None:
+            yield from subexpressions(arg)
+        case _:
+            return
+
+
+def expression_variables(expression: Expression) -> frozenset[Variable]:
+    """Its variables, those inside PREV not included, those of an EXISTS pattern included."""
+    found: set[Variable] = set()
+    for e in subexpressions(expression):
+        if isinstance(e, Variable):
+            found.add(e)
+        elif isinstance(e, Exists):
+            found.update(visible_variables(e.pattern))
+    return frozenset(found)
+
+
+def prev_variables(expression: Expression) -> frozenset[Variable]:
+    """The variables that `expression` asks for in the previous iteration."""
+    return frozenset(e.variable for e in subexpressions(expression) if isinstance(e, Prev))
+
+
+def holds_exists(expression: Expression) -> bool:
+    """Whether an EXISTS stands anywhere in it: such a filter needs the graph, not only a mapping."""
+    return any(isinstance(e, Exists) for e in subexpressions(expression))
+
+
+def conjuncts(condition: Expression) -> Iterator[Expression]:
+    """The operands of top-level `&&`."""
+    if isinstance(condition, Call) and condition.name == "&&":
+        for arg in condition.args:
+            yield from conjuncts(arg)
+    else:
+        yield condition
+
+
+# --- a GPM's parts --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GpmParts:
+    """What a GPM falls into (semantics.md 2.2).
+
+    `pattern` is evaluated on the event's graph, `filters` on its mappings; `kb` is P_D, joined with it, and
+    `kb_filters` need both; `stateful` filters need what stands left of the GPM. If `in_place`, GRAPH stands
+    where it cannot be split off, `pattern` keeps it and `kb` is None.
+    """
+
+    gpm: Gpm
+    pattern: Group
+    kb: Group | None
+    filters: tuple[Expression, ...]
+    kb_filters: tuple[Expression, ...]
+    stateful: tuple[Expression, ...]
+    in_place: bool
+    variables: tuple[Variable, ...]
+    """All that a mapping may bind: the pattern's, then the KB's."""
+    certain: frozenset[Variable]
+    """Those of them that every mapping binds."""
+
+    @property
+    def pattern_variables(self) -> tuple[Variable, ...]:
+        return visible_variables(self.pattern)
+
+    @property
+    def kb_variables(self) -> tuple[Variable, ...]:
+        """Variables of the KB pattern, the shared ones included."""
+        return visible_variables(self.kb) if self.kb is not None else ()
+
+
+def split_gpm(gpm: Gpm) -> GpmParts:
+    """Split a GPM's body into what is answered where."""
+    conditions, graphs, rest = _sort_elements(gpm.pattern)
+    in_place = _needs_kb_inside(rest, graphs)
+    if in_place:
+        rest, graphs = [*rest, *graphs], []
+    pattern = Group(tuple(rest), span=gpm.pattern.span)
+    kb = Group(tuple(graphs), span=gpm.pattern.span) if graphs else None
+    own = frozenset(visible_variables(pattern))
+    both = own | (frozenset(visible_variables(kb)) if kb else frozenset())
+    filters, kb_filters, stateful = [], [], []
+    for condition in conditions:
+        used = expression_variables(condition)
+        if prev_variables(condition) or not used <= both:
+            stateful.append(condition)
+        elif used <= own:
+            filters.append(condition)
+        else:
+            kb_filters.append(condition)
+    kb_only = tuple(v for v in visible_variables(kb) if v not in own) if kb else ()
+    return GpmParts(
+        gpm,
+        pattern,
+        kb,
+        tuple(filters),
+        tuple(kb_filters),
+        tuple(stateful),
+        in_place,
+        visible_variables(pattern) + kb_only,
+        certain_variables(pattern) | (certain_variables(kb) if kb else frozenset()),
+    )
+
+
+def _sort_elements(body: Group) -> tuple[list[Expression], list[PatternElement], list[PatternElement]]:
+    conditions: list[Expression] = []
+    graphs: list[PatternElement] = []
+    rest: list[PatternElement] = []
+    for element in body.elements:
+        if isinstance(element, Filter):
+            for condition in conjuncts(element.condition):
+                if holds_exists(condition):
+                    rest.append(Filter(condition, span=element.span))
+                else:
+                    conditions.append(condition)
+        elif isinstance(element, GraphPattern):
+            graphs.append(element)
+        else:
+            rest.append(element)
+    return conditions, graphs, rest
+
+
+def _needs_kb_inside(rest: Iterable[PatternElement], graphs: list[PatternElement]) -> bool:
+    """GRAPH below the top level, or an expression inside the pattern that reads a variable only the KB binds."""
+    own = Group(tuple(rest))
+    if any(isinstance(e, GraphPattern) for e in nested_elements(own)):
+        return True
+    kb_only = frozenset(visible_variables(Group(tuple(graphs)))) - frozenset(visible_variables(own))
+    return any(expression_variables(e) & kb_only for e in inner_expressions(own))
+
+
+def nested_elements(pattern: Group) -> Iterator[PatternElement]:
+    """Every element at any depth, the patterns of EXISTS and sub-queries included."""
+    for element in pattern.elements:
+        yield element
+        for inner in _inner_groups(element):
+            yield from nested_elements(inner)
+
+
+def _inner_groups(element: PatternElement) -> Iterator[Group]:
+    match element:
+        case Group():
+            yield element
+        case OptionalPattern(inner) | Minus(inner) | GraphPattern(_, inner) | SubSelect(_, inner):
+            yield inner
+        case Union(branches):
+            yield from branches
+        case Filter(condition):
+            yield from (e.pattern for e in subexpressions(condition) if isinstance(e, Exists))
+        case Bind(expression):
+            yield from (e.pattern for e in subexpressions(expression) if isinstance(e, Exists))
+        case _:
+            return
+
+
+def inner_expressions(pattern: Group) -> Iterator[Expression]:
+    """The expressions of BIND and FILTER at any depth."""
+    for element in nested_elements(pattern):
+        if isinstance(element, Filter):
+            yield element.condition
+        elif isinstance(element, Bind):
+            yield element.expression
+
+
+def match_functions(expression: Expression) -> Iterator[MatchFunction]:
+    """STARTTIME, ENDTIME, ... in it."""
+    return (e for e in subexpressions(expression) if isinstance(e, MatchFunction))
+
+
+def constants(pattern: Group) -> Iterator[NamedNode | Literal | BlankNode]:
+    """The constant terms of its triple patterns at any depth."""
+    for element in nested_elements(pattern):
+        if isinstance(element, TriplePattern):
+            for term in (element.subject, element.predicate, element.object):
+                if not isinstance(term, Variable):
+                    yield term
