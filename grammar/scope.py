@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
@@ -53,8 +53,10 @@ def _visible(element: PatternElement) -> Iterator[Variable]:
             yield variable
         case Values(variables):
             yield from variables
-        case OptionalPattern(inner) | Group() as inner:
+        case OptionalPattern(inner):
             yield from visible_variables(inner)
+        case Group():
+            yield from visible_variables(element)
         case Union(branches):
             for branch in branches:
                 yield from visible_variables(branch)
@@ -275,12 +277,3 @@ def inner_expressions(pattern: Group) -> Iterator[Expression]:
 def match_functions(expression: Expression) -> Iterator[MatchFunction]:
     """STARTTIME, ENDTIME, ... in it."""
     return (e for e in subexpressions(expression) if isinstance(e, MatchFunction))
-
-
-def constants(pattern: Group) -> Iterator[NamedNode | Literal | BlankNode]:
-    """The constant terms of its triple patterns at any depth."""
-    for element in nested_elements(pattern):
-        if isinstance(element, TriplePattern):
-            for term in (element.subject, element.predicate, element.object):
-                if not isinstance(term, Variable):
-                    yield term
