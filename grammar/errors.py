@@ -1,0 +1,148 @@
+"""What can be wrong with a query, and how it is told.
+
+    OxiseqError              everything this package raises on purpose
+    └── QueryError           a query text that is not accepted, with its place
+
+    Finding                  not raised: one error or lint that the checks report
+
+Both show the line of the text with a caret under the place:
+
+    there is no GPM Bb
+    line 4, column 10
+      4 |   SEQ(A; Bb)
+        |          ^^
+    hint: did you mean B?
+
+Other parts hang their exceptions under `OxiseqError` (engine/errors.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from oxiseq.grammar.algebra import NOWHERE, Span
+
+Severity: TypeAlias = Literal["error", "lint"]
+
+
+class OxiseqError(Exception):
+    """The root of all errors that oxiseq raises on purpose."""
+
+
+class QueryError(OxiseqError):
+    """A query text that is not accepted.
+
+    `message` says what is wrong; `span` where (line and column count from 1); `source_line` is that line
+    of the text; `expected` says what could have stood there and `hint` what was probably meant, both may
+    be empty; `code` is a short stable name. `str()` shows it all with a caret under the place.
+    """
+
+    def __init__(
+        self, message: str, span: Span, text: str = "", *, hint: str = "", expected: str = "", code: str = "syntax"
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.text = text
+        self.hint = hint
+        self.expected = expected
+        self.code = code
+
+    @property
+    def line(self) -> int:
+        return self.span.line
+
+    @property
+    def column(self) -> int:
+        return self.span.column
+
+    @property
+    def source_line(self) -> str:
+        """The line of the query text that `span` starts in."""
+        return source_line(self.text, self.span)
+
+    def __str__(self) -> str:
+        return _show(self.message, self.span, self.text, self.expected, self.hint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.message, self.span, self.text, self.hint, self.expected, self.code)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON values; the keys are those of `Finding.to_json`."""
+        return _as_json("error", self.code, self.message, self.span, self.expected, self.hint)
+
+
+def _rebuild(message: str, span: Span, text: str, hint: str, expected: str, code: str) -> QueryError:
+    return QueryError(message, span, text, hint=hint, expected=expected, code=code)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a check found: an `error` (the query is refused) or a `lint` (worth a look).
+
+    `code` is short and stable. `text` is the query text, for showing the place.
+    """
+
+    severity: Severity
+    code: str
+    message: str
+    span: Span = NOWHERE
+    hint: str = ""
+    text: str = field(default="", compare=False, repr=False)
+
+    @property
+    def line(self) -> int:
+        return self.span.line
+
+    @property
+    def column(self) -> int:
+        return self.span.column
+
+    def __str__(self) -> str:
+        return _show(self.message, self.span, self.text, "", self.hint)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values: severity, code, message, hint, line, column, start, end."""
+        return _as_json(self.severity, self.code, self.message, self.span, "", self.hint)
+
+    def to_error(self) -> QueryError:
+        """The same as an exception."""
+        return QueryError(self.message, self.span, self.text, hint=self.hint, code=self.code)
+
+
+def source_line(text: str, span: Span) -> str:
+    """The line of `text` that `span` starts in, without its line break."""
+    lines = text.split("\n")
+    return lines[span.line - 1].rstrip("\r") if 0 < span.line <= len(lines) else ""
+
+
+def _show(message: str, span: Span, text: str, expected: str, hint: str) -> str:
+    parts = [message, f"line {span.line}, column {span.column}"]
+    if text:
+        line = source_line(text, span)
+        margin = f"{span.line:>3} | "
+        before = "".join(c if c == "\t" else " " for c in line[: span.column - 1])
+        width = max(1, min(span.end - span.start, len(line) - span.column + 1))
+        parts += [margin + line, " " * (len(margin) - 2) + "| " + before + "^" * width]
+    if expected:
+        parts.append(f"expected: {expected}")
+    if hint:
+        parts.append(f"hint: {hint}")
+    return "\n".join(parts)
+
+
+def _as_json(
+    severity: Severity, code: str, message: str, span: Span, expected: str, hint: str
+) -> dict[str, Any]:
+    return {
+        "severity": severity,
+        "code": code,
+        "message": message,
+        "expected": expected,
+        "hint": hint,
+        "line": span.line,
+        "column": span.column,
+        "start": span.start,
+        "end": span.end,
+    }
