@@ -1,1 +1,14 @@
-"""."""
+"""The grammar: text → algebra and back.
+
+    text ─parse─▶ Query ─check─▶ findings (errors and lints with their places)
+    text ─load──▶ Query          parse, then the first error is raised as `QueryError`
+    Query ─render─▶ text         parse(render(q)) == q
+
+The algebra (`algebra.py`) is frozen dataclasses over pyoxigraph's terms; `scope.py` tells which variables
+a pattern binds. Pure Python, no NumPy; nothing here knows the engine.
+"""
+
+from oxiseq.grammar.errors import Finding, OxiseqError, QueryError
+from oxiseq.grammar.parser import parse
+
+__all__ = ["Finding", "OxiseqError", "QueryError", "parse"]

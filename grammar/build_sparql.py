@@ -1,0 +1,429 @@
+"""Parse tree → algebra, for the SPARQL part of a text.
+
+Where it stands: lark's tree (rules of `sparql.lark`) → `Group`, `Expression`, `Path`. Collections and
+blank node property lists become triples over fresh blank nodes, nothing else is rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from lark import Token, Tree
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Bind,
+    Call,
+    Exists,
+    Expression,
+    Filter,
+    FunctionCall,
+    GraphPattern,
+    Group,
+    MatchFunction,
+    Minus,
+    OptionalPattern,
+    Path,
+    PathAlternative,
+    PathInverse,
+    PathNegated,
+    PathPattern,
+    PathRepeat,
+    PathSequence,
+    PatternElement,
+    Prev,
+    Span,
+    SubSelect,
+    TermOrVariable,
+    TriplePattern,
+    Union,
+    Values,
+)
+from oxiseq.grammar.functions import AGGREGATES, ALL_NAMES, BUILTINS, MANY, MATCH_FUNCTIONS
+from oxiseq.grammar.terms import (
+    RDF_FIRST,
+    RDF_NIL,
+    RDF_REST,
+    RDF_TYPE,
+    XSD_BOOLEAN,
+    TermBuilder,
+    number,
+    span_of,
+)
+
+Node: TypeAlias = Tree[Token] | Token
+
+
+def kind(node: Node) -> str:
+    """A tree's rule or a token's terminal, without the namespace that lark's import gives it."""
+    name = str(node.type if isinstance(node, Token) else node.data)
+    return name.replace("sparql__", "")
+
+
+def where(node: Node) -> Span:
+    """Where a node stands in the text."""
+    if isinstance(node, Token):
+        return span_of(node)
+    m = node.meta
+    return Span(0, 0, 1, 1) if m.empty else Span(m.start_pos, m.end_pos, m.line, m.column)
+
+
+def between(first: Node, last: Node) -> Span:
+    """From the start of `first` to the end of `last`."""
+    a = where(first)
+    return Span(a.start, where(last).end, a.line, a.column)
+
+
+def trees(node: Tree[Token], *names: str) -> list[Tree[Token]]:
+    """Its children that are of one of these rules."""
+    return [c for c in node.children if isinstance(c, Tree) and kind(c) in names]
+
+
+def tokens(node: Tree[Token], *names: str) -> list[Token]:
+    """Its children that are one of these terminals."""
+    return [c for c in node.children if isinstance(c, Token) and kind(c) in names]
+
+
+class SparqlBuilder(TermBuilder):
+    """Builds algebra from the tree of one text."""
+
+    # --- terms ------------------------------------------------------------------------------------
+
+    def prologue(self, node: Tree[Token]) -> None:
+        """Read BASE and PREFIX, in their order."""
+        for declaration in node.children:
+            assert isinstance(declaration, Tree)
+            if kind(declaration) == "base_decl":
+                self.base = self.iri(declaration.children[0]).value  # type: ignore[arg-type]  # a token by the grammar
+                continue
+            name, iri = tokens(declaration, "PNAME", "IRIREF")
+            prefix, _, local = name.partition(":")
+            if local:
+                raise self.error(f"{name} is not a prefix", span_of(name), hint=f"PREFIX {prefix}: <...>")
+            self.prefixes[prefix] = self.iri(iri).value
+
+    def iri_of(self, node: Node) -> NamedNode:
+        assert isinstance(node, Tree)
+        return self.iri(node.children[0])  # type: ignore[arg-type]  # a token by the grammar
+
+    def literal(self, node: Tree[Token]) -> Literal:
+        first = node.children[0]
+        assert isinstance(first, Token)
+        match kind(first):
+            case "NUMBER" | "SIGNED":
+                return number(str(first))
+            case "BOOLEAN":
+                return Literal(first.lower(), datatype=XSD_BOOLEAN)
+        text = self.string(first)
+        if len(node.children) == 1:
+            return Literal(text)
+        more = node.children[1]
+        if isinstance(more, Token):
+            return self.tagged(text, more)
+        return Literal(text, datatype=self.iri_of(more))
+
+    def term(self, node: Node) -> TermOrVariable:
+        """A variable, IRI, literal or blank node."""
+        if isinstance(node, Token):
+            return self.variable(node)
+        match kind(node):
+            case "iri":
+                return self.iri_of(node)
+            case "literal":
+                return self.literal(node)
+            case _:
+                labels = tokens(node, "BLANK_LABEL")
+                return self.blank(labels[0]) if labels else self.fresh_blank()
+
+    def var_or_iri(self, node: Node) -> Variable | NamedNode:
+        return self.variable(node) if isinstance(node, Token) else self.iri_of(node)
+
+    # --- triples ----------------------------------------------------------------------------------
+
+    def triples(self, node: Tree[Token]) -> list[PatternElement]:
+        """One subject with its properties."""
+        out: list[PatternElement] = []
+        head, *lists = node.children
+        subject = self.graph_node(head, out)
+        for properties in lists:
+            assert isinstance(properties, Tree)
+            self.properties(subject, properties, head, out)
+        return out
+
+    def properties(
+        self, subject: TermOrVariable, node: Tree[Token], head: Node, out: list[PatternElement]
+    ) -> None:
+        for prop in trees(node, "property"):
+            verb_node, objects = prop.children
+            verb = self.variable(verb_node) if isinstance(verb_node, Token) else self.path(verb_node)
+            assert isinstance(objects, Tree)
+            for i, object_node in enumerate(objects.children):
+                first = head if i == 0 and prop is node.children[0] else (verb_node if i == 0 else object_node)
+                span = between(first, object_node)
+                inner: list[PatternElement] = []
+                target = self.graph_node(object_node, inner)
+                if isinstance(verb, NamedNode | Variable):
+                    out.append(TriplePattern(subject, verb, target, span=span))
+                else:
+                    out.append(PathPattern(subject, verb, target, span=span))
+                out.extend(inner)
+
+    def graph_node(self, node: Node, out: list[PatternElement]) -> TermOrVariable:
+        """A term, or the head of a collection or property list whose triples go to `out`."""
+        if isinstance(node, Tree) and kind(node) == "blank_properties":
+            head = self.fresh_blank()
+            self.properties(head, trees(node, "property_list")[0], node, out)
+            return head
+        if isinstance(node, Tree) and kind(node) == "collection":
+            return self.collection(node, out)
+        return self.term(node)
+
+    def collection(self, node: Tree[Token], out: list[PatternElement]) -> NamedNode | BlankNode:
+        cells: list[NamedNode | BlankNode] = [self.fresh_blank() for _ in node.children]
+        cells.append(RDF_NIL)
+        for i, item in enumerate(node.children):
+            span = where(item)
+            inner: list[PatternElement] = []
+            out.append(TriplePattern(cells[i], RDF_FIRST, self.graph_node(item, inner), span=span))
+            out.extend(inner)
+            out.append(TriplePattern(cells[i], RDF_REST, cells[i + 1], span=span))
+        return cells[0]
+
+    # --- property paths ---------------------------------------------------------------------------
+
+    def path(self, node: Node) -> Path:
+        assert isinstance(node, Tree)
+        match kind(node):
+            case "iri":
+                return self.iri_of(node)
+            case "rdf_type":
+                return RDF_TYPE
+            case "path_alternative":
+                return PathAlternative(tuple(self.path(c) for c in node.children))
+            case "path_sequence":
+                return PathSequence(tuple(self.path(c) for c in node.children))
+            case "path_inverse":
+                return PathInverse(self.path(node.children[0]))
+            case "path_repeat":
+                return PathRepeat(self.path(node.children[0]), str(node.children[1]))
+            case _:
+                return PathNegated(tuple(self.negated_member(c) for c in node.children if isinstance(c, Tree)))
+
+    def negated_member(self, node: Tree[Token]) -> NamedNode | PathInverse:
+        if kind(node) == "negated_inverse":
+            return PathInverse(self.path(node.children[0]))
+        return RDF_TYPE if kind(node) == "rdf_type" else self.iri_of(node)
+
+    # --- groups -----------------------------------------------------------------------------------
+
+    def group(self, node: Node) -> Group:
+        assert isinstance(node, Tree)
+        elements: list[PatternElement] = []
+        for child in node.children:
+            assert isinstance(child, Tree)
+            if kind(child) == "triples":
+                elements.extend(self.triples(child))
+            else:
+                elements.append(self.element(child))
+        return Group(tuple(elements), span=where(node))
+
+    def element(self, node: Tree[Token]) -> PatternElement:
+        span = where(node)
+        match kind(node):
+            case "union":
+                groups = tuple(self.group(c) for c in node.children)
+                return groups[0] if len(groups) == 1 else Union(groups, span=span)
+            case "optional":
+                return OptionalPattern(self.group(node.children[0]), span=span)
+            case "minus":
+                return Minus(self.group(node.children[0]), span=span)
+            case "graph":
+                return GraphPattern(self.var_or_iri(node.children[0]), self.group(node.children[1]), span=span)
+            case "filter":
+                return Filter(self.expression(node.children[0]), span=span)
+            case "bind":
+                return Bind(self.expression(node.children[0]), self.variable(node.children[1]), span=span)  # type: ignore[arg-type]  # a token by the grammar
+            case "values":
+                return self.values(node)
+            case "sub_select":
+                return self.sub_select(node)
+            case _:
+                raise self.error(
+                    "SERVICE is not supported: a pattern is answered on the event or on the knowledge base",
+                    where(node.children[0]),
+                    hint="load the data into the knowledge base and use GRAPH <...> { ... }",
+                    code="service",
+                )
+
+    def values(self, node: Tree[Token]) -> Values:
+        span = where(node)
+        head, *rest = node.children
+        if isinstance(head, Token):
+            return Values((self.variable(head),), tuple((self.datum(c),) for c in rest), span=span)
+        variables = tuple(self.variable(t) for t in tokens(head, "VAR"))
+        rows = []
+        for row in rest:
+            assert isinstance(row, Tree)
+            if len(row.children) != len(variables):
+                raise self.error(
+                    f"this row has {len(row.children)} values for {len(variables)} variables",
+                    where(row),
+                    hint="write UNDEF where a row has no value",
+                    code="values",
+                )
+            rows.append(tuple(self.datum(c) for c in row.children))
+        return Values(variables, tuple(rows), span=span)
+
+    def datum(self, node: Node) -> NamedNode | Literal | None:
+        if isinstance(node, Token):
+            return None
+        return self.iri_of(node) if kind(node) == "iri" else self.literal(node)
+
+    def sub_select(self, node: Tree[Token]) -> SubSelect:
+        (projection,) = trees(node, "projection")
+        (body,) = trees(node, "group")
+        chosen = None if tokens(projection, "STAR") else tuple(self.column(c) for c in projection.children)
+        values = trees(node, "values")
+        return SubSelect(
+            chosen,
+            self.group(body),
+            distinct=bool(tokens(node, "DISTINCT")),
+            reduced=bool(tokens(node, "REDUCED")),
+            group_by=tuple(self.group_key(c) for g in trees(node, "group_by") for c in g.children),
+            having=tuple(self.expression(c) for h in trees(node, "having") for c in h.children),
+            order_by=tuple(self.order_key(k) for o in trees(node, "order_by") for k in trees(o, "order_key")),
+            limit=next((self.whole(t) for c in trees(node, "limit") for t in c.children), None),
+            offset=next((self.whole(t) for c in trees(node, "offset") for t in c.children), None),
+            values=self.values(values[0]) if values else None,
+            span=where(node),
+        )
+
+    def column(self, node: Node) -> Variable | tuple[Expression, Variable]:
+        if isinstance(node, Token):
+            return self.variable(node)
+        return self.expression(node.children[0]), self.variable(node.children[1])  # type: ignore[arg-type]  # a token by the grammar
+
+    def group_key(self, node: Node) -> Expression | tuple[Expression, Variable]:
+        if isinstance(node, Tree) and kind(node) == "group_key":
+            return self.expression(node.children[0]) if len(node.children) == 1 else self._aliased(node)
+        return self.expression(node)
+
+    def _aliased(self, node: Tree[Token]) -> tuple[Expression, Variable]:
+        expression, variable = node.children
+        assert isinstance(variable, Token)
+        return self.expression(expression), self.variable(variable)
+
+    def order_key(self, node: Tree[Token]) -> tuple[Expression, bool]:
+        return self.expression(node.children[-1]), bool(tokens(node, "DESC"))
+
+    def whole(self, node: Node) -> int:
+        """A number that counts something."""
+        assert isinstance(node, Token)
+        if not node.isdecimal():
+            raise self.error(f"{node} is not a whole number", span_of(node))
+        return int(node)
+
+    # --- expressions ------------------------------------------------------------------------------
+
+    def expression(self, node: Node) -> Expression:
+        if isinstance(node, Token):
+            return self.variable(node)
+        span = where(node)
+        match kind(node):
+            case "binary":
+                left, op, right = node.children
+                return Call(str(op), (self.expression(left), self.expression(right)), span=span)
+            case "prefixed":
+                op, operand = node.children
+                name = {"-": "NEGATE", "+": "PLUS"}.get(str(op), "!")
+                return Call(name, (self.expression(operand),), span=span)
+            case "in_list" | "not_in_list" as rule:
+                tested, members = node.children
+                assert isinstance(members, Tree)
+                args = (self.expression(tested), *self.expressions(members.children))
+                return Call("IN" if rule == "in_list" else "NOT IN", args, span=span)
+            case "exists" | "not_exists" as rule:
+                return Exists(self.group(node.children[0]), rule == "not_exists", span=span)
+            case "iri":
+                return self.iri_of(node)
+            case "literal":
+                return self.literal(node)
+            case "function":
+                name_node, *rest = node.children
+                arguments = self.expressions(c for c in rest if not (isinstance(c, Token) and kind(c) == "DISTINCT"))
+                return FunctionCall(self.iri_of(name_node), arguments, bool(tokens(node, "DISTINCT")), span=span)
+            case _:
+                return self.call(node, span)
+
+    def expressions(self, nodes: Iterable[Node]) -> tuple[Expression, ...]:
+        return tuple(self.expression(n) for n in nodes)
+
+    def call(self, node: Tree[Token], span: Span) -> Expression:
+        """A call by name: an aggregate, a function of the match, PREV or a SPARQL built-in."""
+        head, *rest = node.children
+        assert isinstance(head, Token)
+        name = head.upper()
+        gpms = [c for c in rest if isinstance(c, Token) and kind(c) == "NAME"]
+        args = [c for c in rest if isinstance(c, Tree) or kind(c) == "VAR"]
+        separator = trees(node, "separator")
+        if name not in BUILTINS and name not in AGGREGATES and name not in MATCH_FUNCTIONS and name != "PREV":
+            close = get_close_matches(name, ALL_NAMES, 1)
+            hint = f"did you mean {close[0]}?" if close else "functions of your own are called by IRI"
+            raise self.error(f"there is no function {head}", span_of(head), hint=hint, code="function")
+        if gpms and not (MATCH_FUNCTIONS.get(name) or name == "COUNT"):
+            raise self.error(
+                f"{name} takes expressions, {gpms[0]} is a plain name",
+                span_of(gpms[0]),
+                hint=f"did you mean ?{gpms[0]}?",
+                code="function",
+            )
+        if name in MATCH_FUNCTIONS or gpms:
+            return self.match_function(name, gpms, node)
+        if name in AGGREGATES:
+            return self.aggregate(name, node, [a for a in args if a not in separator])
+        if separator or tokens(node, "DISTINCT", "STAR"):
+            raise self.error(f"{name} takes plain arguments only", span, code="function")
+        arguments = self.expressions(args)
+        if name == "PREV":
+            return self.prev(arguments, span)
+        self.check_arity(name, arguments, span)
+        return Call(name, arguments, span=span)
+
+    def match_function(self, name: str, gpms: Sequence[Token], node: Tree[Token]) -> MatchFunction:
+        span = where(node)
+        if MATCH_FUNCTIONS.get(name, True) and len(gpms) == 1:
+            return MatchFunction(name, str(gpms[0]), span=span)
+        if not MATCH_FUNCTIONS.get(name, True) and len(node.children) == 1:
+            return MatchFunction(name, None, span=span)
+        form = f"{name}(A)" if MATCH_FUNCTIONS[name] else f"{name}()"
+        takes = "the name of a GPM" if MATCH_FUNCTIONS[name] else "no argument"
+        raise self.error(f"{name} takes {takes}", span, hint=f"write {form}", code="function")
+
+    def aggregate(self, name: str, node: Tree[Token], args: Sequence[Node]) -> Aggregate:
+        span = where(node)
+        star = tokens(node, "STAR")
+        texts = [t for s in trees(node, "separator") for t in tokens(s, "STRING")]
+        if (star and name != "COUNT") or (not star and len(args) != 1):
+            raise self.error(f"{name} takes one expression", span, code="function")
+        if texts and name != "GROUP_CONCAT":
+            raise self.error("only GROUP_CONCAT takes a SEPARATOR", span, code="function")
+        separator = self.string(texts[0]) if texts else None
+        arg = None if star else self.expression(args[0])
+        return Aggregate(name, arg, bool(tokens(node, "DISTINCT")), separator, span=span)
+
+    def prev(self, args: tuple[Expression, ...], span: Span) -> Prev:
+        if len(args) == 1 and isinstance(args[0], Variable):
+            return Prev(args[0], span=span)
+        raise self.error("PREV takes one variable", span, hint="write PREV(?price)", code="function")
+
+    def check_arity(self, name: str, args: tuple[Expression, ...], span: Span) -> None:
+        least, most = BUILTINS[name]
+        if not least <= len(args) <= most:
+            wanted = str(least) if least == most else f"{least} to {most}" if most < MANY else f"at least {least}"
+            many = "argument" if wanted == "1" else "arguments"
+            raise self.error(f"{name} takes {wanted} {many}, not {len(args)}", span, code="function")
+        if name == "BOUND" and not isinstance(args[0], Variable):
+            raise self.error("BOUND takes one variable", span, code="function")

@@ -1,0 +1,264 @@
+"""Parse tree → `Query`, for SPAseq's own clauses.
+
+Where it stands: lark's tree (rules of `spaseq.lark`) → `Query`. What this version does not answer yet
+(PARTITION BY, selection strategies, CONSUME BY, LIMIT) is refused here, at its place in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence as Items
+from fractions import Fraction
+
+from lark import Token, Tree
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.grammar.algebra import (
+    Ask,
+    Atom,
+    Conjunction,
+    Construct,
+    Disjunction,
+    Gpm,
+    Maybe,
+    Not,
+    Op,
+    Projection,
+    Query,
+    Repeat,
+    Select,
+    Sequence,
+    SequenceElement,
+    Span,
+    Stream,
+    TermOrVariable,
+    TriplePattern,
+    Window,
+)
+from oxiseq.grammar.build_sparql import Node, SparqlBuilder, between, kind, tokens, trees, where
+from oxiseq.grammar.terms import RDF_TYPE, XSD_DURATION, span_of
+
+MICROSECONDS = {
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+}
+_DURATION = re.compile(
+    r"P(?=[\dT])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
+)
+
+
+class SpaseqBuilder(SparqlBuilder):
+    """Builds a `Query` from the tree of one SPAseq text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._fresh_columns = 0
+
+    def query(self, tree: Tree[Token]) -> Query:
+        """The whole text."""
+        prologue, form, *_ = tree.children
+        assert isinstance(prologue, Tree) and isinstance(form, Tree)
+        self.prologue(prologue)
+        built = self.form(form)
+        self.refuse(trees(tree, "partition", "consume", "limit"))
+        streams = tuple(self.stream(s) for s in trees(tree, "stream"))
+        window = self.only_window(trees(tree, "within"))
+        (seq,) = trees(tree, "seq")
+        return Query(
+            built,
+            streams,
+            self.sequence(seq.children[0]),
+            tuple(self.gpm(g) for g in trees(tree, "gpm")),
+            window,
+            tuple(self.prefixes.items()),
+            self.base,
+            span=where(tree),
+        )
+
+    def refuse(self, clauses: Items[Tree[Token]]) -> None:
+        """Clauses of the language that are not answered yet; `CONSUME BY NONE` is the default and may stand."""
+        for clause in clauses:
+            hint = ""
+            match kind(clause):
+                case "partition":
+                    name = "PARTITION BY"
+                    hint = "a variable that the GPMs share joins them, but `,` still counts events of all partitions"
+                case "consume":
+                    if str(clause.children[-1]).upper() == "NONE":
+                        continue
+                    name = "CONSUME BY"
+                    hint = "CONSUME BY NONE is what a query does without it"
+                case _:
+                    name = "LIMIT"
+            raise self.error(f"{name} is not supported yet", where(clause), hint=hint, code="unsupported")
+
+    # --- result forms -----------------------------------------------------------------------------
+
+    def form(self, node: Tree[Token]) -> Select | Construct | Ask:
+        match kind(node):
+            case "select":
+                return self.select(node)
+            case "construct":
+                return self.construct(node)
+            case _:
+                return Ask()
+
+    def select(self, node: Tree[Token]) -> Select:
+        for strategy in tokens(node, "STRATEGY"):
+            if strategy.upper() != "ALL":  # ALL is the default
+                raise self.error(
+                    f"SELECT {strategy.upper()} is not supported yet",
+                    span_of(strategy),
+                    hint="without it every match is reported",
+                    code="unsupported",
+                )
+        distinct = bool(tokens(node, "DISTINCT"))
+        if tokens(node, "STAR"):
+            return Select(None, distinct)
+        return Select(tuple(self.projection(c) for c in node.children if kind(c) in ("VAR", "column")), distinct)
+
+    def projection(self, node: Node) -> Projection:
+        column = self.column(node)
+        if isinstance(column, Variable):
+            return Projection(column, span=where(node))
+        return Projection(column[1], column[0], span=where(node))
+
+    def construct(self, node: Tree[Token]) -> Construct:
+        columns: list[Projection] = []
+        triples: list[TriplePattern] = []
+        for subject in trees(trees(node, "template")[0], "template_triples"):
+            head, *lists = subject.children
+            term = self.template_node(head, triples, columns)
+            for properties in lists:
+                assert isinstance(properties, Tree)
+                self.template_properties(term, properties, head, triples, columns)
+        into = [self.iri_of(i.children[0]) for i in trees(node, "into")]
+        return Construct(tuple(triples), into[0] if into else None, tuple(columns))
+
+    def template_properties(
+        self, subject: TermOrVariable, node: Tree[Token], head: Node, out: list[TriplePattern], columns: list[Projection]
+    ) -> None:
+        for prop in trees(node, "template_property"):
+            verb_node, *objects = prop.children
+            verb = RDF_TYPE if kind(verb_node) == "rdf_type" else self.var_or_iri(verb_node)
+            for i, item in enumerate(objects):
+                first = item if i else head if prop is node.children[0] else verb_node
+                inner: list[TriplePattern] = []
+                target = self.template_node(item, inner, columns)
+                out.append(TriplePattern(subject, verb, target, span=between(first, item)))
+                out.extend(inner)
+
+    def template_node(self, node: Node, out: list[TriplePattern], columns: list[Projection]) -> TermOrVariable:
+        if isinstance(node, Tree) and kind(node) == "template_blank":
+            head = self.fresh_blank()
+            self.template_properties(head, trees(node, "template_properties")[0], node, out, columns)
+            return head
+        if isinstance(node, Tree) and kind(node) == "template_expression":
+            variable = self.fresh_column()
+            columns.append(Projection(variable, self.expression(node.children[0]), span=where(node)))
+            return variable
+        return self.term(node)
+
+    def fresh_column(self) -> Variable:
+        """A variable for an expression in a template; one that the text does not hold."""
+        while True:
+            self._fresh_columns += 1
+            name = f"value{self._fresh_columns}"
+            if not re.search(rf"[?$]{name}\b", self.text):
+                return Variable(name)
+
+    # --- clauses ----------------------------------------------------------------------------------
+
+    def stream(self, node: Tree[Token]) -> Stream:
+        name, iri = node.children
+        return Stream(str(name), self.iri_of(iri), span=where(node))
+
+    def gpm(self, node: Tree[Token]) -> Gpm:
+        name, stream, body = node.children
+        return Gpm(str(name), str(stream), self.group(body), span=where(node))
+
+    def only_window(self, nodes: Items[Tree[Token]]) -> Window | None:
+        if len(nodes) > 1:
+            raise self.error("a query has one WITHIN", where(nodes[1]), code="window")
+        return self.window(nodes[0]) if nodes else None
+
+    def window(self, node: Tree[Token]) -> Window:
+        first, *rest = node.children
+        assert isinstance(first, Token)
+        sliding, span = bool(tokens(node, "SLIDING")), where(node)
+        if kind(first) == "NUMBER":
+            unit = tokens(node, "UNIT", "EVENTS")[0].upper()
+            if unit in ("EVENT", "EVENTS"):
+                return Window(self.whole(first), True, sliding, span=span)
+            return Window(self.micros(Fraction(first) * MICROSECONDS[unit.removesuffix("S")], first), False, sliding, span=span)
+        datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
+        if datatype and datatype[0] not in (XSD_DURATION, NamedNode(XSD_DURATION.value.replace("d", "dayTimeD", 1))):
+            raise self.error("WITHIN takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code="window")
+        text = str(first) if kind(first) == "DURATION" else self.string(first)
+        return Window(self.duration(text, first), False, sliding, span=span)
+
+    def duration(self, text: str, token: Token) -> int:
+        """An xsd:duration in microseconds."""
+        match = _DURATION.fullmatch(text)
+        if match is None:
+            raise self.error(
+                f"{text} is not a duration that a window can have",
+                span_of(token),
+                hint="durations look like PT30M (30 minutes), PT1.5S, P1DT12H",
+                code="window",
+            )
+        years, months, days, hours, minutes, seconds = (Fraction(g or 0) for g in match.groups())
+        if years or months:
+            raise self.error("months differ in length: give the window in days", span_of(token), code="window")
+        total = (days * 86_400 + hours * 3_600 + minutes * 60 + seconds) * 1_000_000
+        return self.micros(total, token)
+
+    def micros(self, size: Fraction, token: Token) -> int:
+        if size.denominator != 1:
+            raise self.error("windows are counted in whole microseconds", span_of(token), code="window")
+        return int(size)
+
+    # --- SEQ --------------------------------------------------------------------------------------
+
+    def sequence(self, node: Node) -> SequenceElement:
+        """An expression of SEQ. Parentheses leave a trace only as nesting."""
+        assert isinstance(node, Tree)
+        span = where(node)
+        match kind(node):
+            case "atom":
+                return Atom(str(node.children[0]), span=span)
+            case "parenthesised":
+                return self.sequence(node.children[0])
+            case "sequence":
+                first, *rest = node.children
+                pairs = zip(rest[::2], rest[1::2], strict=True)
+                return Sequence(
+                    self.sequence(first), tuple((Op(str(op)), self.sequence(e)) for op, e in pairs), span=span
+                )
+            case "conjunction":
+                return Conjunction(tuple(self.sequence(c) for c in node.children), span=span)
+            case "disjunction":
+                return Disjunction(tuple(self.sequence(c) for c in node.children), span=span)
+            case "maybe":
+                return Maybe(self.sequence(node.children[0]), span=span)
+            case "not":
+                return Not(self.sequence(node.children[0]), span=span)
+            case _:
+                return self.repeat(node, span)
+
+    def repeat(self, node: Tree[Token], span: Span) -> Repeat:
+        item, mark, *bounds = node.children
+        assert isinstance(mark, Token)
+        chain = Op(mark[0]) if mark[0] in ",;:" else None
+        least, most = self.bounds(bounds[0]) if bounds else (1, None)
+        return Repeat(self.sequence(item), least, most, chain, span=span)
+
+    def bounds(self, node: Node) -> tuple[int, int | None]:
+        assert isinstance(node, Tree)
+        numbers = [self.whole(t) for t in tokens(node, "NUMBER")]
+        if len(numbers) == 2:
+            return numbers[0], numbers[1]
+        return numbers[0], None if tokens(node, "COMMA") else numbers[0]

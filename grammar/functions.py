@@ -1,0 +1,29 @@
+"""The functions that an expression may call by name, and how many arguments each takes."""
+
+from __future__ import annotations
+
+MANY = 1_000_000
+
+AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
+
+MATCH_FUNCTIONS = {"STARTTIME": False, "ENDTIME": False, "DURATION": False, "TIMEOF": True}
+"""Functions of a match (semantics.md 2.1) → whether they take a GPM's name. `COUNT` takes one too."""
+
+_BY_ARITY: dict[tuple[int, int], str] = {
+    (0, 0): "RAND NOW UUID STRUUID",
+    (0, 1): "BNODE",
+    (1, 1): "STR LANG DATATYPE BOUND IRI URI ABS CEIL FLOOR ROUND STRLEN UCASE LCASE ENCODE_FOR_URI YEAR MONTH DAY"
+    " HOURS MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512 ISIRI ISURI ISBLANK ISLITERAL ISNUMERIC",
+    (2, 2): "LANGMATCHES CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER STRLANG STRDT SAMETERM",
+    (3, 3): "IF",
+    (2, 3): "REGEX SUBSTR",
+    (3, 4): "REPLACE",
+    (0, MANY): "CONCAT COALESCE",
+}
+
+BUILTINS: dict[str, tuple[int, int]] = {
+    name: arity for arity, names in _BY_ARITY.items() for name in names.split()
+}
+"""SPARQL 1.1's built-in calls → the least and the most number of arguments."""
+
+ALL_NAMES = tuple(sorted(AGGREGATES | MATCH_FUNCTIONS.keys() | BUILTINS.keys() | {"PREV"}))
