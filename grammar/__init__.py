@@ -10,5 +10,6 @@ a pattern binds. Pure Python, no NumPy; nothing here knows the engine.
 
 from oxiseq.grammar.errors import Finding, OxiseqError, QueryError
 from oxiseq.grammar.parser import parse
+from oxiseq.grammar.render import render
 
-__all__ = ["Finding", "OxiseqError", "QueryError", "parse"]
+__all__ = ["Finding", "OxiseqError", "QueryError", "parse", "render"]

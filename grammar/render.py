@@ -1,0 +1,150 @@
+"""Algebra → text.
+
+Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes, and
+`parse(render(q)) == q`; `render_group`, `render_expression` and `render_pattern_for_sparql` write plain
+SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and expressions are written by `render_sparql`.
+"""
+
+from __future__ import annotations
+
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import (
+    Ask,
+    Atom,
+    Conjunction,
+    Construct,
+    Disjunction,
+    Expression,
+    Gpm,
+    Group,
+    Maybe,
+    Not,
+    Op,
+    Projection,
+    Query,
+    Repeat,
+    Select,
+    Sequence,
+    SequenceElement,
+    Window,
+)
+from oxiseq.grammar.build_spaseq import MICROSECONDS
+from oxiseq.grammar.render_sparql import SparqlWriter
+
+_PLAIN = SparqlWriter()
+
+
+def render(query: Query) -> str:
+    """`query` as SPAseq text, indented, IRIs shortened by its prefixes."""
+    writer = SparqlWriter(dict(query.prefixes))
+    lines = [f"BASE <{query.base}>"] if query.base is not None else []
+    lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
+    lines.append(_form(query.form, writer))
+    if query.window is not None:
+        lines.append(_window(query.window))
+    lines += [f"FROM STREAM {s.name} {writer.term(s.iri)}" for s in query.streams]
+    lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
+    lines += [f"  {_gpm(gpm, writer)}" for gpm in query.gpms]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def render_group(group: Group) -> str:
+    """`{ ... }` in SPARQL 1.1 with full IRIs, on one or more lines."""
+    return _PLAIN.group(group, "")
+
+
+def render_expression(expression: Expression) -> str:
+    """An expression in SPARQL 1.1 with full IRIs; PREV and functions of the match as in SPAseq."""
+    return _PLAIN.expression(expression)
+
+
+def render_pattern_for_sparql(group: Group) -> str:
+    """What stands between the braces of `render_group`."""
+    return _PLAIN.body(group, "")
+
+
+def render_sequence(element: SequenceElement) -> str:
+    """An expression of SEQ, with the parentheses that it needs."""
+    match element:
+        case Atom(name):
+            return name
+        case Sequence(first, rest):
+            text = _operand(first, Sequence)
+            for op, item in rest:
+                text += f"{_spaced(op)}{_operand(item, Sequence)}"
+            return text
+        case Disjunction(items):
+            return " | ".join(_operand(i, Sequence, Disjunction) for i in items)
+        case Conjunction(items):
+            return " & ".join(_operand(i, Sequence, Disjunction, Conjunction) for i in items)
+        case Maybe(item):
+            return _postfixed(item) + "?"
+        case Not(item):
+            return _postfixed(item) + "!"
+        case Repeat(item, least, most, chain):
+            bounds = (
+                "+"
+                if (least, most) == (1, None)
+                else f"{{{least}}}"
+                if least == most
+                else f"{{{least},{'' if most is None else most}}}"
+            )
+            return _postfixed(item) + (chain.value if chain else "") + bounds
+
+
+def _spaced(op: Op) -> str:
+    return " : " if op is Op.ANY else f"{op.value} "
+
+
+def _operand(element: SequenceElement, *loose: type) -> str:
+    text = render_sequence(element)
+    return f"({text})" if isinstance(element, loose) else text
+
+
+def _postfixed(element: SequenceElement) -> str:
+    return _operand(element, Sequence, Disjunction, Conjunction)
+
+
+def _form(form: Select | Construct | Ask, writer: SparqlWriter) -> str:
+    match form:
+        case Ask():
+            return "ASK"
+        case Select(columns, distinct):
+            chosen = "*" if columns is None else " ".join(_column(c, writer) for c in columns)
+            return f"SELECT {'DISTINCT ' if distinct else ''}{chosen}"
+        case Construct():
+            return _construct(form, writer)
+
+
+def _column(column: Projection, writer: SparqlWriter) -> str:
+    if column.expression is None:
+        return writer.term(column.variable)
+    return f"({writer.expression(column.expression)} AS {writer.term(column.variable)})"
+
+
+def _construct(form: Construct, writer: SparqlWriter) -> str:
+    expressions = {c.variable: c.expression for c in form.columns}
+    lines = ["CONSTRUCT {"]
+    for triple in form.template:
+        bound = expressions.get(triple.object) if isinstance(triple.object, Variable) else None
+        target = writer.term(triple.object) if bound is None else f"({writer.expression(bound)})"
+        lines.append(f"  {writer.term(triple.subject)} {writer.verb(triple.predicate)} {target} .")
+    into = "" if form.into is None else f" INTO STREAM {writer.term(form.into)}"
+    return "\n".join([*lines, "}" + into])
+
+
+def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
+    return f"DEFINE GPM {gpm.name} ON {gpm.stream} {writer.group(gpm.pattern, '  ')}"
+
+
+def _window(window: Window) -> str:
+    end = " SLIDING" if window.sliding else ""
+    if window.events:
+        return f"WITHIN {window.size} EVENTS{end}"
+    for unit, size in reversed(MICROSECONDS.items()):
+        if window.size % size == 0 and window.size:
+            return f"WITHIN {window.size // size} {unit}S{end}"
+    seconds, micros = divmod(window.size, 1_000_000)
+    return f"WITHIN PT{seconds}.{micros:06d}S{end}"
+

@@ -1,0 +1,249 @@
+"""SPARQL 1.1 text of patterns, paths, terms and expressions.
+
+Where it stands: used by `render` (with the query's prefixes) and for what Oxigraph is asked (full IRIs).
+Parentheses are written where the grammar needs them to give the same tree back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Bind,
+    Call,
+    Exists,
+    Expression,
+    Filter,
+    FunctionCall,
+    GraphPattern,
+    Group,
+    MatchFunction,
+    Minus,
+    OptionalPattern,
+    Path,
+    PathAlternative,
+    PathInverse,
+    PathNegated,
+    PathPattern,
+    PathRepeat,
+    PathSequence,
+    PatternElement,
+    Prev,
+    SubSelect,
+    TermOrVariable,
+    TriplePattern,
+    Union,
+    Values,
+)
+from oxiseq.grammar.terms import RDF_TYPE, XSD_BOOLEAN, XSD_DECIMAL, XSD_DOUBLE, XSD_INTEGER, XSD_STRING
+
+_INDENT = "  "
+_LOCAL = re.compile(r"(?:[A-Za-z0-9_](?:[A-Za-z0-9_\-]*[A-Za-z0-9_])?)?")
+_NUMBERS: dict[NamedNode, re.Pattern[str]] = {
+    XSD_INTEGER: re.compile(r"[+-]?[0-9]+"),
+    XSD_DECIMAL: re.compile(r"[+-]?[0-9]*\.[0-9]+"),
+    XSD_DOUBLE: re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)[eE][+-]?[0-9]+"),
+}
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+
+# how tightly an expression binds: an operand is put in parentheses unless it binds tighter than its place asks
+_OR, _AND, _RELATION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(7)
+_BINARY = {
+    "||": _OR,
+    "&&": _AND,
+    **dict.fromkeys(("=", "!=", "<", ">", "<=", ">=", "IN", "NOT IN"), _RELATION),
+    "+": _SUM,
+    "-": _SUM,
+    "*": _PRODUCT,
+    "/": _PRODUCT,
+}
+_PREFIXED = {"!": "!", "NEGATE": "-", "PLUS": "+"}
+
+
+class SparqlWriter:
+    """Writes algebra as SPARQL; `prefixes` (prefix → IRI) shorten IRIs, without them IRIs are full."""
+
+    def __init__(self, prefixes: Mapping[str, str] | None = None) -> None:
+        # the longest namespace first: the shortest name wins
+        self._prefixes = sorted((prefixes or {}).items(), key=lambda p: -len(p[1]))
+
+    # --- terms ------------------------------------------------------------------------------------
+
+    def term(self, term: TermOrVariable) -> str:
+        match term:
+            case NamedNode():
+                return self.iri(term)
+            case Literal():
+                return self.literal(term)
+            case BlankNode():
+                return f"_:{term.value}"
+            case Variable():
+                return f"?{term.value}"
+
+    def iri(self, iri: NamedNode) -> str:
+        for prefix, namespace in self._prefixes:
+            if namespace and iri.value.startswith(namespace) and _LOCAL.fullmatch(iri.value, len(namespace)):
+                return f"{prefix}:{iri.value[len(namespace) :]}"
+        return f"<{iri.value}>"
+
+    def literal(self, literal: Literal) -> str:
+        kind = literal.datatype
+        if kind == XSD_BOOLEAN and literal.value in ("true", "false"):
+            return literal.value
+        if kind in _NUMBERS and _NUMBERS[kind].fullmatch(literal.value):
+            return literal.value
+        quoted = '"' + "".join(_ESCAPES.get(c, c) for c in literal.value) + '"'
+        if literal.language is not None:
+            return f"{quoted}@{literal.language}"
+        return quoted if kind == XSD_STRING else f"{quoted}^^{self.iri(kind)}"
+
+    def verb(self, verb: NamedNode | Variable) -> str:
+        return "a" if verb == RDF_TYPE else self.term(verb)
+
+    # --- paths ------------------------------------------------------------------------------------
+
+    def path(self, path: Path) -> str:
+        match path:
+            case NamedNode():
+                return self.verb(path)
+            case PathAlternative(paths):
+                return "|".join(self._inside(p, PathAlternative) for p in paths)
+            case PathSequence(paths):
+                return "/".join(self._inside(p, PathAlternative, PathSequence) for p in paths)
+            case PathInverse(inner):
+                return "^" + self._inside(inner, PathAlternative, PathSequence, PathInverse)
+            case PathRepeat(inner, mark):
+                return self._inside(inner, PathAlternative, PathSequence, PathInverse, PathRepeat) + mark
+            case PathNegated(paths):
+                return "!(" + "|".join(self.path(p) for p in paths) + ")"
+
+    def _inside(self, path: Path, *loose: type) -> str:
+        text = self.path(path)
+        return f"({text})" if isinstance(path, loose) else text
+
+    # --- patterns ---------------------------------------------------------------------------------
+
+    def group(self, group: Group, indent: str) -> str:
+        """`{ ... }`; lines after the first begin with `indent`."""
+        if not group.elements:
+            return "{ }"
+        if len(group.elements) == 1 and isinstance(group.elements[0], SubSelect):
+            return f"{{ {self.sub_select(group.elements[0], indent)} }}"
+        return f"{{\n{self.body(group, indent)}\n{indent}}}"
+
+    def body(self, group: Group, indent: str) -> str:
+        """The lines between the braces."""
+        inner = indent + _INDENT
+        return "\n".join(inner + self.element(e, inner) for e in group.elements)
+
+    def element(self, element: PatternElement, indent: str) -> str:
+        match element:
+            case TriplePattern(s, p, o):
+                return f"{self.term(s)} {self.verb(p)} {self.term(o)} ."
+            case PathPattern(s, path, o):
+                return f"{self.term(s)} {self.path(path)} {self.term(o)} ."
+            case Filter(condition):
+                return f"FILTER({self.expression(condition, indent)})"
+            case Bind(expression, variable):
+                return f"BIND({self.expression(expression, indent)} AS {self.term(variable)})"
+            case Values():
+                return self.values(element)
+            case OptionalPattern(pattern):
+                return f"OPTIONAL {self.group(pattern, indent)}"
+            case Minus(pattern):
+                return f"MINUS {self.group(pattern, indent)}"
+            case GraphPattern(name, pattern):
+                return f"GRAPH {self.term(name)} {self.group(pattern, indent)}"
+            case Union(branches):
+                return " UNION ".join(self.group(b, indent) for b in branches)
+            case SubSelect():
+                return f"{{ {self.sub_select(element, indent)} }}"
+            case Group():
+                return self.group(element, indent)
+
+    def values(self, values: Values) -> str:
+        names = " ".join(self.term(v) for v in values.variables)
+        rows = " ".join(
+            "(" + " ".join("UNDEF" if t is None else self.term(t) for t in row) + ")" for row in values.rows
+        )
+        return f"VALUES ({names}) {{ {rows} }}"
+
+    def sub_select(self, query: SubSelect, indent: str) -> str:
+        """A sub-query without the braces around it."""
+        columns = "*" if query.projection is None else " ".join(self._column(c, indent) for c in query.projection)
+        mode = "DISTINCT " if query.distinct else "REDUCED " if query.reduced else ""
+        parts = [f"SELECT {mode}{columns} WHERE {self.group(query.where, indent)}"]
+        if query.group_by:
+            parts.append("GROUP BY " + " ".join(self._key(k, indent) for k in query.group_by))
+        if query.having:
+            parts.append("HAVING " + " ".join(f"({self.expression(e, indent)})" for e in query.having))
+        if query.order_by:
+            keys = (f"{'DESC' if d else 'ASC'}({self.expression(e, indent)})" for e, d in query.order_by)
+            parts.append("ORDER BY " + " ".join(keys))
+        if query.limit is not None:
+            parts.append(f"LIMIT {query.limit}")
+        if query.offset is not None:
+            parts.append(f"OFFSET {query.offset}")
+        if query.values is not None:
+            parts.append(self.values(query.values))
+        return " ".join(parts)
+
+    def _column(self, column: Variable | tuple[Expression, Variable], indent: str) -> str:
+        if isinstance(column, tuple):
+            return f"({self.expression(column[0], indent)} AS {self.term(column[1])})"
+        return self.term(column)
+
+    def _key(self, key: Expression | tuple[Expression, Variable], indent: str) -> str:
+        if isinstance(key, tuple):
+            return self._column(key, indent)
+        return self.term(key) if isinstance(key, Variable) else f"({self.expression(key, indent)})"
+
+    # --- expressions ------------------------------------------------------------------------------
+
+    def expression(self, expression: Expression, indent: str = "") -> str:
+        return self._expression(expression, indent)[0]
+
+    def _at(self, expression: Expression, least: int, indent: str) -> str:
+        """As an operand in a place that needs it to bind at least so tightly."""
+        text, binds = self._expression(expression, indent)
+        return text if binds >= least else f"({text})"
+
+    def _expression(self, expression: Expression, indent: str) -> tuple[str, int]:
+        match expression:
+            case Call(name, args):
+                return self._call(name, args, lambda e, least: self._at(e, least, indent))
+            case FunctionCall(function, args, distinct):
+                listed = ", ".join(self.expression(a, indent) for a in args)
+                return f"{self.iri(function)}({'DISTINCT ' if distinct else ''}{listed})", _PRIMARY
+            case Aggregate(name, arg, distinct, separator):
+                inner = "*" if arg is None else self.expression(arg, indent)
+                end = "" if separator is None else f"; SEPARATOR={self.literal(Literal(separator))}"
+                return f"{name}({'DISTINCT ' if distinct else ''}{inner}{end})", _PRIMARY
+            case Exists(pattern, negated):
+                return f"{'NOT ' if negated else ''}EXISTS {self.group(pattern, indent)}", _PRIMARY
+            case Prev(variable):
+                return f"PREV({self.term(variable)})", _PRIMARY
+            case MatchFunction(name, gpm):
+                return f"{name}({gpm or ''})", _PRIMARY
+            case _:
+                return self.term(expression), _PRIMARY
+
+    def _call(
+        self, name: str, args: tuple[Expression, ...], at: Callable[[Expression, int], str]
+    ) -> tuple[str, int]:
+        if name in _PREFIXED and len(args) == 1:
+            operand = at(args[0], _UNARY)
+            # `-1` would be read as one number, `--1` is legal but hard to read
+            return _PREFIXED[name] + (f"({operand})" if operand[0] in "0123456789.+-" else operand), _UNARY
+        if name in ("IN", "NOT IN"):
+            listed = ", ".join(at(a, _OR) for a in args[1:])
+            return f"{at(args[0], _SUM)} {name} ({listed})", _RELATION
+        if name in _BINARY and len(args) == 2:
+            binds = _BINARY[name]
+            left = binds + 1 if binds == _RELATION else binds
+            return f"{at(args[0], left)} {name} {at(args[1], binds + 1)}", binds
+        return f"{name}({', '.join(at(a, _OR) for a in args)})", _PRIMARY
