@@ -1,0 +1,51 @@
+"""The engine's exceptions.
+
+    OxiseqError              everything this package raises on purpose (grammar/errors.py)
+    ├── QueryError           a query text that is not accepted (grammar/errors.py)
+    ├── EventError           an event, or a file of events, that cannot be read
+    ├── LimitError           a limit is exceeded: what was given, what is allowed
+    └── KbError              the knowledge base cannot be read or asked
+"""
+
+from __future__ import annotations
+
+from oxiseq.grammar.errors import OxiseqError, QueryError
+
+__all__ = ["EventError", "KbError", "LimitError", "OxiseqError", "QueryError"]
+
+
+class EventError(OxiseqError):
+    """An event, or a file of events, that cannot be read.
+
+    `file` is the file's name (None: the event was handed over in memory), `line` the line counted from 1
+    (None: not known or no text), `reason` what is wrong. `str()` is `file:line: reason`.
+    """
+
+    def __init__(self, file: str | None, line: int | None, reason: str) -> None:
+        super().__init__(file, line, reason)
+        self.file = file
+        self.line = line
+        self.reason = reason
+
+    def __str__(self) -> str:
+        if self.file is None:
+            return self.reason if self.line is None else f"line {self.line}: {self.reason}"
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.reason}"
+
+
+class LimitError(OxiseqError):
+    """A limit is exceeded: `given` is what was asked for or reached, `limit` what is allowed (numbers)."""
+
+    def __init__(self, given: int, limit: int, what: str = "") -> None:
+        super().__init__(given, limit, what)
+        self.given = given
+        self.limit = limit
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"{self.what or 'limit exceeded'}: {self.given} given, at most {self.limit} allowed"
+
+
+class KbError(OxiseqError):
+    """The knowledge base cannot be read or asked."""

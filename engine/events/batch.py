@@ -1,0 +1,90 @@
+"""A batch of events as columns.
+
+Where it stands: readers, `push` → **event batch** → graph-pattern matcher. One batch holds events of one
+stream; whose stream it is, the caller knows. The times need not be in order: sorting is the clock's job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventBatch:
+    """n events with m triples in all; event i has the triples `offset[i] : offset[i + 1]`.
+
+    time: i64[n], microseconds since 1970 UTC. offset: i64[n + 1], ascending from 0 to m.
+    subject, predicate, object: u32[m], ids of one `TermDictionary`. All arrays are C-contiguous; a graph may
+    still hold a triple twice. Not to be changed after it is made.
+    """
+
+    time: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    subject: NDArray[np.uint32]
+    predicate: NDArray[np.uint32]
+    object: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        """The number of events."""
+        return len(self.time)
+
+    @property
+    def triples(self) -> int:
+        """The number of triples, m."""
+        return len(self.subject)
+
+    @classmethod
+    def empty(cls) -> EventBatch:
+        """A batch without events."""
+        ids = np.zeros(0, np.uint32)
+        return cls(np.zeros(0, np.int64), np.zeros(1, np.int64), ids, ids, ids)
+
+    @classmethod
+    def concat(cls, batches: Sequence[EventBatch]) -> EventBatch:
+        """The events of several batches, one after the other."""
+        if len(batches) == 1:
+            return batches[0]
+        if not batches:
+            return cls.empty()
+        sizes = np.concatenate([np.diff(batch.offset) for batch in batches])
+        return cls(
+            np.concatenate([batch.time for batch in batches]),
+            offsets(sizes),
+            np.concatenate([batch.subject for batch in batches]),
+            np.concatenate([batch.predicate for batch in batches]),
+            np.concatenate([batch.object for batch in batches]),
+        )
+
+    def slice(self, start: int, stop: int) -> EventBatch:
+        """The events start, ..., stop - 1 (views of this batch's arrays, apart from the offsets)."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        stop = max(start, stop)
+        low, high = int(self.offset[start]), int(self.offset[stop])
+        return EventBatch(
+            self.time[start:stop],
+            self.offset[start : stop + 1] - low,
+            self.subject[low:high],
+            self.predicate[low:high],
+            self.object[low:high],
+        )
+
+    def take(self, index: NDArray[np.integer]) -> EventBatch:
+        """The events of these numbers (i64[k], any order, repetitions allowed), copied."""
+        index = np.asarray(index, np.int64)
+        first = self.offset[index]
+        sizes = self.offset[index + 1] - first
+        offset = offsets(sizes)
+        rows = np.repeat(first - offset[:-1], sizes) + np.arange(offset[-1])
+        columns = (column[rows] for column in (self.subject, self.predicate, self.object))
+        return EventBatch(self.time[index], offset, *columns)
+
+
+def offsets(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Sizes of n groups → i64[n + 1], where each group starts."""
+    result = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=result[1:])
+    return result
