@@ -1,0 +1,220 @@
+"""From matches to rows: SELECT, CONSTRUCT, ASK, expressions of a match, aggregates (semantics.md 2.1, 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Construct,
+    Expression,
+    MatchFunction,
+    Prev,
+    Projection,
+    Query,
+    Select,
+    Term,
+    TermOrVariable,
+)
+from reference.expand import names_in, repeated_names
+from reference.patterns import Mu, Parts
+from reference.scopes import mentioned
+from reference.sequences import Match
+from reference.values import (
+    XSD,
+    ExpressionError,
+    Number,
+    arithmetic,
+    ask_store,
+    evaluate,
+    less,
+    normal,
+    number_literal,
+    value_of,
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One answer: the match's end time, its columns (unbound ones left out), its events per GPM name, and for
+    CONSTRUCT its triples."""
+
+    time: int
+    bindings: Mapping[Variable, Term]
+    events: Mapping[str, tuple[tuple[str, int], ...]]
+    graph: frozenset[Triple] = field(default_factory=frozenset)
+
+
+def rows_of(query: Query, parts: Mapping[str, Parts], matches: list[Match]) -> list[Row]:
+    """One row per match, in order of end time; DISTINCT drops equal (time, row)."""
+    rows = [_row(query, parts, m) for m in sorted(matches, key=lambda m: m.end)]
+    if isinstance(query.form, Select) and query.form.distinct:
+        rows = list({(r.time, frozenset(r.bindings.items())): r for r in rows}.values())
+    return rows
+
+
+def _row(query: Query, parts: Mapping[str, Parts], match: Match) -> Row:
+    form, events = query.form, events_of(match)
+    if isinstance(form, Select):
+        return Row(match.end, _columns(query, form.columns, parts, match), events)
+    if isinstance(form, Construct):
+        bound = dict(match.mu) | dict(_columns(query, form.columns, parts, match))
+        return Row(match.end, {}, events, _instantiate(form, bound))
+    return Row(match.end, {}, events)
+
+
+def events_of(match: Match) -> dict[str, tuple[tuple[str, int], ...]]:
+    """GPM name → (stream IRI, time) of its events, in order of time."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for name, event, _ in sorted(match.bindings, key=lambda b: b[1].time):
+        found.setdefault(name, []).append((event.stream, event.time))
+    return {name: tuple(events) for name, events in found.items()}
+
+
+def _columns(
+    query: Query, columns: tuple[Projection, ...] | None, parts: Mapping[str, Parts], match: Match
+) -> dict[Variable, Term]:
+    if columns is None:
+        wanted = {v for name in names_in(query.sequence) for v in parts[name].variables}
+        return {v: t for v, t in match.mu if v in wanted}
+    bound = dict(match.mu)
+    row: dict[Variable, Term] = {}
+    for column in columns:
+        expression = column.expression if column.expression is not None else column.variable
+        try:
+            value = evaluate(expression, bound, _match_values(query, parts, match))
+        except ExpressionError:
+            continue  # the column stays unbound
+        row[column.variable] = bound[column.variable] = value
+    return row
+
+
+def _instantiate(form: Construct, bound: Mapping[Variable, Term]) -> frozenset[Triple]:
+    """The template under µ: triples that are not complete or not RDF are left out; blank nodes are this row's."""
+
+    def put(term: TermOrVariable) -> Term | None:
+        return bound.get(term) if isinstance(term, Variable) else term
+
+    made = set()
+    for pattern in form.template:
+        s, p, o = put(pattern.subject), put(pattern.predicate), put(pattern.object)
+        if isinstance(s, NamedNode | BlankNode) and isinstance(p, NamedNode) and o is not None:
+            made.add(Triple(s, p, normal(o) if isinstance(o, Literal) else o))
+    return frozenset(made)
+
+
+# --- expressions of a match -----------------------------------------------------------------------
+
+
+def _match_values(
+    query: Query, parts: Mapping[str, Parts], match: Match
+) -> Callable[[Prev | Aggregate | MatchFunction], Term]:
+    def answer(asked: Prev | Aggregate | MatchFunction) -> Term:
+        if isinstance(asked, Aggregate):
+            return _aggregate(asked, _iterations(query, parts, match, asked))
+        assert isinstance(asked, MatchFunction)
+        return _match_function(asked, match)
+
+    return answer
+
+
+def _match_function(asked: MatchFunction, match: Match) -> Literal:
+    start = min(event.time for _, event, _ in match.bindings)
+    own = [event.time for name, event, _ in match.bindings if name == asked.gpm]
+    match asked.name:
+        case "STARTTIME":
+            return date_time(start)
+        case "ENDTIME":
+            return date_time(match.end)
+        case "DURATION":
+            seconds = Fraction(match.end - start, 1_000_000)
+            text = str(number_literal(Number("decimal", seconds)).value)
+            return normal(Literal(f"PT{text}S", datatype=NamedNode(XSD + "dayTimeDuration")))
+        case "TIMEOF" if own:
+            return date_time(max(own))
+        case "COUNT":
+            return integer(len(own))
+        case _:
+            raise ExpressionError("a GPM that is absent has no time")
+
+
+def date_time(time: int) -> Literal:
+    """Microseconds since 1970 as xsd:dateTime in UTC."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)
+    text = moment.isoformat().replace("+00:00", "Z")
+    return normal(Literal(text, datatype=NamedNode(XSD + "dateTime")))
+
+
+def integer(value: int) -> Literal:
+    return Literal(str(value), datatype=NamedNode(XSD + "integer"))
+
+
+def _iterations(
+    query: Query, parts: Mapping[str, Parts], match: Match, asked: Aggregate
+) -> list[dict[Variable, Term]]:
+    """The mappings over which an aggregate runs: the iterations of the one repeated GPM that it mentions, each
+    with the match's values for the variables of others."""
+    assert asked.arg is not None
+    used = mentioned(asked.arg)
+    (name,) = {n for n in repeated_names(query.sequence) if used & set(parts[n].variables)}
+    own = set(parts[name].variables)
+    others = {v: t for v, t in match.mu if v not in own}
+    mine: list[tuple[int, Mu]] = [(e.time, mu) for n, e, mu in match.bindings if n == name]
+    return [{**others, **dict(mu)} for _, mu in sorted(mine, key=lambda pair: pair[0])]
+
+
+def _aggregate(asked: Aggregate, iterations: list[dict[Variable, Term]]) -> Term:
+    assert asked.arg is not None
+    values = [_value_or_none(asked.arg, bound) for bound in iterations]
+    if asked.distinct:
+        values = list(dict.fromkeys(values))
+    present = [v for v in values if v is not None]
+    if asked.name == "COUNT":
+        return integer(len(present))
+    if len(present) < len(values):
+        raise ExpressionError("an iteration has no value")
+    match asked.name:
+        case "SUM":
+            return _sum(present)
+        case "AVG":
+            return arithmetic("/", _sum(present), integer(len(present))) if present else integer(0)
+        case "MIN" | "MAX" | "SAMPLE" if not present:
+            raise ExpressionError("no iteration")
+        case "MIN":
+            return _extreme(present, lambda a, b: less(a, b))
+        case "MAX":
+            return _extreme(present, lambda a, b: less(b, a))
+        case "SAMPLE":
+            return present[0]
+        case _:
+            texts = [ask_store("STR", (v,)) for v in present]
+            return Literal((" " if asked.separator is None else asked.separator).join(t.value for t in texts))
+
+
+def _value_or_none(expression: Expression, bound: Mapping[Variable, Term]) -> Term | None:
+    try:
+        return evaluate(expression, bound)
+    except ExpressionError:
+        return None
+
+
+def _sum(values: list[Term]) -> Literal:
+    total = integer(0)
+    for value in values:
+        if not isinstance(value_of(value), Number):
+            raise ExpressionError("a sum of something that is no number")
+        total = arithmetic("+", total, value)
+    return total
+
+
+def _extreme(values: list[Term], better: Callable[[Term, Term], bool]) -> Term:
+    best = values[0]
+    for value in values[1:]:
+        if better(value, best):
+            best = value
+    return best
