@@ -1,0 +1,62 @@
+"""Every case of the corpus, by the reference and by the engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import oxiseq
+import pytest
+from corpus_cases import Case, load_cases
+from pyoxigraph import RdfFormat, Store, parse
+from reference.evaluate import evaluate
+
+from oxiseq.grammar.errors import QueryError
+from oxiseq.grammar.parser import parse as parse_query
+
+CASES = load_cases()
+ANSWERED = [c for c in CASES if not c.refused]
+REFUSED = [c for c in CASES if c.refused]
+
+
+def by_name(case: Case) -> str:
+    return case.name
+
+
+@pytest.mark.parametrize("case", ANSWERED, ids=by_name)
+def test_reference_answers_the_case(case: Case) -> None:
+    kb = Store()
+    kb.load((case.kb or "").encode(), format=RdfFormat.N_QUADS)
+    streams = {
+        iri: [(time, [q.triple for q in parse(text.encode(), format=RdfFormat.N_TRIPLES)]) for time, text in events]
+        for iri, events in case.streams.items()
+    }
+    result = evaluate(parse_query(case.query), streams, kb, case.start)
+    rows = Counter(
+        (r.time, tuple(sorted((v.value, str(t)) for v, t in r.bindings.items()))) for r in result.rows
+    )
+    assert rows == case.rows
+    assert Counter(tuple(sorted(r.events.items())) for r in result.rows) == case.matches
+    assert result.late == 0 and not result.ambiguous
+
+
+@pytest.mark.skipif(not hasattr(oxiseq, "run"), reason="the engine's public API does not exist yet")
+@pytest.mark.parametrize("case", ANSWERED, ids=by_name)
+def test_engine_answers_the_case(case: Case) -> None:
+    found = list(oxiseq.run(case.query, streams=case.streams, kb=case.kb, start=case.start))
+    rows = Counter(
+        (m.time, tuple(sorted((v, str(t)) for v, t in m.bindings.items() if t is not None))) for m in found
+    )
+    assert rows == case.rows
+    matches = Counter(
+        tuple(sorted((name, tuple(events)) for name, events in m.events.items() if events)) for m in found
+    )
+    assert matches == case.matches
+    assert [m.time for m in found] == sorted(m.time for m in found)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=by_name)
+def test_clause_of_a_later_version_is_refused_at_its_place(case: Case) -> None:
+    with pytest.raises(QueryError, match="PARTITION BY") as refusal:
+        parse_query(case.query)
+    line = next(i for i, text in enumerate(case.query.split("\n"), 1) if "PARTITION" in text)
+    assert refusal.value.line == line
