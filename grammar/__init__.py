@@ -8,8 +8,9 @@ The algebra (`algebra.py`) is frozen dataclasses over pyoxigraph's terms; `scope
 a pattern binds. Pure Python, no NumPy; nothing here knows the engine.
 """
 
+from oxiseq.grammar.checks import check, load
 from oxiseq.grammar.errors import Finding, OxiseqError, QueryError
 from oxiseq.grammar.parser import parse
 from oxiseq.grammar.render import render
 
-__all__ = ["Finding", "OxiseqError", "QueryError", "parse", "render"]
+__all__ = ["Finding", "OxiseqError", "QueryError", "check", "load", "parse", "render"]

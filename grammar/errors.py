@@ -39,7 +39,14 @@ class QueryError(OxiseqError):
     """
 
     def __init__(
-        self, message: str, span: Span, text: str = "", *, hint: str = "", expected: str = "", code: str = "syntax"
+        self,
+        message: str,
+        span: Span,
+        text: str = "",
+        *,
+        hint: str = "",
+        expected: str = "",
+        code: str = "syntax",
     ) -> None:
         super().__init__(message)
         self.message = message

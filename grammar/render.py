@@ -147,4 +147,3 @@ def _window(window: Window) -> str:
             return f"WITHIN {window.size // size} {unit}S{end}"
     seconds, micros = divmod(window.size, 1_000_000)
     return f"WITHIN PT{seconds}.{micros:06d}S{end}"
-

@@ -174,7 +174,9 @@ class SparqlWriter:
 
     def sub_select(self, query: SubSelect, indent: str) -> str:
         """A sub-query without the braces around it."""
-        columns = "*" if query.projection is None else " ".join(self._column(c, indent) for c in query.projection)
+        columns = (
+            "*" if query.projection is None else " ".join(self._column(c, indent) for c in query.projection)
+        )
         mode = "DISTINCT " if query.distinct else "REDUCED " if query.reduced else ""
         parts = [f"SELECT {mode}{columns} WHERE {self.group(query.where, indent)}"]
         if query.group_by:

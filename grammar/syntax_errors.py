@@ -11,4 +11,6 @@ from oxiseq.grammar.errors import QueryError
 def explain(unexpected: UnexpectedInput, text: str) -> QueryError:
     """lark's exception as ours."""
     at = unexpected.pos_in_stream or 0
-    return QueryError("syntax error", Span(at, at + 1, max(unexpected.line, 1), max(unexpected.column, 1)), text)
+    return QueryError(
+        "syntax error", Span(at, at + 1, max(unexpected.line, 1), max(unexpected.column, 1)), text
+    )

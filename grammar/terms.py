@@ -42,7 +42,9 @@ WELL_KNOWN = {
 
 _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
-_IRI_PARTS = re.compile(r"^(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$", re.DOTALL)
+_IRI_PARTS = re.compile(
+    r"^(?:([A-Za-z][A-Za-z0-9+.\-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$", re.DOTALL
+)
 
 
 def span_of(token: Token) -> Span:
@@ -59,7 +61,9 @@ class TermBuilder:
         self.prefixes: dict[str, str] = {}
         self._fresh = 0
 
-    def error(self, message: str, span: Span, *, hint: str = "", expected: str = "", code: str = "syntax") -> QueryError:
+    def error(
+        self, message: str, span: Span, *, hint: str = "", expected: str = "", code: str = "syntax"
+    ) -> QueryError:
         """A QueryError on this text, to be raised."""
         return QueryError(message, span, self.text, hint=hint, expected=expected, code=code)
 
@@ -73,7 +77,10 @@ class TermBuilder:
         prefix, _, local = token.partition(":")
         if prefix not in self.prefixes:
             raise self.error(
-                f"the prefix {prefix}: is not declared", span_of(token), hint=self._prefix_hint(prefix), code="prefix"
+                f"the prefix {prefix}: is not declared",
+                span_of(token),
+                hint=self._prefix_hint(prefix),
+                code="prefix",
             )
         return self.prefixes[prefix] + re.sub(r"\\(.)", r"\1", local)
 
@@ -89,7 +96,9 @@ class TermBuilder:
             return NamedNode(text)
         except ValueError as reason:
             hint = "a relative IRI needs a BASE <...> at the top" if "scheme" in str(reason) else ""
-            raise self.error(f"<{text}> is not an IRI: {reason}", span_of(token), hint=hint, code="iri") from None
+            raise self.error(
+                f"<{text}> is not an IRI: {reason}", span_of(token), hint=hint, code="iri"
+            ) from None
 
     # literals
 
@@ -120,7 +129,9 @@ class TermBuilder:
         try:
             return Literal(text, language=tag[1:])
         except ValueError as reason:
-            raise self.error(f"{tag} is not a language tag: {reason}", span_of(tag), code="language") from None
+            raise self.error(
+                f"{tag} is not a language tag: {reason}", span_of(tag), code="language"
+            ) from None
 
     # variables and blank nodes
 

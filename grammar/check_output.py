@@ -1,0 +1,132 @@
+"""SELECT and CONSTRUCT: what a match can show (semantics.md 2.1, 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Ask,
+    Construct,
+    Exists,
+    Expression,
+    MatchFunction,
+    Prev,
+    Projection,
+    Select,
+    Span,
+)
+from oxiseq.grammar.check_patterns import nested_aggregates
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import (
+    at_pattern,
+    at_variable,
+    close_name,
+    error,
+    listing,
+    variable_hint,
+)
+from oxiseq.grammar.places import Overview, kleene_gpms
+from oxiseq.grammar.scope import subexpressions
+
+
+def check_output(seen: Overview) -> Iterator[Finding]:
+    """The form that the query's results take."""
+    match seen.query.form:
+        case Select(columns):
+            yield from _columns(columns or (), seen)
+        case Construct(template, _, columns):
+            yield from _columns(columns, seen)
+            made = {c.variable for c in columns}
+            for triple in template:
+                for term in (triple.subject, triple.predicate, triple.object):
+                    if isinstance(term, Variable) and term not in made and term not in seen.bound:
+                        yield _unbound(term, at_variable(term, triple.span, seen.text), seen)
+        case Ask():
+            return
+
+
+def _columns(columns: tuple[Projection, ...], seen: Overview) -> Iterator[Finding]:
+    named: set[Variable] = set()
+    for column in columns:
+        v = column.variable
+        if column.expression is None:
+            if v not in seen.bound | named:
+                yield _unbound(v, column.span, seen)
+            continue
+        yield from _expression(column.expression, column.span, named, seen)
+        if v in seen.bound | named:
+            place = at_pattern(rf"[?$]{v.value}\s*\)$", column.span, seen.text)
+            by = f"{seen.binders(v)[0]} binds it" if v in seen.bound else "an earlier column is named so"
+            yield error(
+                "select", f"?{v.value} cannot be a new name: {by}", place, "choose another name after AS"
+            )
+        named.add(v)
+
+
+def _unbound(v: Variable, span: Span, seen: Overview) -> Finding:
+    negated = seen.binders(v, negated=True)
+    if negated:
+        hint = "a negated GPM binds nothing outside itself"
+        return error("scope", f"?{v.value} is bound only by the negated {listing(negated)}", span, hint)
+    unused = [n for n in seen.gpms if v in seen.variables(n)]
+    if unused:
+        return error(
+            "scope",
+            f"?{v.value} is bound only by {unused[0]}, which is not in SEQ",
+            span,
+            f"put {unused[0]} into SEQ",
+        )
+    return error("scope", f"no GPM of SEQ binds ?{v.value}", span, variable_hint(v, seen.bound))
+
+
+def _expression(e: Expression, span: Span, named: set[Variable], seen: Overview) -> Iterator[Finding]:
+    for part in subexpressions(e):
+        match part:
+            case Variable():
+                if part not in seen.bound | named:
+                    yield _unbound(part, at_variable(part, span, seen.text), seen)
+            case Prev():
+                hint = "SELECT shows the last iteration; aggregates see all of them"
+                yield error("prev", "PREV stands in a GPM's FILTER only", part.span, hint)
+            case Exists():
+                hint = "put EXISTS into a GPM's FILTER"
+                yield error("exists", "a match has no graph that EXISTS could look at", part.span, hint)
+            case Aggregate():
+                yield from nested_aggregates(part)
+                yield from _aggregate(part, seen)
+            case MatchFunction(name, gpm) if gpm is not None:
+                yield from _match_function(name, gpm, part.span, seen)
+
+
+def _aggregate(aggregate: Aggregate, seen: Overview) -> Iterator[Finding]:
+    if aggregate.arg is None:
+        hint = "COUNT(A) counts the events of the GPM A"
+        yield error("aggregate", "COUNT(*) has no meaning for a match", aggregate.span, hint)
+        return
+    over = kleene_gpms(seen, aggregate)
+    if len(over) == 1 or not all(v in seen.bound for v in _variables(aggregate)):
+        return  # an unbound variable is reported by itself
+    repeated = [p.name for p in seen.places if p.repeats and not p.negated]
+    if not over:
+        hint = f"it can run over {listing(repeated)}" if repeated else "no GPM of this query is repeated"
+        message = f"{aggregate.name} needs a variable of a repeated GPM"
+    else:
+        hint = "an aggregate runs over the iterations of one GPM"
+        message = f"{aggregate.name} mixes variables of {listing(over)}"
+    yield error("aggregate", message, aggregate.span, hint)
+
+
+def _variables(aggregate: Aggregate) -> list[Variable]:
+    return [e for e in subexpressions(aggregate) if isinstance(e, Variable)]
+
+
+def _match_function(name: str, gpm: str, span: Span, seen: Overview) -> Iterator[Finding]:
+    places = [p for p in seen.places if p.name == gpm]
+    if not places:
+        hint = close_name(gpm, [p.name for p in seen.places], f"{name} takes the name of a GPM in SEQ")
+        yield error("gpm", f"{name}({gpm}): {gpm} is not in SEQ", span, hint)
+    elif places[0].negated:
+        yield error("gpm", f"{name}({gpm}): the negated {gpm} has no event in a match", span)

@@ -1,0 +1,172 @@
+"""Graph patterns: SPARQL's own rules that its grammar does not say, and where GRAPH may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyoxigraph import BlankNode, Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Bind,
+    Call,
+    Exists,
+    Expression,
+    Filter,
+    FunctionCall,
+    Gpm,
+    GraphPattern,
+    Group,
+    PathPattern,
+    SubSelect,
+    TriplePattern,
+    Values,
+)
+from oxiseq.grammar.check_scope import sub_select_expressions
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import at_pattern, at_variable, error
+from oxiseq.grammar.places import Overview
+from oxiseq.grammar.scope import nested_elements, subexpressions, visible_variables
+
+
+def check_patterns(seen: Overview) -> Iterator[Finding]:
+    """Each GPM's pattern."""
+    for gpm in seen.query.gpms:
+        groups = [gpm.pattern, *_groups(gpm.pattern)]
+        for group in groups:
+            yield from _scoped_binds(group, seen.text)
+        yield from _blank_labels(groups, seen.text)
+        for element in nested_elements(gpm.pattern):
+            if isinstance(element, SubSelect):
+                yield from _sub_select(element, seen.text)
+            elif isinstance(element, Values):
+                yield from _values(element, seen.text)
+        yield from _graphs(gpm, seen)
+
+
+def _groups(pattern: Group) -> Iterator[Group]:
+    """Every group below, however deep."""
+    for element in pattern.elements:
+        for inner in _inner(element):
+            yield inner
+            yield from _groups(inner)
+
+
+def _inner(element: object) -> Iterator[Group]:
+    if isinstance(element, Group):
+        yield element
+    for name in ("pattern", "where"):
+        inner = getattr(element, name, None)
+        if isinstance(inner, Group):
+            yield inner
+    yield from getattr(element, "branches", ())
+    condition = getattr(element, "condition", None) or getattr(element, "expression", None)
+    if condition is not None:
+        yield from (e.pattern for e in subexpressions(condition) if isinstance(e, Exists))
+
+
+def _scoped_binds(group: Group, text: str) -> Iterator[Finding]:
+    for i, element in enumerate(group.elements):
+        if isinstance(element, Bind) and element.variable in visible_variables(Group(group.elements[:i])):
+            v = element.variable
+            yield error(
+                "bind",
+                f"BIND cannot bind ?{v.value}: the pattern before it does already",
+                at_pattern(rf"[?$]{v.value}\s*\)$", element.span, text),
+                "choose another variable, or compare with FILTER",
+            )
+
+
+def _blank_labels(groups: list[Group], text: str) -> Iterator[Finding]:
+    """A label belongs to one basic graph pattern (SPARQL 1.1, 5.1.1); FILTER does not end one."""
+    home: dict[BlankNode, int] = {}
+    pattern = 0
+    for group in groups:
+        pattern += 1
+        for element in group.elements:
+            if isinstance(element, TriplePattern | PathPattern):
+                for node in (element.subject, element.object):
+                    if isinstance(node, BlankNode) and home.setdefault(node, pattern) != pattern:
+                        yield error(
+                            "blank",
+                            f"the label _:{node.value} stands in two basic graph patterns",
+                            at_pattern(rf"_:{node.value}(?![\w\-])", element.span, text),
+                            "use a variable",
+                        )
+            elif not isinstance(element, Filter):
+                pattern += 1
+
+
+def _values(values: Values, text: str) -> Iterator[Finding]:
+    for i, v in enumerate(values.variables):
+        if v in values.variables[:i]:
+            yield error("values", f"VALUES names ?{v.value} twice", at_variable(v, values.span, text))
+
+
+def _sub_select(query: SubSelect, text: str) -> Iterator[Finding]:
+    taken = set(visible_variables(query.where))
+    for column in query.projection or ():
+        if isinstance(column, tuple):
+            v = column[1]
+            if v in taken:
+                place = at_pattern(rf"[?$]{v.value}\s*\)", query.span, text)
+                yield error("select", f"?{v.value} is bound already", place, "choose another name after AS")
+            taken.add(v)
+    for e in sub_select_expressions(query):
+        for outer in subexpressions(e):
+            if isinstance(outer, Aggregate) and outer.arg is not None:
+                yield from nested_aggregates(outer)
+    yield from _grouping(query, text)
+
+
+def nested_aggregates(outer: Aggregate) -> Iterator[Finding]:
+    """Aggregates directly inside an aggregate."""
+    if outer.arg is not None:
+        for e in subexpressions(outer.arg):
+            if isinstance(e, Aggregate):
+                yield error("aggregate", f"{e.name} cannot stand inside {outer.name}", e.span)
+
+
+def _grouping(query: SubSelect, text: str) -> Iterator[Finding]:
+    """With GROUP BY or an aggregate, SELECT may show keys and aggregates only."""
+    grouped = bool(query.group_by) or any(
+        isinstance(e, Aggregate) for x in sub_select_expressions(query) for e in subexpressions(x)
+    )
+    if not grouped:
+        return
+    if query.projection is None:
+        yield error("select", "SELECT * cannot stand with GROUP BY", query.span, "name the columns")
+        return
+    keys = {k[1] if isinstance(k, tuple) else k for k in query.group_by}
+    for column in query.projection:
+        used = {column} if isinstance(column, Variable) else set(_outside_aggregates(column[0]))
+        for v in sorted(used - keys, key=str):
+            place = at_variable(v, query.span, text)
+            yield error(
+                "select", f"?{v.value} is neither grouped nor aggregated", place, f"add GROUP BY ?{v.value}"
+            )
+        if isinstance(column, tuple):
+            keys.add(column[1])
+
+
+def _outside_aggregates(expression: Expression) -> Iterator[Variable]:
+    match expression:
+        case Variable():
+            yield expression
+        case Call(_, args) | FunctionCall(_, args):
+            for arg in args:
+                yield from _outside_aggregates(arg)
+
+
+def _graphs(gpm: Gpm, seen: Overview) -> Iterator[Finding]:
+    """GRAPH ?g must be split off: nested it would need every graph of the KB beside each event."""
+    if gpm.name not in seen.parts or not seen.parts[gpm.name].in_place:
+        return
+    for element in nested_elements(seen.parts[gpm.name].pattern):
+        if isinstance(element, GraphPattern) and isinstance(element.name, Variable):
+            yield error(
+                "graph",
+                f"GRAPH ?{element.name.value} is supported only directly inside the GPM's braces",
+                at_pattern(r"(?i)GRAPH\s+[?$]\w+", element.span, seen.text),
+                "name the graph: GRAPH <iri> { ... }",
+            )

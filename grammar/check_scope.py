@@ -1,0 +1,183 @@
+"""Scope: what a GPM's conditions may mention of other GPMs (semantics.md 2.2, 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Bind,
+    Expression,
+    Filter,
+    Gpm,
+    MatchFunction,
+    Prev,
+    Span,
+    SubSelect,
+)
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, listing, variable_hint
+from oxiseq.grammar.places import Overview, Place
+from oxiseq.grammar.scope import (
+    conjuncts,
+    expression_variables,
+    holds_exists,
+    inner_expressions,
+    nested_elements,
+    prev_variables,
+    subexpressions,
+)
+
+
+def check_scope(seen: Overview) -> Iterator[Finding]:
+    """FILTER, BIND, PREV and functions of the match inside GPMs."""
+    for gpm in seen.gpms.values():
+        yield from _out_of_place(gpm)
+        yield from _binds(gpm, seen)
+    for place in seen.places:
+        if place.name in seen.gpms:
+            for element in seen.gpms[place.name].pattern.elements:
+                if isinstance(element, Filter):
+                    yield from _filter(element, place, seen)
+
+
+def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
+    """PREV below the top level, aggregates outside a sub-query, functions of the match anywhere."""
+    top = {id(e.condition) for e in gpm.pattern.elements if isinstance(e, Filter)}
+    for condition in inner_expressions(gpm.pattern):
+        for e in subexpressions(condition):
+            if isinstance(e, Aggregate):
+                hint = "aggregates stand in SELECT, CONSTRUCT, or a sub-SELECT"
+                yield error("aggregate", f"{e.name} cannot stand in a GPM's FILTER or BIND", e.span, hint)
+            elif isinstance(e, Prev) and id(condition) not in top:
+                hint = "PREV stands in a FILTER directly inside the GPM's braces"
+                yield error("prev", "PREV cannot stand here", e.span, hint)
+            elif isinstance(e, Prev) and holds_exists(condition):
+                yield error("prev", "PREV cannot stand beside EXISTS", e.span, "write two FILTERs")
+    for e in _all_expressions(gpm):
+        if isinstance(e, MatchFunction):
+            name = f"{e.name}({e.gpm or ''})"
+            hint = "functions of the match stand in SELECT and CONSTRUCT"
+            yield error("function", f"{name} cannot stand in a GPM", e.span, hint)
+
+
+def _all_expressions(gpm: Gpm) -> Iterator[Expression]:
+    for condition in inner_expressions(gpm.pattern):
+        yield from subexpressions(condition)
+    for element in nested_elements(gpm.pattern):
+        if isinstance(element, SubSelect):
+            for e in sub_select_expressions(element):
+                yield from subexpressions(e)
+
+
+def sub_select_expressions(query: SubSelect) -> Iterator[Expression]:
+    """The expressions of a sub-query's clauses, its WHERE not included."""
+    yield from (p[0] for p in query.projection or () if isinstance(p, tuple))
+    yield from (k[0] if isinstance(k, tuple) else k for k in query.group_by)
+    yield from query.having
+    yield from (k[0] for k in query.order_by)
+
+
+def _binds(gpm: Gpm, seen: Overview) -> Iterator[Finding]:
+    """A top-level BIND is evaluated on the event: it cannot read another GPM's variable."""
+    own = seen.variables(gpm.name)
+    for element in gpm.pattern.elements:
+        if isinstance(element, Bind):
+            for v in sorted(expression_variables(element.expression) - own, key=str):
+                others = [n for n in seen.gpms if n != gpm.name and v in seen.variables(n)]
+                if others:
+                    yield error(
+                        "scope",
+                        f"BIND cannot read ?{v.value}, which {others[0]} binds: it is evaluated on one event",
+                        at_variable(v, element.span, seen.text),
+                        "use the expression itself in a FILTER or in SELECT",
+                    )
+
+
+def _filter(element: Filter, place: Place, seen: Overview) -> Iterator[Finding]:
+    own = seen.variables(place.name)
+    for condition in conjuncts(element.condition):
+        span = _span(condition, element)
+        if holds_exists(condition):
+            yield from _beside_exists(condition, span, place, seen)
+            continue
+        for v in sorted(expression_variables(condition) - own - place.seen, key=str):
+            yield _unbound(v, at_variable(v, span, seen.text), place, seen)
+        for v in sorted(prev_variables(condition), key=str):
+            place_of = at_pattern(rf"(?i:PREV)\s*\(\s*[?$]{v.value}\s*\)", span, seen.text)
+            if not place.repeats:
+                hint = f"write {place.name}+ in SEQ, or use the variable of an earlier GPM"
+                yield error(
+                    "prev", f"PREV(?{v.value}) needs iterations, {place.name} is not repeated", place_of, hint
+                )
+            elif v not in own | place.seen | _inside(place, seen):
+                yield error(
+                    "prev",
+                    f"no GPM of the iteration binds ?{v.value}",
+                    place_of,
+                    variable_hint(v, own | place.seen),
+                )
+
+
+def _inside(place: Place, seen: Overview) -> frozenset[Variable]:
+    """What the innermost repeat around `place` binds."""
+    repeat = place.repeats[-1]
+    return frozenset(
+        v for p in seen.places if repeat in p.repeats and not p.negated for v in seen.variables(p.name)
+    )
+
+
+def _beside_exists(condition: Expression, span: Span, place: Place, seen: Overview) -> Iterator[Finding]:
+    own = seen.variables(place.name)
+    used = {e for e in subexpressions(condition) if isinstance(e, Variable)}
+    for v in sorted(used - own, key=str):
+        yield error(
+            "scope",
+            f"a condition with EXISTS sees only its own GPM, {place.name} does not bind ?{v.value}",
+            at_variable(v, span, seen.text),
+            "put EXISTS into a FILTER of its own",
+        )
+
+
+def _unbound(v: Variable, span: Span, place: Place, seen: Overview) -> Finding:
+    """Say why a FILTER cannot see a variable."""
+    positive = seen.binders(v)
+    if positive and place.negated and place.first:
+        return error(
+            "scope",
+            f"{place.name} stands first and negated: its FILTER cannot see ?{v.value} of {listing(positive)}",
+            span,
+            f"the FILTER of a leading {place.name}! sees only what {place.name} binds",
+        )
+    order = [p.name for p in seen.places]
+    right = [n for n in positive if order.index(n) > order.index(place.name)]
+    if right:
+        return error(
+            "scope",
+            f"?{v.value} is bound only by {listing(right)}, further right than {place.name}",
+            span,
+            f"put the FILTER into {right[0]}",
+        )
+    if positive:
+        return error(
+            "scope",
+            f"?{v.value} is bound only by {listing(positive)}, in another alternative than {place.name}",
+            span,
+        )
+    negated = [n for n in seen.binders(v, negated=True) if n != place.name]
+    if negated:
+        hint = f"a negated GPM binds nothing for others; put the FILTER into {negated[0]}"
+        return error("scope", f"?{v.value} is bound only by the negated {listing(negated)}", span, hint)
+    return error(
+        "scope", f"nothing binds ?{v.value}", span, variable_hint(v, seen.variables(place.name) | place.seen)
+    )
+
+
+def _span(condition: Expression, element: Filter) -> Span:
+    if isinstance(condition, Variable) or not hasattr(condition, "span"):
+        return element.span
+    span = condition.span
+    assert isinstance(span, Span)
+    return span if span.end else element.span

@@ -1,0 +1,136 @@
+"""SEQ: where `!`, `?`, `&` and bounds may stand (semantics.md 2.3 to 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oxiseq.grammar.algebra import (
+    Atom,
+    Conjunction,
+    Disjunction,
+    Maybe,
+    Not,
+    Repeat,
+    Sequence,
+    SequenceElement,
+)
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import error
+from oxiseq.grammar.places import Overview, atoms, children, elements, skippable
+from oxiseq.grammar.render import render_sequence
+
+
+def check_sequence(seen: Overview) -> Iterator[Finding]:
+    """The shape of SEQ."""
+    top = seen.query.sequence
+    for element in elements(top):
+        yield from _operands(element)
+    if not any(atoms(top, positive=True)):
+        yield error(
+            "negation", "SEQ holds negations only", top.span, "a match needs an event: add a GPM without !"
+        )
+    elif skippable(top):
+        hint = "take the ? from one of its parts"
+        yield error("optional", "every part of SEQ may be skipped, so a match could be empty", top.span, hint)
+    else:
+        yield from _negations(top, seen)
+
+
+def _operands(element: SequenceElement) -> Iterator[Finding]:
+    match element:
+        case Conjunction(items):
+            for item in items:
+                if not _simple(item):
+                    yield error(
+                        "conjunction",
+                        f"& joins GPMs of one instant, `{render_sequence(item)}` may last longer",
+                        item.span,
+                        "& takes GPM names, & and | only",
+                    )
+        case Not(item) if not _simple(item):
+            yield error(
+                "negation",
+                f"! cannot negate `{render_sequence(item)}`",
+                element.span,
+                "! takes a GPM, or GPMs joined by & and |",
+            )
+        case Maybe(Not() as item):
+            yield error(
+                "negation", f"`{render_sequence(item)}` cannot be optional", element.span, "leave the ? out"
+            )
+        case Repeat(Not() as item):
+            hint = "a negation holds for its whole gap already"
+            yield error("negation", f"`{render_sequence(item)}` cannot be repeated", element.span, hint)
+        case Repeat():
+            yield from _repeat(element)
+        case Disjunction(items):
+            for item in items:
+                if not any(atoms(item, positive=True)):
+                    hint = "each side of | needs a GPM without !"
+                    yield error(
+                        "negation", f"`{render_sequence(item)}` cannot be an alternative", item.span, hint
+                    )
+
+
+def _repeat(element: Repeat) -> Iterator[Finding]:
+    least, most = element.least, element.most
+    if most == 0:
+        yield error("bounds", "a repeat of at most 0 iterations matches nothing", element.span, "{0,1} is ?")
+    elif most is not None and most < least:
+        hint = f"write {{{most},{least}}}"
+        yield error("bounds", f"the bounds {{{least},{most}}} are in the wrong order", element.span, hint)
+    if not any(atoms(element.item, positive=True)):
+        hint = "the repeated part needs a GPM without !"
+        yield error("negation", f"`{render_sequence(element.item)}` cannot be repeated", element.span, hint)
+    elif skippable(element.item):
+        hint = "put the ? around the repeat: (A+)?"
+        yield error(
+            "optional", "an iteration could be empty, since all of it may be skipped", element.span, hint
+        )
+
+
+def _simple(element: SequenceElement) -> bool:
+    """A BOp expression: atoms, `&` and `|`."""
+    match element:
+        case Atom():
+            return True
+        case Conjunction(items) | Disjunction(items):
+            return all(_simple(i) for i in items)
+        case _:
+            return False
+
+
+def _negations(top: SequenceElement, seen: Overview) -> Iterator[Finding]:
+    """No skip may turn an inner `!` into a first or last one; a last one needs a window."""
+    for element, before, after in _gaps(top, (), ()):
+        for others, side in ((before, "first"), (after, "last")):
+            positive = [o for o in others if any(atoms(o, positive=True))]
+            if positive and all(skippable(o) for o in positive):
+                yield error(
+                    "negation",
+                    f"`{render_sequence(element)}` would be {side} where `{render_sequence(positive[0])}` is skipped",
+                    element.span,
+                    "write the two cases as two queries, or take the ? away",
+                )
+        if seen.query.window is None and not any(a for o in after for a in atoms(o, positive=True)):
+            yield error(
+                "negation",
+                f"`{render_sequence(element)}` at the end needs a window: without one it is never decided",
+                element.span,
+                "add WITHIN, for instance WITHIN 10 MINUTES",
+            )
+
+
+def _gaps(
+    element: SequenceElement, before: tuple[SequenceElement, ...], after: tuple[SequenceElement, ...]
+) -> Iterator[tuple[Not, tuple[SequenceElement, ...], tuple[SequenceElement, ...]]]:
+    """Each `!` with all that stands before and after it."""
+    if isinstance(element, Not):
+        yield element, before, after
+    elif isinstance(element, Sequence):
+        items = children(element)
+        for i, item in enumerate(items):
+            yield from _gaps(item, (*before, *items[:i]), (*items[i + 1 :], *after))
+    else:
+        for child in children(element):
+            yield from _gaps(child, before, after)

@@ -1,0 +1,61 @@
+"""Checks: does a query that parses also mean something?
+
+Where it stands: algebra → findings. Each pass of `CHECKS` looks at the whole query and yields `Finding`s,
+errors (the query is refused) and lints; they run in this order, findings come out in the order of the
+text. The rules are semantics.md 2 and the project's readings (README of tests/grammar).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.check_names import check_names
+from oxiseq.grammar.check_output import check_output
+from oxiseq.grammar.check_patterns import check_patterns
+from oxiseq.grammar.check_scope import check_scope
+from oxiseq.grammar.check_sequence import check_sequence
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.lints import lint
+from oxiseq.grammar.parser import parse
+from oxiseq.grammar.places import Overview, overview
+
+CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
+    check_names,
+    check_sequence,
+    check_patterns,
+    check_scope,
+    check_output,
+    lint,
+)
+
+
+def check(query: Query, text: str = "") -> tuple[Finding, ...]:
+    """All findings, in the order of the text; errors before lints at the same place.
+
+    `text` is what `query` was parsed from: with it findings point at a variable, not only at the clause
+    that holds it, and can show their line.
+    """
+    seen = overview(query, text)
+    found = dict.fromkeys(f for run in CHECKS for f in run(seen))
+    ordered = sorted(found, key=lambda f: (f.span.start, f.severity != "error"))
+    return tuple(replace(f, text=text) for f in ordered)
+
+
+def load(text: str) -> Query:
+    """Parse and check; the first error is raised as `QueryError`.
+
+    >>> load("SELECT ?y FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }")
+    Traceback (most recent call last):
+    oxiseq.grammar.errors.QueryError: no GPM of SEQ binds ?y
+    line 1, column 8
+      1 | SELECT ?y FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }
+        |        ^^
+    hint: it can be one of ?o, ?p, ?s
+    """
+    query = parse(text)
+    for finding in check(query, text):
+        if finding.severity == "error":
+            raise finding.to_error()
+    return query

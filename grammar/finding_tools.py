@@ -1,0 +1,63 @@
+"""Small helpers of the checks: findings, the place of a variable, names that come close."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import Span
+from oxiseq.grammar.errors import Finding
+
+
+def error(code: str, message: str, span: Span, hint: str = "") -> Finding:
+    """A finding that refuses the query."""
+    return Finding("error", code, message, span, hint)
+
+
+def lint_finding(code: str, message: str, span: Span, hint: str = "") -> Finding:
+    """A finding worth a look."""
+    return Finding("lint", code, message, span, hint)
+
+
+def at_variable(variable: Variable, span: Span, text: str) -> Span:
+    """The first place of `variable` inside `span`; `span` itself where the text is not known."""
+    return at_pattern(rf"[?$]{re.escape(variable.value)}(?!\w)", span, text)
+
+
+def at_pattern(pattern: str, span: Span, text: str) -> Span:
+    """The first place inside `span` where the text looks like `pattern`."""
+    found = re.compile(pattern).search(text, span.start, span.end) if text else None
+    if found is None:
+        return span
+    start = found.start()
+    line_start = text.rfind("\n", 0, start) + 1
+    return Span(start, found.end(), text.count("\n", 0, start) + 1, start - line_start + 1)
+
+
+def close_name(name: str, names: Iterable[str], otherwise: str) -> str:
+    """`did you mean X?` if a name comes close, also by case, else the other hint."""
+    known = list(dict.fromkeys(names))
+    folded = [n for n in known if n.casefold() == name.casefold()]
+    close = folded or get_close_matches(name, known, 1, 0.6)
+    return f"did you mean {close[0]}?" if close else otherwise
+
+
+def variable_hint(variable: Variable, known: Iterable[Variable]) -> str:
+    """What `variable` might have meant."""
+    names = sorted(f"?{v.value}" for v in known)
+    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return close_name(f"?{variable.value}", names, f"it can be one of {listed}" if names else "")
+
+
+def listing(names: Iterable[str]) -> str:
+    """`A, B and C`."""
+    all_names = list(names)
+    return all_names[0] if len(all_names) == 1 else f"{', '.join(all_names[:-1])} and {all_names[-1]}"
+
+
+def named(variables: Iterable[Variable]) -> str:
+    """`?a, ?b and ?c`, sorted."""
+    return listing(sorted(f"?{v.value}" for v in variables))

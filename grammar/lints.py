@@ -1,0 +1,200 @@
+"""Lints: what is legal and perhaps not meant, or dear.
+
+unused-gpm, unused-stream   defined, not used
+unbounded                   no WITHIN: partial matches are kept for ever
+unjoined                    a GPM shares no variable with what it is joined with
+cross-product               the parts of one pattern share no variable
+kb-unjoined                 a GRAPH pattern shares no variable with its GPM
+loose-join                  a join over a variable that may be unbound costs a scan
+unbound                     an inner condition reads a variable that its GPM never binds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyoxigraph import BlankNode, Variable
+
+from oxiseq.grammar.algebra import (
+    Bind,
+    Filter,
+    Gpm,
+    GraphPattern,
+    Group,
+    PathPattern,
+    PatternElement,
+    TriplePattern,
+)
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import at_pattern, at_variable, lint_finding, named
+from oxiseq.grammar.places import Overview, Place, Variables
+from oxiseq.grammar.scope import (
+    expression_variables,
+    nested_elements,
+    visible_variables,
+)
+
+
+def lint(seen: Overview) -> Iterator[Finding]:
+    """All lints of a query."""
+    yield from _unused(seen)
+    if seen.query.window is None:
+        yield lint_finding(
+            "unbounded",
+            "without WITHIN a match may take for ever, and so may what is kept for it",
+            seen.query.sequence.span,
+            "add WITHIN, for instance WITHIN 10 MINUTES",
+        )
+    for gpm in seen.gpms.values():
+        yield from _products(gpm, seen.text)
+        yield from _inner_scope(gpm, seen)
+    for place in seen.places:
+        if place.name in seen.gpms:
+            yield from _joins(place, seen)
+
+
+def _unused(seen: Overview) -> Iterator[Finding]:
+    used = {p.name for p in seen.places}
+    for gpm in seen.gpms.values():
+        if gpm.name not in used:
+            place = at_pattern(rf"(?<=\s){gpm.name}(?=\s)", gpm.span, seen.text)
+            yield lint_finding(
+                "unused-gpm", f"the GPM {gpm.name} is not in SEQ", place, "put it into SEQ or drop it"
+            )
+    streams = {g.stream for g in seen.query.gpms}
+    for stream in seen.query.streams:
+        if stream.name not in streams:
+            hint = "its events still count: between two events joined by `,` none of any stream may lie"
+            yield lint_finding("unused-stream", f"no GPM reads the stream {stream.name}", stream.span, hint)
+
+
+def _joins(place: Place, seen: Overview) -> Iterator[Finding]:
+    parts = seen.parts[place.name]
+    own = frozenset(parts.variables)
+    # a leading `!` joins with the first positive GPM, which stands on its right
+    others_bind = seen.bound if place.negated and place.first else place.seen
+    shared = own & others_bind
+    others = [p for p in seen.places if p is not place and not p.negated]
+    if (
+        not shared
+        and not parts.stateful
+        and others
+        and not (place.first and not place.negated and not place.partners)
+    ):
+        yield lint_finding(
+            "unjoined",
+            f"{place.name} shares no variable with {'the other GPMs' if place.first else 'what stands before it'}",
+            place.atom.span,
+            "every event of it combines with every match so far",
+        )
+    loose = [v for v in shared if v not in parts.certain or not _certainly(v, place, seen)]
+    if loose:
+        yield lint_finding(
+            "loose-join",
+            f"{place.name} joins over {named(loose)}, which may be unbound: such a join costs a scan",
+            place.atom.span,
+            "bind it in every branch, outside OPTIONAL",
+        )
+
+
+def _certainly(v: Variable, place: Place, seen: Overview) -> bool:
+    """Whether every other GPM that binds `v` always does."""
+    return all(
+        v in seen.parts[p.name].certain
+        for p in seen.places
+        if p is not place and not p.negated and v in seen.variables(p.name)
+    )
+
+
+# --- inside one GPM ---------------------------------------------------------------------------------
+
+
+def _products(gpm: Gpm, text: str) -> Iterator[Finding]:
+    """Parts of the top-level pattern that share nothing, filters counted as links."""
+    clusters: list[tuple[set[Variable | BlankNode], list[PatternElement]]] = []
+    links: list[Variables] = []
+    for element in gpm.pattern.elements:
+        if isinstance(element, Filter):
+            links.append(expression_variables(element.condition))
+            continue
+        names = _names(element)
+        if names:
+            _merge(clusters, names, [element])
+    for link in links:
+        touched = [c for c in clusters if c[0] & link]
+        if len(touched) > 1:
+            _merge(clusters, {v for c in touched for v in c[0]}, [])
+    for names, members in clusters[1:]:
+        variables = (
+            named(n for n in names if isinstance(n, Variable))
+            if any(isinstance(n, Variable) for n in names)
+            else "it"
+        )
+        if all(isinstance(m, GraphPattern) for m in members):
+            yield lint_finding(
+                "kb-unjoined",
+                f"this GRAPH pattern shares no variable with the rest of {gpm.name}",
+                at_pattern(r"(?i)GRAPH\s+\S+", members[0].span, text),
+                "every event combines with every answer of the knowledge base",
+            )
+        else:
+            yield lint_finding(
+                "cross-product",
+                f"{variables} shares nothing with the pattern before it in {gpm.name}"
+                if variables == "it" or " and " not in variables
+                else f"{variables} share nothing with the pattern before them in {gpm.name}",
+                members[0].span,
+                "all combinations are matches; link them by a variable",
+            )
+
+
+def _merge(
+    clusters: list[tuple[set[Variable | BlankNode], list[PatternElement]]],
+    names: set[Variable | BlankNode],
+    members: list[PatternElement],
+) -> None:
+    """Put `names` into the first cluster that shares one, folding in the others."""
+    touched = [c for c in clusters if c[0] & names]
+    if not touched:
+        clusters.append((set(names), members))
+        return
+    first = touched[0]
+    first[0].update(names)
+    for other in touched[1:]:
+        first[0].update(other[0])
+        first[1].extend(other[1])
+        clusters.remove(other)
+    first[1].extend(members)
+
+
+def _names(element: PatternElement) -> set[Variable | BlankNode]:
+    if isinstance(element, TriplePattern | PathPattern):
+        terms = {element.subject, element.object}
+        if isinstance(element, TriplePattern):
+            terms.add(element.predicate)
+        return {t for t in terms if isinstance(t, Variable | BlankNode)}
+    if isinstance(element, Bind):
+        return {element.variable, *expression_variables(element.expression)}
+    return set(visible_variables(Group((element,))))
+
+
+def _inner_scope(gpm: Gpm, seen: Overview) -> Iterator[Finding]:
+    """Conditions below the top level see their own GPM only: a variable from elsewhere is never bound there."""
+    known: set[Variable] = set()
+    for element in nested_elements(gpm.pattern):
+        known.update(visible_variables(Group((element,))))
+    top = {id(e) for e in gpm.pattern.elements if isinstance(e, Filter)}
+    for element in nested_elements(gpm.pattern):
+        if isinstance(element, Filter) and id(element) not in top:
+            used = expression_variables(element.condition)
+        elif isinstance(element, Bind):
+            used = expression_variables(element.expression)
+        else:
+            continue
+        for v in sorted(used - known, key=str):
+            yield lint_finding(
+                "unbound",
+                f"nothing in {gpm.name} binds ?{v.value}, so this is never true",
+                at_variable(v, element.span, seen.text),
+                "only a FILTER directly inside the GPM's braces sees other GPMs",
+            )

@@ -1,0 +1,194 @@
+"""What each GPM of a SEQ can see: the order of its atoms, read left to right.
+
+Where it stands: algebra → facts that the checks ask for. A GPM sees what positive GPMs left of it bind
+(other alternatives of a `|` not included), its partners in `&`, and its own mapping; a negated GPM shows
+nothing to others (semantics.md 2.2, 2.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Atom,
+    Conjunction,
+    Disjunction,
+    Gpm,
+    Maybe,
+    Not,
+    Query,
+    Repeat,
+    Sequence,
+    SequenceElement,
+)
+from oxiseq.grammar.scope import GpmParts, expression_variables, split_gpm
+
+Variables = frozenset[Variable]
+NOTHING: Variables = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One atom of SEQ: what it sees of others, and what stands around it."""
+
+    atom: Atom
+    left: Variables
+    """Bound by positive GPMs that stand before it."""
+    partners: Variables
+    """Bound by the other operands of the `&` it stands in."""
+    repeats: tuple[Repeat, ...]
+    """The repeats around it, outermost first."""
+    negated: bool
+    first: bool
+    """No positive GPM stands before it in the text."""
+
+    @property
+    def name(self) -> str:
+        return self.atom.name
+
+    @property
+    def seen(self) -> Variables:
+        return self.left | self.partners
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A query with its GPMs split and its atoms placed; `text` may be empty."""
+
+    query: Query
+    text: str
+    gpms: Mapping[str, Gpm]
+    parts: Mapping[str, GpmParts]
+    places: tuple[Place, ...]
+    bound: Variables = field(default=NOTHING)
+    """What positive GPMs of SEQ bind."""
+
+    def variables(self, name: str) -> Variables:
+        """What the GPM binds; nothing if it is not defined."""
+        return frozenset(self.parts[name].variables) if name in self.parts else NOTHING
+
+    def binders(self, variable: Variable, *, negated: bool = False) -> list[str]:
+        """The GPMs of SEQ that bind it, in their order."""
+        return [p.name for p in self.places if p.negated == negated and variable in self.variables(p.name)]
+
+
+def overview(query: Query, text: str = "") -> Overview:
+    """Place every atom of `query`'s SEQ."""
+    gpms: dict[str, Gpm] = {}
+    for gpm in query.gpms:
+        gpms.setdefault(gpm.name, gpm)
+    parts = {name: split_gpm(gpm) for name, gpm in gpms.items()}
+    binds = {name: frozenset(p.variables) for name, p in parts.items()}
+    places = tuple(_walk(query.sequence, _Walk(binds)))
+    bound = frozenset(v for p in places if not p.negated for v in binds.get(p.name, NOTHING))
+    return Overview(query, text, gpms, parts, places, bound)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """Where a walk through SEQ stands."""
+
+    binds: Mapping[str, Variables]
+    left: Variables = NOTHING
+    partners: Variables = NOTHING
+    repeats: tuple[Repeat, ...] = ()
+    negated: bool = False
+    first: bool = True
+
+    def after(self, element: SequenceElement) -> _Walk:
+        """Right of `element`."""
+        bound = frozenset(v for a in atoms(element, positive=True) for v in self.binds.get(a.name, NOTHING))
+        first = self.first and not any(atoms(element, positive=True))
+        return _Walk(self.binds, self.left | bound, self.partners, self.repeats, self.negated, first)
+
+
+def _walk(element: SequenceElement, at: _Walk) -> Iterator[Place]:
+    match element:
+        case Atom():
+            yield Place(element, at.left, at.partners, at.repeats, at.negated, at.first)
+        case Sequence(first, rest):
+            for item in (first, *(e for _, e in rest)):
+                yield from _walk(item, at)
+                at = at.after(item)
+        case Disjunction(items):
+            for item in items:
+                yield from _walk(item, at)
+        case Conjunction(items):
+            for item in items:
+                others = frozenset(
+                    v for o in items if o is not item for a in atoms(o) for v in at.binds.get(a.name, NOTHING)
+                )
+                here = _Walk(at.binds, at.left, at.partners | others, at.repeats, at.negated, at.first)
+                yield from _walk(item, here)
+        case Repeat(item):
+            here = _Walk(at.binds, at.left, at.partners, (*at.repeats, element), at.negated, at.first)
+            yield from _walk(item, here)
+        case Maybe(item):
+            yield from _walk(item, at)
+        case Not(item):
+            yield from _walk(item, _Walk(at.binds, at.left, at.partners, at.repeats, True, at.first))
+
+
+def children(element: SequenceElement) -> tuple[SequenceElement, ...]:
+    """The elements directly below, left to right."""
+    match element:
+        case Atom():
+            return ()
+        case Sequence(first, rest):
+            return (first, *(e for _, e in rest))
+        case Conjunction(items) | Disjunction(items):
+            return items
+        case Repeat(item) | Maybe(item) | Not(item):
+            return (item,)
+
+
+def elements(element: SequenceElement) -> Iterator[SequenceElement]:
+    """`element` and everything below it, outermost first."""
+    yield element
+    for child in children(element):
+        yield from elements(child)
+
+
+def atoms(element: SequenceElement, *, positive: bool = False) -> Iterator[Atom]:
+    """The atoms below, left to right; with `positive` those under a `!` are left out."""
+    if isinstance(element, Atom):
+        yield element
+    elif not (positive and isinstance(element, Not)):
+        for child in children(element):
+            yield from atoms(child, positive=positive)
+
+
+def skippable(element: SequenceElement) -> bool:
+    """Whether some expansion of its `?` leaves no positive atom."""
+    match element:
+        case Atom():
+            return False
+        case Not() | Maybe():
+            return True
+        case Repeat(item, least):
+            return least == 0 or skippable(item)
+        case Disjunction(items):
+            return any(skippable(i) for i in items)
+        case _:
+            return all(skippable(c) for c in children(element))
+
+
+def kleene_gpms(seen: Overview, aggregate: Aggregate) -> tuple[str, ...]:
+    """The repeated GPMs that an aggregate of SELECT or CONSTRUCT can run over; exactly one is right.
+
+    Those that bind one of its variables which no GPM outside a repeat binds; if there are none, those
+    that bind any of its variables.
+    """
+    if aggregate.arg is None:
+        return ()
+    used = expression_variables(aggregate.arg)
+    single = frozenset(
+        v for p in seen.places if not p.negated and not p.repeats for v in seen.variables(p.name)
+    )
+    repeated = [p.name for p in seen.places if p.repeats and not p.negated]
+    own = tuple(n for n in repeated if seen.variables(n) & (used - single))
+    return own or tuple(n for n in repeated if seen.variables(n) & used)
