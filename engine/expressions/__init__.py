@@ -1,0 +1,7 @@
+"""Expressions: exactly in Python, and fast on a stack machine that says when it cannot decide.
+
+    Expression ─ exact.evaluate ─▶ term                        any expression, one mapping at a time
+    Expression ─ program.compile_program ─▶ int32 code ─ kernels.machine ─▶ true, false, error, undecided
+
+What the machine leaves undecided, `exact` decides; the two never disagree (semantics.md, section 7).
+"""

@@ -1,0 +1,51 @@
+"""Functions that Oxigraph answers: everything but the operators.
+
+Where it stands: `exact` evaluates operators itself and asks here for `REGEX`, `STR`, `xsd:integer(...)` and
+the like, with the arguments as terms. Answers of pure functions are kept.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from pyoxigraph import NamedNode, QuerySolutions, Store, Variable
+
+from oxiseq.engine.expressions.values import ExpressionError
+from oxiseq.engine.terms.dictionary import Term
+
+IMPURE: Final = frozenset({"RAND", "NOW", "UUID", "STRUUID", "BNODE"})
+"""Functions whose answer is not fixed by their arguments."""
+
+_INFIX: Final = frozenset({"+", "-", "*", "/", "=", "!=", "<", ">", "<=", ">="})
+_EMPTY: Final = Store()
+
+
+def ask(name: str, args: tuple[Term, ...]) -> Term:
+    """The value of a built-in function or an infix operator on terms. Raises ExpressionError."""
+    answer = _ask(name, args) if name in IMPURE else _ask_once(name, args)
+    if answer is None:
+        raise ExpressionError(name)
+    return answer
+
+
+def ask_iri(function: NamedNode, args: tuple[Term, ...]) -> Term:
+    """The value of a cast or an extension function. Raises ExpressionError."""
+    return ask(f"<{function.value}>", args)
+
+
+def _ask(name: str, args: tuple[Term, ...]) -> Term | None:
+    names = [f"?a{i}" for i in range(len(args))]
+    call = f" {name} ".join(names) if name in _INFIX else f"{name}({', '.join(names)})"
+    solutions = _EMPTY.query(
+        f"SELECT {' '.join(names)} ({call} AS ?r) {{}}",
+        substitutions={Variable(f"a{i}"): arg for i, arg in enumerate(args)},
+    )
+    assert isinstance(solutions, QuerySolutions)  # it is a SELECT
+    for solution in solutions:
+        answer: Term | None = solution["r"]
+        return answer
+    return None
+
+
+_ask_once = lru_cache(maxsize=1 << 16)(_ask)
