@@ -1,0 +1,82 @@
+"""SPARQL's aggregates over the iterations of a repeated GPM (semantics.md 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyoxigraph import Literal, NamedNode, Variable
+
+from oxiseq.engine.expressions.exact import ExpressionError, evaluate, holds
+from oxiseq.engine.terms.dictionary import Term
+from oxiseq.grammar.algebra import Aggregate, Call
+
+_INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
+
+
+def aggregate(what: Aggregate, mappings: Sequence[Mapping[Variable, Term]]) -> Term:
+    """The aggregate over one mapping per iteration, in order of time.
+
+    As SPARQL 1.1, section 18.5.1: COUNT counts the values without error, SAMPLE takes the first; an error in
+    any value makes SUM, AVG, MIN, MAX and GROUP_CONCAT an error (ExpressionError).
+    """
+    assert what.arg is not None, "the checks refuse COUNT(*)"
+    values: list[Term] = []
+    failed = False
+    for mapping in mappings:
+        try:
+            values.append(evaluate(what.arg, mapping))
+        except ExpressionError:
+            failed = True
+    if what.distinct:
+        values = list(dict.fromkeys(values))
+    if what.name == "COUNT":
+        return Literal(str(len(values)), datatype=_INTEGER)
+    if what.name == "SAMPLE":
+        if not values:
+            raise ExpressionError("SAMPLE of nothing")
+        return values[0]
+    if failed:
+        raise ExpressionError(f"an error among the values of {what.name}")
+    return _fold(what, values)
+
+
+def _fold(what: Aggregate, values: list[Term]) -> Term:
+    match what.name:
+        case "SUM":
+            return _sum(values)
+        case "AVG":
+            if not values:
+                return Literal("0", datatype=_INTEGER)
+            return _apply("/", _sum(values), Literal(str(len(values)), datatype=_INTEGER))
+        case "MIN" | "MAX":
+            if not values:
+                raise ExpressionError(f"{what.name} of nothing")
+            best = values[0]
+            for value in values[1:]:
+                if _less(value, best) if what.name == "MIN" else _less(best, value):
+                    best = value
+            return best
+        case "GROUP_CONCAT":
+            separator = " " if what.separator is None else what.separator
+            x = Variable("x")
+            return Literal(separator.join(evaluate(Call("STR", (x,)), {x: v}).value for v in values))
+        case name:
+            raise AssertionError(f"no aggregate {name}")
+
+
+def _sum(values: list[Term]) -> Term:
+    total: Term = Literal("0", datatype=_INTEGER)
+    for value in values:
+        total = _apply("+", total, value)
+    return total
+
+
+def _apply(operator: str, a: Term, b: Term) -> Term:
+    x, y = Variable("x"), Variable("y")
+    return evaluate(Call(operator, (x, y)), {x: a, y: b})
+
+
+def _less(a: Term, b: Term) -> bool:
+    """`a < b`; values that do not compare keep the order in which they came."""
+    x, y = Variable("x"), Variable("y")
+    return holds(Call("<", (x, y)), {x: a, y: b})

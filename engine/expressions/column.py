@@ -1,0 +1,52 @@
+"""Filters over columns of mappings: the machine where it can decide, the exact evaluator where it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Variable
+
+from oxiseq.engine.expressions.exact import holds
+from oxiseq.engine.expressions.program import compile_program
+from oxiseq.engine.kernels.columns import truth_column
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Expression
+from oxiseq.grammar.scope import expression_variables
+
+_TRUE, _UNDECIDED = 1, 3
+
+
+def holding(
+    conditions: Iterable[Expression], columns: Mapping[Variable, NDArray[np.uint32]], count: int,
+    terms: TermDictionary,
+) -> NDArray[np.bool_]:
+    """bool[count]: which mappings pass all conditions. `columns`: u32[count] term ids by variable."""
+    kept = np.ones(count, np.bool_)
+    for condition in conditions:
+        if count:
+            kept &= _holding(condition, columns, count, terms)
+    return kept
+
+
+def _holding(
+    condition: Expression, columns: Mapping[Variable, NDArray[np.uint32]], count: int, terms: TermDictionary
+) -> NDArray[np.bool_]:
+    variables = sorted((v for v in expression_variables(condition) if v in columns), key=str)
+    places = dict.fromkeys(expression_variables(condition), 0)
+    places |= {v: 1 + i for i, v in enumerate(variables)}
+    table = np.zeros((count, max(len(variables), 1)), np.int64)
+    for i, v in enumerate(variables):
+        table[:, i] = columns[v]
+    code = np.ascontiguousarray(compile_program(condition, places, terms).code, np.int32)
+    out = np.zeros(count, np.uint8)
+    truth_column(code, table, np.zeros(1 + table.shape[1], np.int64), terms.columns, out)
+    decided: dict[tuple[int, ...], bool] = {}
+    for r in np.flatnonzero(out == _UNDECIDED):
+        ids = tuple(int(x) for x in table[r])
+        if ids not in decided:
+            mapping = {v: terms.term(i) for v, i in zip(variables, ids, strict=False) if i}
+            decided[ids] = holds(condition, mapping)
+        out[r] = decided[ids]
+    return out == _TRUE

@@ -1,0 +1,52 @@
+"""Matches as columns: nothing is turned into Python objects until somebody looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchBatch:
+    """n matches, in order of completion.
+
+    time: i64[n] µs, the end of each match; values: u32[n, c] term ids of the answer's columns (0: unbound);
+    ends: i64[n + 1]; event_letter i32[f] and event_time i64[f]: the events of match i are
+    `ends[i] : ends[i + 1]`, in order of time.
+    """
+
+    time: NDArray[np.int64]
+    values: NDArray[np.uint32]
+    ends: NDArray[np.int64]
+    event_letter: NDArray[np.int32]
+    event_time: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def take(self, index: NDArray[np.int64]) -> MatchBatch:
+        """Some of the matches, in the order of `index`."""
+        sizes = np.diff(self.ends)[index]
+        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        flat = np.repeat(self.ends[:-1][index] - ends[:-1], sizes) + np.arange(ends[-1])
+        return MatchBatch(self.time[index], self.values[index], ends, self.event_letter[flat],
+                          self.event_time[flat])
+
+    @classmethod
+    def concat(cls, batches: list[MatchBatch], columns: int) -> MatchBatch:
+        """Several batches as one."""
+        if not batches:
+            return cls(np.zeros(0, np.int64), np.zeros((0, columns), np.uint32), np.zeros(1, np.int64),
+                       np.zeros(0, np.int32), np.zeros(0, np.int64))
+        if len(batches) == 1:
+            return batches[0]
+        sizes = np.concatenate([np.diff(b.ends) for b in batches])
+        return cls(
+            np.concatenate([b.time for b in batches]),
+            np.concatenate([b.values for b in batches]),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            np.concatenate([b.event_letter for b in batches]),
+            np.concatenate([b.event_time for b in batches]),
+        )

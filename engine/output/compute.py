@@ -1,0 +1,114 @@
+"""SELECT expressions: match functions, aggregates over iterations, and whatever they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Literal, NamedNode, Variable
+
+from oxiseq.engine.events.time import to_duration_literal, to_literal
+from oxiseq.engine.expressions.aggregate import aggregate
+from oxiseq.engine.expressions.exact import ExpressionError, evaluate
+from oxiseq.engine.output.form import match_parts
+from oxiseq.engine.query.plan import QueryPlan
+from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Prev
+from oxiseq.grammar.scope import expression_variables
+
+_INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRows:
+    """Resolved values of matches (u32[n, v]) and their rows: values u32[f, v], ends i64[n + 1], letter i32[f],
+    time i64[f]."""
+
+    resolved: NDArray[np.uint32]
+    values: NDArray[np.uint32]
+    ends: NDArray[np.int64]
+    letter: NDArray[np.int32]
+    time: NDArray[np.int64]
+
+
+class ExpressionColumns:
+    """Computes the expression columns of a query's answer."""
+
+    def __init__(self, plan: QueryPlan, variables: tuple[Variable, ...], terms: TermDictionary) -> None:
+        self._plan = plan
+        self._terms = terms
+        self._index = {v: i for i, v in enumerate(variables)}
+        self._columns = [(i, c.expression) for i, c in enumerate(plan.answer.columns) if c.expression is not None]
+        self._letters = [plan.letter for plan in plan.letters]
+
+    def fill(self, matches: MatchRows, values: NDArray[np.uint32]) -> None:
+        """Write the columns' term ids into `values` (u32[n, columns]); an error leaves the cell unbound."""
+        if not self._columns:
+            return
+        for m in range(len(matches.resolved)):
+            for column, expression in self._columns:
+                values[m, column] = self._value(expression, matches, m)
+
+    def _value(self, expression: Expression, matches: MatchRows, m: int) -> int:
+        leaves: dict[Variable | Prev | MatchFunction | Aggregate, Term] = {}
+        for variable in expression_variables(expression):
+            term = self._term(matches.resolved[m], variable)
+            if term is not None:
+                leaves[variable] = term
+        for part in match_parts(expression):
+            try:
+                found = (
+                    self._aggregate(part, matches, m)
+                    if isinstance(part, Aggregate)
+                    else self._function(part, matches, m)
+                )
+            except ExpressionError:
+                continue
+            if found is not None:
+                leaves[part] = found
+        try:
+            term = evaluate(expression, leaves)
+        except ExpressionError:
+            return 0
+        return self._terms.intern(term)
+
+    def _term(self, row: NDArray[np.uint32], variable: Variable) -> Term | None:
+        at = self._index.get(variable)
+        return self._terms.term(int(row[at])) if at is not None and row[at] else None
+
+    def _rows_of(self, name: str, matches: MatchRows, m: int) -> Iterator[int]:
+        for i in range(int(matches.ends[m]), int(matches.ends[m + 1])):
+            if name in self._letters[int(matches.letter[i])]:
+                yield i
+
+    def _function(self, part: MatchFunction, matches: MatchRows, m: int) -> Term | None:
+        first = int(matches.time[matches.ends[m]])
+        last = int(matches.time[matches.ends[m + 1] - 1])
+        match part.name:
+            case "STARTTIME":
+                return to_literal(first)
+            case "ENDTIME":
+                return to_literal(last)
+            case "DURATION":
+                return to_duration_literal(last - first)
+        assert part.gpm is not None
+        rows = list(self._rows_of(part.gpm, matches, m))
+        if part.name == "COUNT":
+            return Literal(str(len(rows)), datatype=_INTEGER)
+        return to_literal(int(matches.time[rows[-1]])) if rows else None
+
+    def _aggregate(self, part: Aggregate, matches: MatchRows, m: int) -> Term | None:
+        iterations = self._plan.answer.iterations[part]
+        mappings = []
+        for i in self._rows_of(iterations.gpm, matches, m):
+            mapping = {}
+            for variable in expression_variables(part):
+                row = matches.values[i] if variable in iterations.variables else matches.resolved[m]
+                term = self._term(row, variable)
+                if term is not None:
+                    mapping[variable] = term
+            mappings.append(mapping)
+        return aggregate(part, mappings)
+

@@ -1,0 +1,189 @@
+"""Row ids of matches → answers: KB enrichment, scopes, expressions, DISTINCT.
+
+Where it stands: run → **answers** → rows for the user. Works on whole batches of matches; only SELECT
+expressions are computed one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Variable
+
+from oxiseq.engine.kernels.paths import choose, count_products, resolve, visible
+from oxiseq.engine.kernels.records import POSITION_BITS
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
+from oxiseq.engine.query.plan import GpmPlan, QueryPlan
+from oxiseq.engine.query.rows import RowBlock, RowStore
+from oxiseq.engine.sequence.positions import START, Automaton
+from oxiseq.engine.sequence.run import Found
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """The rows of all matches one after the other, with what they bind."""
+
+    block: RowBlock
+    positions: NDArray[np.int32]
+    ends: NDArray[np.int64]
+    values: NDArray[np.uint32]
+
+
+class AnswerWriter:
+    """Writes the matches of one query."""
+
+    def __init__(self, plan: QueryPlan, terms: TermDictionary) -> None:
+        self._plan = plan
+        self._terms = terms
+        self._late = [g for g in plan.gpms.values() if g.kb is not None and g.late and self._is_positive(g)]
+        enriched = [v for g in self._late for v in g.parts.kb_variables]
+        wanted = [v for v in (*plan.stored, *enriched) if v in plan.answer.wanted or v in plan.stored]
+        self._variables = tuple(dict.fromkeys(wanted))
+        self._index = {v: i for i, v in enumerate(self._variables)}
+        self._again, self._inside = _repeats(plan.automaton)
+        self._expressions = ExpressionColumns(plan, self._variables, terms)
+        self._seen: dict[int, set[bytes]] = {}
+
+    def _is_positive(self, gpm: GpmPlan) -> bool:
+        return any(gpm.name in plan.letter for plan in self._plan.letters if plan.positive)
+
+    def write(self, found: Found, rows: RowStore) -> list[MatchBatch]:
+        """The answers for a run's matches; rows of the store are read now, ids mean nothing later."""
+        if self._plan.automaton.ambiguous:
+            found = _without_repeats(found)
+        flat = self._gather(found, rows)
+        for gpm in self._late:
+            flat = self._enrich(gpm, flat, rows)
+        count = len(flat.ends) - 1
+        shown = np.zeros(len(flat.positions), np.bool_)
+        visible(flat.positions, flat.ends, self._again, self._inside, shown)
+        resolved = np.zeros((count, len(self._variables)), np.uint32)
+        resolve(flat.values, shown, flat.ends, resolved)
+        time = flat.block.time[flat.ends[1:] - 1]
+        values = self._columns(resolved, flat, time)
+        batch = MatchBatch(time, values, flat.ends, flat.block.letter, flat.block.time)
+        return [self._distinct(batch) if self._plan.answer.distinct else batch]
+
+    def _gather(self, found: Found, rows: RowStore) -> _Flat:
+        block = rows.take(found.rows >> POSITION_BITS)
+        positions = (found.rows & ((1 << POSITION_BITS) - 1)).astype(np.int32)
+        values = np.zeros((len(positions), len(self._variables)), np.uint32)
+        values[:, : len(self._plan.stored)] = block.stored
+        return _Flat(block, positions, found.ends, values)
+
+    def _enrich(self, gpm: GpmPlan, flat: _Flat, rows: RowStore) -> _Flat:
+        """Join the rows of a late GPM with the KB answer that they were checked against."""
+        assert gpm.kb is not None
+        letters = np.array([gpm.name in plan.letter for plan in self._plan.letters])
+        mine = np.flatnonzero(letters[flat.block.letter])
+        counts = np.ones((len(flat.positions), 1), np.int64)
+        shared = [self._index[v] for v in gpm.kb.shared]
+        per_row: dict[int, list[NDArray[np.int64]]] = {}
+        for epoch in np.unique(flat.block.epoch[mine]):
+            at = mine[flat.block.epoch[mine] == epoch]
+            keys, inverse = np.unique(flat.values[at][:, shared], axis=0, return_inverse=True)
+            row, kb_row = rows.answers(int(epoch))[gpm.name].join(np.ascontiguousarray(keys))
+            sizes = np.bincount(row, minlength=len(keys))
+            starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+            inverse = inverse.reshape(-1)
+            counts[at, 0] = sizes[inverse]
+            per_row[int(epoch)] = [at, starts[inverse], kb_row]
+        source, choice, ends = _expand(counts, flat.ends)
+        block = flat.block
+        values = flat.values[source]
+        columns = [(i, self._index[v]) for i, v in enumerate(self._answer_variables(gpm, rows, per_row))
+                   if v in self._index]
+        for epoch, (at, starts, kb_row) in per_row.items():
+            first = np.full(len(flat.positions), -1, np.int64)
+            first[at] = starts
+            here = np.flatnonzero(first[source] >= 0)
+            chosen = kb_row[first[source[here]] + choice[here, 0]]
+            answer = rows.answers(epoch)[gpm.name]
+            for i, column in columns:
+                ids = answer.columns[chosen, i]
+                values[here, column] = np.where(ids != 0, ids, values[here, column])
+        taken = RowBlock(block.letter[source], block.time[source], block.clock[source],
+                         block.stored[source], block.epoch[source])
+        return _Flat(taken, flat.positions[source], ends, values)
+
+    @staticmethod
+    def _answer_variables(
+        gpm: GpmPlan, rows: RowStore, per_row: dict[int, list[NDArray[np.int64]]]
+    ) -> tuple[Variable, ...]:
+        for epoch in per_row:
+            return rows.answers(epoch)[gpm.name].variables
+        return ()
+
+    def _columns(
+        self, resolved: NDArray[np.uint32], flat: _Flat, time: NDArray[np.int64]
+    ) -> NDArray[np.uint32]:
+        answer = self._plan.answer
+        values = np.zeros((len(resolved), len(answer.columns)), np.uint32)
+        for i, column in enumerate(answer.columns):
+            if column.expression is None and column.variable in self._index:
+                values[:, i] = resolved[:, self._index[column.variable]]
+        matches = MatchRows(resolved, flat.values, flat.ends, flat.block.letter, flat.block.time)
+        self._expressions.fill(matches, values)
+        return values
+
+    def _distinct(self, batch: MatchBatch) -> MatchBatch:
+        """Equal rows of equal end time once; ends that no later match can have are forgotten."""
+        keep = []
+        for i in range(len(batch)):
+            seen = self._seen.setdefault(int(batch.time[i]), set())
+            row = batch.values[i].tobytes()
+            if row not in seen:
+                seen.add(row)
+                keep.append(i)
+        window = self._plan.window
+        newest = max(self._seen)
+        reach = 0 if window is None or window.events else window.size
+        if window is None or not window.events:
+            self._seen = {t: rows for t, rows in self._seen.items() if t >= newest - reach}
+        return batch.take(np.array(keep, np.int64))
+
+
+def _expand(
+    counts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    ways = np.zeros(len(ends) - 1, np.int64)
+    count_products(counts, ends, ways)
+    total = int((ways * np.diff(ends)).sum())
+    source = np.zeros(total, np.int64)
+    choice = np.zeros((total, counts.shape[1]), np.int64)
+    new_ends = np.zeros(int(ways.sum()) + 1, np.int64)
+    choose(counts, ends, ways, source, choice, new_ends)
+    return source, choice, new_ends
+
+
+def _repeats(automaton: Automaton) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Which repeat begins anew between two positions, and which positions lie inside which repeat."""
+    count = len(automaton.positions)
+    repeats = 1 + max((loop for p in automaton.positions for loop in p.loops), default=0)
+    again = np.full((count, count), -1, np.int32)
+    for way in automaton.transitions:
+        if way.source != START and way.again is not None:
+            again[way.source, way.target] = way.again
+    inside = np.zeros((count, repeats), np.bool_)
+    for i, position in enumerate(automaton.positions):
+        inside[i, list(position.loops)] = True
+    return again, inside
+
+
+def _without_repeats(found: Found) -> Found:
+    """A match that two paths have found is one match."""
+    rows, ends = found.rows >> POSITION_BITS, found.ends
+    seen: set[bytes] = set()
+    keep = []
+    for i in range(len(found)):
+        key = rows[ends[i] : ends[i + 1]].tobytes()
+        if key not in seen:
+            seen.add(key)
+            keep.append(i)
+    sizes = np.diff(ends)[keep]
+    pieces = [found.rows[ends[i] : ends[i + 1]] for i in keep]
+    return Found(np.concatenate(pieces), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))

@@ -1,0 +1,166 @@
+"""Compiling a query: algebra → plan. A plan is immutable; `run.QueryRun` holds all that changes.
+
+For each GPM the plan says what its rows must hand on: what the sequence compares, what joins the KB and the
+partners of `&`, and what the answer shows. KB variables that nothing compares are left to the end, when a
+match is written out (late enrichment).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.matching.enrich import KbPattern
+from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
+from oxiseq.engine.output.form import Answer, answer_of
+from oxiseq.engine.query.clock import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
+from oxiseq.engine.sequence.states import StateBuilder, own_filters
+from oxiseq.engine.sequence.tables import SequenceTables, build_tables
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Expression, Query, Window
+from oxiseq.grammar.scope import GpmParts, expression_variables, split_gpm
+
+NO_CLOCK = BEFORE_ALL
+
+
+@dataclass(frozen=True, slots=True)
+class GpmPlan:
+    """How one GPM becomes rows.
+
+    `keep`: what its event pattern hands on. `kb`: its KB pattern; if `late`, rows are only checked against
+    the KB's answer, and matches are enriched from it; else each row is joined with it at once.
+    """
+
+    name: str
+    stream: int
+    parts: GpmParts
+    keep: tuple[Variable, ...]
+    kb: KbPattern | None
+    late: bool
+    order: int
+    """Its place among the requests of its stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class LetterPlan:
+    """How a letter's rows are made: its GPMs joined at one instant, then the filters among them."""
+
+    letter: Letter
+    filters: tuple[Expression, ...]
+    columns: tuple[Variable, ...]
+    """What the sequence compares, in the kernel's order."""
+    positive: bool
+    """Whether a match can hold such a row (not only a negation)."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """A compiled query."""
+
+    query: Query
+    streams: tuple[str, ...]
+    """Stream IRIs; a stream declared twice stands once."""
+    gpms: dict[str, GpmPlan]
+    letters: tuple[LetterPlan, ...]
+    requests: tuple[StreamPlan | None, ...]
+    """Per stream the graph patterns to match."""
+    automaton: Automaton
+    sequence: SequenceTables
+    stored: tuple[Variable, ...]
+    """Variables that a match needs of its rows when it is written out."""
+    answer: Answer
+
+    @property
+    def window(self) -> Window | None:
+        return self.query.window
+
+
+def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
+    """Compile a checked query; constants are interned in `terms`."""
+    parts = {gpm.name: split_gpm(gpm) for gpm in query.gpms}
+    automaton = build_automaton(query.sequence)
+    sliding = query.window is not None and query.window.sliding
+    builder = StateBuilder(automaton, parts, sliding)
+    graph = builder.build()
+    sequence = build_tables(graph, builder.scopes, query.window, terms)
+    positive = {letter for position in automaton.positions for letter in position.letters}
+    order = [g.name for g in query.gpms if any(g.name in letter for letter in positive)]
+    answer = answer_of(query, [parts[name] for name in order], automaton)
+    compared = _compared(sequence, parts)
+    streams = tuple(dict.fromkeys(s.iri.value for s in query.streams))
+    index = {s.name: streams.index(s.iri.value) for s in query.streams}
+    gpms: dict[str, GpmPlan] = {}
+    requests: list[list[GpmRequest]] = [[] for _ in streams]
+    for name in dict.fromkeys(n for letter in sequence.letters for n in letter):
+        stream = index[parts[name].gpm.stream]
+        plan = _gpm_plan(parts[name], stream, len(requests[stream]), compared[name], answer.wanted,
+                         any(name in letter for letter in positive), terms)
+        requests[stream].append(GpmRequest(name, parts[name], plan.keep))
+        gpms[name] = plan
+    letters = tuple(
+        LetterPlan(letter, own_filters(letter, parts), columns, letter in positive)
+        for letter, columns in zip(sequence.letters, sequence.columns, strict=True)
+    )
+    return QueryPlan(query, streams, gpms, letters,
+                     tuple(compile_stream(r, terms) if r else None for r in requests),
+                     automaton, sequence, _stored(gpms.values(), answer), answer)
+
+
+def _compared(sequence: SequenceTables, parts: dict[str, GpmParts]) -> dict[str, set[Variable]]:
+    """Per GPM the variables that the sequence, its `&` partners or a filter among them compare."""
+    compared: dict[str, set[Variable]] = {name: set() for name in parts}
+    for letter, columns in zip(sequence.letters, sequence.columns, strict=True):
+        wanted = set(columns)
+        for condition in own_filters(letter, parts):
+            wanted |= expression_variables(condition)
+        for name in letter:
+            own = set(parts[name].variables)
+            others = {v for other in letter if other != name for v in parts[other].variables}
+            compared[name] |= own & (wanted | others)
+    return compared
+
+
+def _gpm_plan(
+    parts: GpmParts, stream: int, order: int, compared: set[Variable], wanted: frozenset[Variable],
+    positive: bool, terms: TermDictionary,
+) -> GpmPlan:
+    own = parts.pattern_variables
+    needed = set(compared)
+    if positive:
+        needed |= wanted
+    for condition in parts.kb_filters:
+        needed |= expression_variables(condition)
+    kb, late = None, False
+    if parts.kb is not None:
+        shared = tuple(v for v in parts.kb_variables if v in own)
+        needed |= set(shared)
+        kb = KbPattern(parts.kb, shared, terms)
+        only_kb = set(parts.kb_variables) - set(own)
+        late = not parts.kb_filters and not (compared & only_kb)
+    keep = tuple(v for v in own if v in needed)
+    return GpmPlan(parts.gpm.name, stream, parts, keep, kb, late, order)
+
+
+def _stored(gpms: Iterable[GpmPlan], answer: Answer) -> tuple[Variable, ...]:
+    stored: dict[Variable, None] = {}
+    for gpm in gpms:
+        kept = gpm.keep if gpm.kb is None or gpm.late else (*gpm.keep, *gpm.parts.kb_variables)
+        for variable in kept:
+            if variable in answer.wanted or (gpm.late and gpm.kb and variable in gpm.kb.shared):
+                stored[variable] = None
+    return tuple(stored)
+
+
+def window_floor(window: Window | None, clock: int, start: int) -> int:
+    """tau: everything that starts before it is dead for an event at `clock`."""
+    if window is None:
+        return BEFORE_ALL
+    if window.sliding:
+        return clock - window.size
+    return start + (clock - start) // window.size * window.size
+
+
+__all__ = ["AFTER_ALL", "GpmPlan", "LetterPlan", "QueryPlan", "compile_query", "window_floor"]

@@ -1,0 +1,102 @@
+"""The rows that runs may still refer to: a window's worth of columns.
+
+Row ids count up for ever; the store holds those from `base` on and forgets from the front.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.matching.enrich import KbAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class RowBlock:
+    """Rows as columns: `letter` i32[n]; `time` i64[n] µs; `clock` i64[n]; `stored` u32[n, v] term ids;
+    `epoch` i32[n], which KB answers they were checked against."""
+
+    letter: NDArray[np.int32]
+    time: NDArray[np.int64]
+    clock: NDArray[np.int64]
+    stored: NDArray[np.uint32]
+    epoch: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.letter)
+
+
+class RowStore:
+    """Rows by id. `base` is the first id still held, `end` the next one to be given."""
+
+    def __init__(self, width: int) -> None:
+        self.base = 0
+        self.end = 0
+        self._low = 0
+        self._block = _empty(1024, width)
+        self.epochs: list[dict[str, KbAnswer]] = []
+        self._forgotten_epochs = 0
+
+    def append(self, block: RowBlock) -> None:
+        """Add rows at the end."""
+        used = self.end - self.base
+        if self._low + used + len(block) > len(self._block):
+            size = len(self._block)
+            while size < 2 * (used + len(block)):
+                size *= 2
+            larger = _empty(size, self._block.stored.shape[1])
+            _copy(self._block, self._low, larger, 0, used)
+            self._block, self._low = larger, 0
+        _copy(block, 0, self._block, self._low + used, len(block))
+        self.end += len(block)
+
+    def take(self, ids: NDArray[np.int64]) -> RowBlock:
+        """The rows with these ids, in that order."""
+        at = ids - self.base + self._low
+        b = self._block
+        return RowBlock(b.letter[at], b.time[at], b.clock[at], b.stored[at], b.epoch[at])
+
+    def forget(self, clock: int, oldest: int) -> None:
+        """Drop leading rows whose clock lies before `clock`, and those with ids before `oldest`."""
+        used = self.end - self.base
+        clocks = self._block.clock[self._low : self._low + used]
+        drop = max(int(np.searchsorted(clocks, clock)), min(oldest, self.end) - self.base)
+        if drop <= 0:
+            return
+        self.base += drop
+        self._low += drop
+        if self.base < self.end:
+            self._drop_epochs(int(self._block.epoch[self._low]))
+
+    def epoch(self, answers: dict[str, KbAnswer]) -> int:
+        """The number under which these KB answers are kept while rows refer to them."""
+        last = self.epochs[-1] if self.epochs else {}
+        if not self.epochs or any(last.get(name) is not answer for name, answer in answers.items()):
+            self.epochs.append(answers)
+        return self._forgotten_epochs + len(self.epochs) - 1
+
+    def answers(self, epoch: int) -> dict[str, KbAnswer]:
+        """The KB answers of an epoch, by GPM."""
+        return self.epochs[epoch - self._forgotten_epochs]
+
+    def _drop_epochs(self, oldest: int) -> None:
+        gone = max(oldest - self._forgotten_epochs, 0)
+        del self.epochs[:gone]
+        self._forgotten_epochs += gone
+
+    @property
+    def held(self) -> int:
+        """How many rows are held."""
+        return self.end - self.base
+
+
+def _empty(size: int, width: int) -> RowBlock:
+    return RowBlock(np.zeros(size, np.int32), np.zeros(size, np.int64), np.zeros(size, np.int64),
+                    np.zeros((size, width), np.uint32), np.zeros(size, np.int32))
+
+
+def _copy(source: RowBlock, low: int, target: RowBlock, at: int, count: int) -> None:
+    for name in ("letter", "time", "clock", "stored", "epoch"):
+        getattr(target, name)[at : at + count] = getattr(source, name)[low : low + count]

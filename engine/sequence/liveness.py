@@ -1,0 +1,82 @@
+"""Live keys: for each edge, the values that its runs are still asked for.
+
+Where it stands: states → **live keys** → tables. For its future a run needs only where it waits and the
+values that something later compares with; runs that agree on both are one group (engine.md, section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from oxiseq.engine.sequence.states import (
+    LAST_NEGATED,
+    RUN_START,
+    Check,
+    Edge,
+    Either,
+    Kept,
+    Source,
+    StateGraph,
+    Value,
+)
+
+
+def live_keys(graph: StateGraph, sliding: bool) -> tuple[tuple[Value, ...], ...]:
+    """Per edge the values of its key, in a fixed order: a backward analysis to a fixpoint."""
+    leaving = edges_by_source(graph)
+    need: list[set[Value]] = [set(_reads(graph, leaving, edge, sliding)) for edge in graph.edges]
+    changed = True
+    while changed:
+        changed = False
+        for index, edge in enumerate(graph.edges):
+            before = len(need[index])
+            for arm in edge.arms:
+                fill = dict(arm.fill)
+                for following in leaving.get(arm.target, ()):
+                    need[index].update(v for wanted in need[following] for v in kept_values(fill[wanted]))
+            changed = changed or len(need[index]) > before
+    return tuple(tuple(sorted(values, key=_order)) for values in need)
+
+
+def edges_by_source(graph: StateGraph) -> Mapping[int, list[int]]:
+    """State (or START) → the edges that leave it."""
+    leaving: dict[int, list[int]] = {}
+    for index, edge in enumerate(graph.edges):
+        leaving.setdefault(edge.source, []).append(index)
+    return leaving
+
+
+def ends_here(graph: StateGraph, leaving: Mapping[int, list[int]], state: int) -> bool:
+    """Whether a run in `state` is a match, or becomes one when its window closes."""
+    return graph.states[state].final or any(not graph.edges[e].arms for e in leaving.get(state, ()))
+
+
+def kept_values(source: Source) -> Iterator[Value]:
+    """What `source` takes from the run."""
+    if isinstance(source, Kept | Either):
+        yield source.value
+
+
+def _reads(
+    graph: StateGraph, leaving: Mapping[int, list[int]], edge: Edge, sliding: bool
+) -> Iterator[Value]:
+    for arm in edge.arms:
+        yield from _check_reads(arm.check)
+        if graph.states[arm.target].negated and ends_here(graph, leaving, arm.target):
+            yield from kept_values(dict(arm.fill)[LAST_NEGATED])
+    for guard in edge.guards:
+        yield from _check_reads(guard.check)
+    if not edge.arms and sliding:
+        yield RUN_START  # a group must have one closing time
+
+
+def _check_reads(check: Check) -> Iterator[Value]:
+    for _, value in (*check.equal, *check.compatible):
+        yield value
+    for condition in check.filters:
+        for _, source in condition.sources:
+            yield from kept_values(source)
+
+
+def _order(value: Value) -> tuple[str, int, str]:
+    return value.kind.value, value.level, value.variable.value if value.variable else ""

@@ -1,0 +1,182 @@
+"""The running state of a sequence: allocation and growth of the kernels' arrays.
+
+Everything starts small and doubles on demand; nothing is ever sized by the window or the stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kernels import records as k
+from oxiseq.engine.kernels.compact_set import SPINE, collect
+from oxiseq.engine.kernels.groups import rehash_buckets, rehash_groups
+from oxiseq.engine.kernels.joining import remember
+from oxiseq.engine.kernels.sequence import rebuild_leads
+from oxiseq.engine.sequence.tables import SequenceTables
+
+_ASKED = 256
+_MEMO_LIMIT = 1 << 20
+_BEFORE_ALL = -(1 << 62)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacities:
+    """Numbers of records to begin with; the smallest are for tests."""
+
+    nodes: int = 4096
+    groups: int = 256
+    pending: int = 64
+    out: int = 4096
+    stack: int = 256
+
+    @classmethod
+    def smallest(cls) -> Capacities:
+        """So small that every array has to grow at once."""
+        return cls(nodes=SPINE + 2, groups=1, pending=1, out=4, stack=4)
+
+
+def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
+    """Empty memory for one run of a compiled sequence."""
+    width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
+    scalars = np.zeros(k.SCALARS, np.int64)
+    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK]] = -1
+    uses = max((int(f["uses1"] - f["uses0"]) for f in compiled.tables.filters), default=0)
+    chains = np.zeros(1024, k.CHAIN)
+    chains["stamp"] = _BEFORE_ALL
+    groups, buckets = sizes.groups, max(sizes.groups, 1) * probes
+    return k.Memory(
+        scalars=scalars,
+        nodes=np.zeros(sizes.nodes, k.NODE),
+        groups=np.zeros(groups, k.GROUP),
+        keys=np.zeros((groups, width), np.int64),
+        links=np.zeros(groups * probes, k.LINK),
+        buckets=np.zeros(buckets, k.BUCKET),
+        bucket_keys=np.zeros((buckets, width), np.int64),
+        table=np.full(_table_size(groups), -1, np.int32),
+        bucket_table=np.full(_table_size(buckets), -1, np.int32),
+        entries=np.zeros(sizes.pending, k.ENTRY),
+        entry_keys=np.zeros((sizes.pending, width), np.int64),
+        chains=chains,
+        pending=np.zeros((sizes.pending, 2), np.int32),
+        pending_keys=np.zeros((sizes.pending, width), np.int64),
+        fired=np.zeros(sizes.pending, np.int32),
+        finals=np.zeros((sizes.pending, 2), np.int64),
+        closings=np.zeros(sizes.pending, k.CLOSING),
+        memo=np.zeros((1024, 2 + uses), np.int64),
+        asked=np.zeros((_ASKED, 1 + compiled.vector), np.int64),
+        lead_table=np.full(_table_size(sizes.groups), -1, np.int32),
+        lead_keys=np.zeros((sizes.groups, 2 + width + _lead_width(compiled)), np.int64),
+        stack=np.zeros((sizes.stack, 2), np.int64),
+        path=np.zeros(sizes.stack, np.int64),
+        out_rows=np.zeros(sizes.out, np.int64),
+        out_ends=np.zeros(sizes.out, np.int64),
+        key=np.zeros(width + _lead_width(compiled), np.int64),
+        vector=np.zeros(compiled.vector, np.int64),
+        spine=np.zeros(SPINE, np.int64),
+    )
+
+
+def _lead_width(compiled: SequenceTables) -> int:
+    leads = compiled.tables.leads
+    return int((leads["equal1"] - leads["equal0"]).max())
+
+
+def _table_size(records: int) -> int:
+    return 1 << max(3, (2 * records).bit_length())
+
+
+def grow(S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory:
+    """Memory with twice the room for what the kernel has asked for (`need`)."""
+    if need == k.NEED_GROUPS:
+        probes = int(compiled.tables.sizes[k.PROBES])
+        size = 2 * len(S.groups)
+        table = np.full(_table_size(size), -1, np.int32)
+        S = S._replace(groups=_longer(S.groups, size), keys=_longer(S.keys, size),
+                       links=_longer(S.links, size * probes), table=table)
+        rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
+        return S
+    if need == k.NEED_BUCKETS:
+        size = 2 * len(S.buckets)
+        table = np.full(_table_size(size), -1, np.int32)
+        S = S._replace(buckets=_longer(S.buckets, size), bucket_keys=_longer(S.bucket_keys, size),
+                       bucket_table=table)
+        rehash_buckets(S.bucket_table, S.buckets, S.scalars[k.BUCKET_TOP])
+        return S
+    if need == k.NEED_LEADS:
+        return _grow_leads(S, compiled, tau)
+    if need == k.NEED_ENTRIES:
+        return _widen(S, "entries", "entry_keys")
+    if need == k.NEED_PENDING:
+        return _widen(S, "pending", "pending_keys")
+    if need == k.NEED_STACK:
+        return _widen(S, "stack", "path")
+    names = {k.NEED_FIRED: "fired", k.NEED_FINALS: "finals", k.NEED_CLOSINGS: "closings"}
+    return _widen(S, names[need])
+
+
+def _widen(S: k.Memory, *names: str) -> k.Memory:
+    return S._replace(**{name: _longer(getattr(S, name), 2 * len(getattr(S, name))) for name in names})
+
+
+def _longer(array: k.Array, size: int) -> k.Array:
+    out = np.zeros((size, *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
+    """Drop leading negations that no window still holds; more room if that does not free half."""
+    count = int(S.scalars[k.LEADS])
+    alive = int((S.lead_keys[:count, 1] >= tau).sum())
+    size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
+    old = S.lead_keys
+    S = S._replace(lead_keys=np.zeros((size, old.shape[1]), np.int64),
+                   lead_table=np.full(_table_size(size), -1, np.int32))
+    rebuild_leads(compiled.tables, S, old, count, tau)
+    return S
+
+
+def make_nodes(S: k.Memory, tau: int, again: bool) -> tuple[k.Memory, int]:
+    """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
+
+    Returns the memory and the smallest row id that a node still refers to.
+    """
+    marks = np.zeros(len(S.nodes), np.int32)
+    oldest = int(collect(S, marks, tau))
+    if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes):
+        S = S._replace(nodes=_longer(S.nodes, 2 * len(S.nodes)))
+    return S, oldest
+
+
+def keep_answers(S: k.Memory, compiled: SequenceTables, answers: NDArray[np.int64]) -> k.Memory:
+    """Keep Python's decisions on the questions in `S.asked`, in their order."""
+    asked = S.asked
+    if 2 * (int(S.scalars[k.MEMOS]) + len(answers)) > len(S.memo):
+        old = S.memo[S.memo[:, 0] != 0]
+        S = S._replace(memo=np.zeros((2 * len(S.memo), S.memo.shape[1]), np.int64))
+        _refill(S, compiled, old)
+    for n, answer in enumerate(answers):
+        remember(compiled.tables, S, asked, n, answer)
+    return S
+
+
+def _refill(S: k.Memory, compiled: SequenceTables, rows: k.Array) -> None:
+    S.scalars[k.MEMOS] = 0
+    tables = compiled.tables
+    question = np.zeros((1, S.asked.shape[1]), np.int64)
+    for row in rows:
+        f = int(row[0]) - 1
+        used = tables.uses[tables.filters["uses0"][f] : tables.filters["uses1"][f]]
+        question[0, 0] = f
+        question[0, 1 + used] = row[2 : 2 + len(used)]
+        remember(tables, S, question, 0, row[1])
+
+
+def forget_answers(S: k.Memory) -> None:
+    """Between batches: forget all decisions once there are very many."""
+    if int(S.scalars[k.MEMOS]) > _MEMO_LIMIT:
+        S.memo[:] = 0
+        S.scalars[k.MEMOS] = 0

@@ -1,0 +1,297 @@
+"""The Glushkov automaton of a SEQ expression: one position per letter occurrence.
+
+Where it stands: algebra → **positions** → states → edges. A *letter* is a conjunction of GPMs; a position
+waits for one of several letters (a BOp expression Ψ in disjunctive normal form), so that `A; (B|C)` is one
+wait. Counted repeats are unrolled, `?` becomes a second way past the element, and a negation becomes a
+*guard* of the gap in which it stands (semantics.md 2.3 to 2.5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels.records import POSITION_BITS
+from oxiseq.grammar.algebra import (
+    Atom,
+    Conjunction,
+    Disjunction,
+    Maybe,
+    Not,
+    Op,
+    Repeat,
+    Sequence,
+    SequenceElement,
+)
+
+Letter: TypeAlias = tuple[str, ...]
+"""GPM names that must match at one instant, joined; in the order of the text."""
+
+START = -1
+"""The source of transitions that begin a match."""
+
+MAX_POSITIONS = 1 << POSITION_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A negated letter in a gap; `loops` are the repeats around the place where it stands."""
+
+    letter: Letter
+    loops: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the sequence: the letters that end the wait for it, and the repeats around it."""
+
+    letters: tuple[Letter, ...]
+    loops: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """From `source` (START or a position) to `target` by `op`.
+
+    `left` are the guards that stand inside the source's side of the gap, `right` those on the target's
+    side; they differ in scope when the gap lies between two iterations of `again`.
+    """
+
+    source: int
+    target: int
+    op: Op
+    left: tuple[Guard, ...]
+    right: tuple[Guard, ...]
+    again: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A position where the sequence may end; with guards, only when the window has closed without them."""
+
+    source: int
+    guards: tuple[Guard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """Positions and the ways between them; `ambiguous` if one match may have two paths."""
+
+    positions: tuple[Position, ...]
+    transitions: tuple[Transition, ...]
+    endings: tuple[Ending, ...]
+    ambiguous: bool
+
+
+def build_automaton(sequence: SequenceElement) -> Automaton:
+    """The automaton of a checked SEQ expression."""
+    builder = _Builder()
+    whole = builder.element(sequence, first=True)
+    transitions = list(dict.fromkeys(builder.transitions))
+    transitions += [
+        Transition(START, entry.target, entry.op or Op.ANY, (), entry.guards, None) for entry in whole.entries
+    ]
+    endings = tuple(dict.fromkeys(Ending(leave.source, leave.guards) for leave in whole.exits))
+    positions = tuple(builder.positions)
+    return Automaton(positions, tuple(transitions), endings, _is_ambiguous(positions, transitions))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A way in: guards met before it; `op` is set when a negation stands before it (its right operator)."""
+
+    target: int
+    guards: tuple[Guard, ...] = ()
+    op: Op | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    source: int
+    guards: tuple[Guard, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    entries: tuple[_Entry, ...]
+    exits: tuple[_Exit, ...]
+    nullable: bool = False
+
+
+@dataclass(slots=True)
+class _Prefix:
+    """A sequence under construction: what has been met before any of its positions was entered."""
+
+    open: bool = True
+    guards: tuple[Guard, ...] = ()
+    negated: bool = False
+
+
+@dataclass(slots=True)
+class _Builder:
+    positions: list[Position] = field(default_factory=list)
+    transitions: list[Transition] = field(default_factory=list)
+    loops: tuple[int, ...] = ()
+    loop_count: int = 0
+
+    def element(self, node: SequenceElement, first: bool) -> _Fragment:
+        """`first`: no positive atom stands before `node` (Def. 13 chains its `+` by `;`)."""
+        letters = plain_letters(node)
+        if letters is not None:
+            return self._position(letters)
+        match node:
+            case Sequence():
+                return self._sequence(node, first)
+            case Maybe(item):
+                return replace(self.element(item, first), nullable=True)
+            case Disjunction(items):
+                parts = [self.element(item, first) for item in items]
+                return _Fragment(
+                    tuple(e for p in parts for e in p.entries),
+                    tuple(e for p in parts for e in p.exits),
+                    any(p.nullable for p in parts),
+                )
+            case Repeat():
+                return self._repeat(node, first)
+            case _:
+                raise AssertionError(f"the checks let {type(node).__name__} through")
+
+    def _position(self, letters: tuple[Letter, ...]) -> _Fragment:
+        if len(self.positions) >= MAX_POSITIONS:
+            raise LimitError(MAX_POSITIONS + 1, MAX_POSITIONS, "positions of the unrolled sequence")
+        self.positions.append(Position(letters, self.loops))
+        here = len(self.positions) - 1
+        return _Fragment((_Entry(here),), (_Exit(here),))
+
+    def _sequence(self, node: Sequence, first: bool) -> _Fragment:
+        prefix = _Prefix()
+        entries: list[_Entry] = []
+        exits: list[_Exit] = []
+        for op, item in flatten(node):
+            if isinstance(item, Not):
+                guards = tuple(Guard(letter, self.loops) for letter in plain_letters(item.item) or ())
+                prefix.guards += guards
+                prefix.negated = True
+                exits = [replace(e, guards=e.guards + guards) for e in exits]
+                continue
+            outer, inner = self._variants(item, first, prefix.open, bool(exits))
+            self._connect(exits, inner, op, None)
+            if prefix.open and outer is not None:
+                lead = op if prefix.negated else None
+                entries += [
+                    replace(e, guards=prefix.guards + e.guards, op=e.op or lead) for e in outer.entries
+                ]
+            kept = exits if inner is not None and inner.nullable else []
+            exits = list(dict.fromkeys([*(outer.exits if outer else ()), *(inner.exits if inner else ()), *kept]))
+            prefix.open = prefix.open and outer is not None and outer.nullable
+        return _Fragment(tuple(entries), tuple(exits), prefix.open)
+
+    def _variants(
+        self, item: SequenceElement, first: bool, outside: bool, inside: bool
+    ) -> tuple[_Fragment | None, _Fragment | None]:
+        """The element as entered from outside the sequence and from inside it: two copies only where a
+        `+` in it must be chained differently."""
+        if outside and inside and first and _chains_by_place(item):
+            return self.element(item, True), self.element(item, False)
+        fragment = self.element(item, first and outside)
+        return (fragment if outside else None), (fragment if inside else None)
+
+    def _connect(
+        self, exits: list[_Exit], target: _Fragment | None, op: Op | None, again: int | None
+    ) -> None:
+        if target is None:
+            return
+        for leave in exits:
+            for entry in target.entries:
+                chosen = entry.op or op
+                assert chosen is not None, "only the first element has no operator on its left"
+                self.transitions.append(
+                    Transition(leave.source, entry.target, chosen, leave.guards, entry.guards, again)
+                )
+
+    def _repeat(self, node: Repeat, first: bool) -> _Fragment:
+        loop = self.loop_count
+        self.loop_count += 1
+        outer_loops = self.loops
+        self.loops = (*outer_loops, loop)
+        chain = node.chain or (Op.NEXT if first else Op.STRICT)
+        least, copies = max(node.least, 1), node.most or max(node.least, 1)
+        body = self.element(node.item, first)
+        entries, running, leaving = list(body.entries), list(body.exits), list[_Exit]()
+        for count in range(1, copies):
+            if count >= least or body.nullable:
+                leaving += running
+            following = self.element(node.item, first)
+            self._connect(running, following, chain, loop)
+            if body.nullable:
+                entries += following.entries
+                running += following.exits
+            else:
+                running = list(following.exits)
+            body = following
+        if node.most is None:
+            self._connect(running, body, chain, loop)
+        self.loops = outer_loops
+        exits = tuple(dict.fromkeys(leaving + running))
+        return _Fragment(tuple(entries), exits, body.nullable or node.least == 0)
+
+
+def flatten(node: Sequence) -> list[tuple[Op | None, SequenceElement]]:
+    """(operator on the left, element) pairs, unquantified inner sequences spliced in."""
+    flat: list[tuple[Op | None, SequenceElement]] = []
+    for op, item in ((None, node.first), *node.rest):
+        if isinstance(item, Sequence):
+            (_, head), *tail = flatten(item)
+            flat += [(op, head), *tail]
+        else:
+            flat.append((op, item))
+    return flat
+
+
+def plain_letters(node: SequenceElement) -> tuple[Letter, ...] | None:
+    """The letters of a BOp expression (atoms, `&`, `|`) in disjunctive normal form; None for anything else."""
+    match node:
+        case Atom(name):
+            return ((name,),)
+        case Disjunction(items):
+            parts = [plain_letters(item) for item in items]
+            return None if None in parts else tuple(dict.fromkeys(x for part in parts for x in part or ()))
+        case Conjunction(items):
+            product: tuple[Letter, ...] = ((),)
+            for item in items:
+                letters = plain_letters(item)
+                if letters is None:
+                    return None
+                product = tuple(a + b for a in product for b in letters)
+            return product
+        case Sequence(first, rest) if not rest:
+            return plain_letters(first)
+        case _:
+            return None
+
+
+def _chains_by_place(node: SequenceElement) -> bool:
+    """Whether a repeat in it leaves its operator to Definitions 13 and 14."""
+    match node:
+        case Repeat(item, _, _, chain):
+            return chain is None or _chains_by_place(item)
+        case Maybe(item) | Not(item):
+            return _chains_by_place(item)
+        case Conjunction(items) | Disjunction(items):
+            return any(_chains_by_place(item) for item in items)
+        case Sequence(first, rest):
+            return _chains_by_place(first) or any(_chains_by_place(item) for _, item in rest)
+        case _:
+            return False
+
+
+def _is_ambiguous(positions: tuple[Position, ...], transitions: list[Transition]) -> bool:
+    """Two ways out of one place that a single letter may take: then a match may have two paths."""
+    taken: set[tuple[int, Letter]] = set()
+    for way in transitions:
+        for letter in positions[way.target].letters:
+            if (way.source, letter) in taken:
+                return True
+            taken.add((way.source, letter))
+    return False

@@ -1,0 +1,449 @@
+"""States: a position together with what is bound there, and the edges between states.
+
+Where it stands: positions → **states** → edges with live keys. Which variables a run has bound depends on
+its way, so a state is (position, variables bound in each scope, bound for sure or perhaps). That is static:
+the kernel never asks. Scopes follow semantics.md 2.4: each iteration of a repeat sees what stood before the
+repeat (σ) and itself; after the repeat the last iteration stays visible. See engine.md, section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.sequence.positions import START, Automaton, Guard, Letter, Position, Transition
+from oxiseq.grammar.algebra import Call, Expression, FunctionCall, Op, Prev
+from oxiseq.grammar.scope import GpmParts, expression_variables, prev_variables
+
+MAX_STATES = 4_000
+
+
+class ValueKind(Enum):
+    """What a run may have to remember."""
+
+    BOUND = "bound"
+    PREVIOUS = "previous"
+    START = "start"
+    NEGATED = "negated"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Something a run carries in a state: a variable's value in a scope (level 0 is outside all repeats), its
+    value in the previous iteration, the clock of the run's start, or the last clock of a leading negation."""
+
+    kind: ValueKind
+    level: int = 0
+    variable: Variable | None = None
+
+
+RUN_START = Value(ValueKind.START)
+LAST_NEGATED = Value(ValueKind.NEGATED)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The value comes from the row that fires."""
+
+    variable: Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The value comes from the run."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """The row's value where it is bound, else the run's."""
+
+    variable: Variable
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """Nothing binds it here."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowClock:
+    """The clock of the row that starts the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class NegatedClock:
+    """The last clock at which a leading negation was seen."""
+
+
+Source: TypeAlias = Column | Kept | Either | Unbound | RowClock | NegatedClock
+
+
+@dataclass(frozen=True, slots=True)
+class FilterCheck:
+    """A stateful filter and where each of its variables comes from; `name` is for messages."""
+
+    condition: Expression
+    sources: tuple[tuple[Variable, Source], ...]
+    original: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a row and a run must agree on: same term, same term unless one is unbound, filters."""
+
+    equal: tuple[tuple[Variable, Value], ...]
+    compatible: tuple[tuple[Variable, Value], ...]
+    filters: tuple[FilterCheck, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One letter that an edge waits for, and how the target state's values are filled."""
+
+    letter: Letter
+    check: Check
+    target: int
+    fill: tuple[tuple[Value, Source], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardCheck:
+    letter: Letter
+    check: Check
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A wait: from a state (or START) by an operator; `arms` fire it, `guards` kill it.
+
+    An edge without arms is the wait for a window's end (trailing negation).
+    """
+
+    source: int
+    op: Op
+    arms: tuple[Arm, ...]
+    guards: tuple[GuardCheck, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`final`: a run that gets here is a match. `negated`: its start had a leading negation in a sliding
+    window, to be checked against the last event."""
+
+    position: int
+    values: frozenset[Value]
+    final: bool
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StateGraph:
+    states: tuple[State, ...]
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LetterScope:
+    """What a letter's rows bind: for sure, and at all; and the stateful filters of its GPMs."""
+
+    certain: frozenset[Variable]
+    variables: frozenset[Variable]
+    filters: tuple[Expression, ...]
+
+
+def letter_scope(letter: Letter, parts: Mapping[str, GpmParts]) -> LetterScope:
+    """The scope of a conjunction of GPMs."""
+    gpms = [parts[name] for name in letter]
+    variables = frozenset(v for g in gpms for v in g.variables)
+    pending = [f for g in gpms for f in g.stateful if not _own(f, variables)]
+    return LetterScope(frozenset(v for g in gpms for v in g.certain), variables, tuple(pending))
+
+
+def own_filters(letter: Letter, parts: Mapping[str, GpmParts]) -> tuple[Expression, ...]:
+    """Stateful filters that the letter's own GPMs can decide together (`A & B` may filter on each other)."""
+    variables = frozenset(v for name in letter for v in parts[name].variables)
+    return tuple(f for name in letter for f in parts[name].stateful if _own(f, variables))
+
+
+def _own(condition: Expression, variables: frozenset[Variable]) -> bool:
+    return not prev_variables(condition) and expression_variables(condition) <= variables
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    certain: bool
+    source: Source
+
+
+@dataclass(slots=True)
+class _Scopes:
+    """Variables by level, and per repeat the previous iteration's values (None: no iteration before)."""
+
+    levels: list[dict[Variable, _Cell]]
+    previous: list[dict[Variable, _Cell] | None]
+    negated: bool = False
+
+    def copy(self) -> _Scopes:
+        return _Scopes([dict(x) for x in self.levels], [None if p is None else dict(p) for p in self.previous],
+                       self.negated)
+
+    def find(self, variable: Variable) -> _Cell | None:
+        for level in reversed(self.levels):
+            if variable in level:
+                return level[variable]
+        return None
+
+    def leave_to(self, depth: int) -> None:
+        """Leave inner repeats until `depth` levels are left: the last iteration stays visible outside."""
+        while len(self.levels) > depth:
+            inner = self.levels.pop()
+            self.previous.pop()
+            for variable, cell in inner.items():
+                outer = self.find(variable)
+                if outer is None or not outer.certain:
+                    self.levels[-1][variable] = cell
+
+    def enter(self, depth: int) -> None:
+        while len(self.levels) < depth:
+            self.levels.append({})
+            self.previous.append(None)
+
+    def again(self, wanted: Iterable[Variable]) -> None:
+        """Begin the innermost repeat's next iteration."""
+        found = {v: self.find(v) for v in wanted}
+        self.previous[-1] = {v: cell for v, cell in found.items() if cell is not None}
+        self.levels[-1] = {}
+
+    def bind(self, scope: LetterScope, relevant: frozenset[Variable]) -> None:
+        for variable in sorted(scope.variables & relevant, key=str):
+            cell = self.find(variable)
+            sure = variable in scope.certain
+            if cell is None or (not cell.certain and sure):
+                self.levels[-1][variable] = _Cell(sure, Column(variable))
+            elif not cell.certain:
+                self.levels[-1][variable] = _Cell(False, _either(variable, cell.source))
+
+
+def _either(variable: Variable, source: Source) -> Source:
+    return Either(variable, source.value) if isinstance(source, Kept) else source
+
+
+_Signature: TypeAlias = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class StateBuilder:
+    """Explores the states that the automaton's positions can be in."""
+
+    automaton: Automaton
+    parts: Mapping[str, GpmParts]
+    sliding: bool
+    scopes: dict[Letter, LetterScope] = field(default_factory=dict)
+    relevant: frozenset[Variable] = frozenset()
+    wanted: dict[int, list[Variable]] = field(default_factory=dict)
+    known: dict[_Signature, int] = field(default_factory=dict)
+    entered: list[tuple[int, _Scopes]] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+
+    def build(self) -> StateGraph:
+        """All states reachable from the start and the edges between them."""
+        self._collect()
+        begin = _Scopes([{}], [])
+        for way in self._ways(START):
+            self._edge(START, begin, (), way)
+        done = 0
+        while done < len(self.entered):
+            position, scopes = self.entered[done]
+            for way in self._ways(position):
+                self._edge(done, scopes, self.automaton.positions[position].loops, way)
+            self._waits(done, position, scopes)
+            done += 1
+        return StateGraph(tuple(self._state(p, s) for p, s in self.entered), tuple(self.edges))
+
+    def _ways(self, source: int) -> list[Transition]:
+        return [way for way in self.automaton.transitions if way.source == source]
+
+    def _collect(self) -> None:
+        positions = self.automaton.positions
+        guards = [g for way in self.automaton.transitions for g in way.left + way.right]
+        guards += [g for ending in self.automaton.endings for g in ending.guards]
+        letters = [x for p in positions for x in p.letters] + [g.letter for g in guards]
+        self.scopes = {x: letter_scope(x, self.parts) for x in letters}
+        names = {name for x in letters for name in x}
+        counted: dict[Variable, int] = {}
+        read: set[Variable] = set()
+        for name in names:
+            for variable in self.parts[name].variables:
+                counted[variable] = counted.get(variable, 0) + 1
+            for condition in self.parts[name].stateful:
+                read |= expression_variables(condition) | prev_variables(condition)
+        self.relevant = frozenset(v for v, n in counted.items() if n > 1) | frozenset(read)
+        places: list[Position | Guard] = [*positions, *guards]
+        for place in places:
+            held = place.letters if isinstance(place, Position) else (place.letter,)
+            for letter in held:
+                for condition in self.scopes[letter].filters:
+                    if place.loops and prev_variables(condition):
+                        kept = self.wanted.setdefault(place.loops[-1], [])
+                        kept += [v for v in sorted(prev_variables(condition), key=str) if v not in kept]
+
+    # --- edges ------------------------------------------------------------------------------------
+
+    def _edge(self, source: int, scopes: _Scopes, loops: tuple[int, ...], way: Transition) -> None:
+        target = self.automaton.positions[way.target]
+        guards = [self._guard(g, scopes) for g in way.left]
+        after = scopes.copy()
+        if way.again is not None:
+            after.leave_to(target.loops.index(way.again) + 2)
+            after.again(self.wanted.get(way.again, ()))
+        else:
+            after.leave_to(_common(loops, target.loops) + 1)
+        after.enter(len(target.loops) + 1)
+        if source == START:
+            after.negated = bool(way.right) and self.sliding
+        guards += [self._guard(g, after) for g in way.right]
+        arms = tuple(self._arm(letter, way.target, after, source == START) for letter in target.letters)
+        # between neighbouring instants nothing can stand, so guards on a ',' edge are vacuous
+        kept = () if way.op is Op.STRICT and source != START else tuple(guards)
+        self.edges.append(Edge(source, way.op, arms, kept))
+
+    def _waits(self, state: int, position: int, scopes: _Scopes) -> None:
+        for ending in self.automaton.endings:
+            if ending.source == position and ending.guards:
+                guards = tuple(self._guard(g, scopes) for g in ending.guards)
+                self.edges.append(Edge(state, Op.ANY, (), guards))
+
+    def _guard(self, guard: Guard, scopes: _Scopes) -> GuardCheck:
+        seen = scopes.copy()
+        seen.leave_to(len(guard.loops) + 1)
+        return GuardCheck(guard.letter, self._check(self.scopes[guard.letter], seen))
+
+    def _arm(self, letter: Letter, position: int, before: _Scopes, starts: bool) -> Arm:
+        scope = self.scopes[letter]
+        after = before.copy()
+        after.bind(scope, self.relevant)
+        target = self._enter(position, after)
+        return Arm(letter, self._check(scope, before), target, tuple(self._fill(after, starts)))
+
+    def _fill(self, after: _Scopes, starts: bool) -> Iterable[tuple[Value, Source]]:
+        for value, cell in _cells(after):
+            yield value, cell.source
+        if self.sliding:
+            yield RUN_START, RowClock() if starts else Kept(RUN_START)
+        if after.negated:
+            yield LAST_NEGATED, NegatedClock() if starts else Kept(LAST_NEGATED)
+
+    def _check(self, scope: LetterScope, before: _Scopes) -> Check:
+        equal, compatible = [], []
+        for variable in sorted(scope.variables & self.relevant, key=str):
+            cell = before.find(variable)
+            if cell is not None and isinstance(cell.source, Kept):
+                sure = cell.certain and variable in scope.certain
+                (equal if sure else compatible).append((variable, cell.source.value))
+        filters = [f for f in (self._filter(c, scope, before) for c in scope.filters) if f is not None]
+        return Check(tuple(equal), tuple(compatible), tuple(filters))
+
+    def _filter(self, condition: Expression, scope: LetterScope, before: _Scopes) -> FilterCheck | None:
+        asked = prev_variables(condition)
+        earlier = before.previous[-1] if before.previous else None
+        if asked and earlier is None:
+            return None  # the first iteration has no previous one
+        sources: dict[Variable, Source] = {}
+        for variable in sorted(expression_variables(condition), key=str):
+            sources[variable] = self._lookup(variable, scope, before)
+        for variable in sorted(asked, key=str):
+            cell = (earlier or {}).get(variable)
+            sources[previous_name(variable)] = cell.source if cell else Unbound()
+        return FilterCheck(rename_previous(condition), tuple(sources.items()), condition)
+
+    def _lookup(self, variable: Variable, scope: LetterScope, before: _Scopes) -> Source:
+        cell = before.find(variable)
+        if variable not in scope.variables:
+            return cell.source if cell else Unbound()
+        if variable in scope.certain or cell is None:
+            return Column(variable)
+        return cell.source if cell.certain else _either(variable, cell.source)
+
+    # --- states -----------------------------------------------------------------------------------
+
+    def _enter(self, position: int, scopes: _Scopes) -> int:
+        key = _signature(position, scopes)
+        if key not in self.known:
+            if len(self.known) >= MAX_STATES:
+                raise LimitError(MAX_STATES + 1, MAX_STATES, "states (optional parts times bound variables)")
+            self.known[key] = len(self.entered)
+            self.entered.append((position, _settled(scopes)))
+        return self.known[key]
+
+    def _state(self, position: int, scopes: _Scopes) -> State:
+        final = any(e.source == position and not e.guards for e in self.automaton.endings)
+        values = frozenset(value for value, _ in _cells(scopes))
+        if self.sliding:
+            values |= {RUN_START}
+        if scopes.negated:
+            values |= {LAST_NEGATED}
+        return State(position, values, final, scopes.negated)
+
+
+def previous_name(variable: Variable) -> Variable:
+    """The name that stands for PREV(?v) in a compiled condition."""
+    return Variable(f"__previous_{variable.value}")
+
+
+def rename_previous(expression: Expression) -> Expression:
+    """`expression` with each PREV(?v) as a variable of its own."""
+    match expression:
+        case Prev(variable):
+            return previous_name(variable)
+        case Call(name, args):
+            return Call(name, tuple(rename_previous(a) for a in args))
+        case FunctionCall(function, args, distinct):
+            return FunctionCall(function, tuple(rename_previous(a) for a in args), distinct)
+        case _:
+            return expression
+
+
+def _cells(scopes: _Scopes) -> Iterable[tuple[Value, _Cell]]:
+    for level, cells in enumerate(scopes.levels):
+        for variable, cell in cells.items():
+            yield Value(ValueKind.BOUND, level, variable), cell
+    for level, earlier in enumerate(scopes.previous):
+        for variable, cell in (earlier or {}).items():
+            yield Value(ValueKind.PREVIOUS, level, variable), cell
+
+
+def _settled(scopes: _Scopes) -> _Scopes:
+    """The same scopes seen from the state itself: every value is the run's."""
+    def settle(kind: ValueKind, level: int, cells: Mapping[Variable, _Cell]) -> dict[Variable, _Cell]:
+        return {v: _Cell(c.certain, Kept(Value(kind, level, v))) for v, c in cells.items()}
+
+    return _Scopes(
+        [settle(ValueKind.BOUND, i, cells) for i, cells in enumerate(scopes.levels)],
+        [None if p is None else settle(ValueKind.PREVIOUS, i, p) for i, p in enumerate(scopes.previous)],
+        scopes.negated,
+    )
+
+
+def _signature(position: int, scopes: _Scopes) -> _Signature:
+    def shape(cells: Mapping[Variable, _Cell]) -> frozenset[tuple[Variable, bool]]:
+        return frozenset((v, c.certain) for v, c in cells.items())
+
+    earlier = tuple(None if p is None else shape(p) for p in scopes.previous)
+    return position, tuple(shape(c) for c in scopes.levels), earlier, scopes.negated
+
+
+def _common(a: Sequence[int], b: Sequence[int]) -> int:
+    count = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        count += 1
+    return count

@@ -1,0 +1,422 @@
+"""Flat tables for the kernels: edges, probes, filters, fills (engine.md, sections 2 and 3).
+
+Where it stands: states and live keys → **tables** → runner. A *probe* is one letter's way to find the groups
+of one edge: an arm that fires them or a guard that kills them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from pyoxigraph import Variable
+
+from oxiseq.engine.expressions.program import compile_program
+from oxiseq.engine.kernels import records as k
+from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, live_keys
+from oxiseq.engine.sequence.positions import START, Letter
+from oxiseq.engine.sequence.states import (
+    LAST_NEGATED,
+    Arm,
+    Check,
+    Column,
+    Edge,
+    Either,
+    FilterCheck,
+    GuardCheck,
+    Kept,
+    LetterScope,
+    NegatedClock,
+    RowClock,
+    Source,
+    StateGraph,
+    Unbound,
+    Value,
+)
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Call, Expression, Op, Window
+from oxiseq.grammar.scope import expression_variables
+
+_OPS = {Op.STRICT: k.STRICT, Op.NEXT: k.NEXT, Op.ANY: k.ANY}
+_INDEX_NAMES = {k.DIRECT: "key", k.LIST: "list", k.HEAP: "heap", k.STAMP: "stamp", k.CHAINED: "chain",
+                k.STARTS: "start"}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """The row side of an indexed inequality: a program over the letter's columns."""
+
+    letter: int
+    code0: int
+    code1: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFilter:
+    """A stateful filter with the place of each variable in the value vector, for exact decisions."""
+
+    check: FilterCheck
+    places: tuple[tuple[Variable, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceTables:
+    """All that the runner needs of a compiled sequence."""
+
+    tables: k.Tables
+    letters: tuple[Letter, ...]
+    columns: tuple[tuple[Variable, ...], ...]
+    """Per letter the variables that its rows bring to the kernel."""
+    measures: tuple[Measure, ...]
+    filters: tuple[CompiledFilter, ...]
+    graph: StateGraph
+    keys: tuple[tuple[Value, ...], ...]
+    indexes: tuple[tuple[str, ...], ...]
+    """Per edge how each of its probes finds groups, in words."""
+    vector: int
+    """Length of the value vector."""
+    measure_count: int
+
+
+def build_tables(
+    graph: StateGraph,
+    scopes: Mapping[Letter, LetterScope],
+    window: Window | None,
+    terms: TermDictionary,
+) -> SequenceTables:
+    """Tables of a state graph; constants of filters are interned in `terms`."""
+    sliding = window is not None and window.sliding
+    return _TableBuilder(graph, live_keys(graph, sliding), scopes, window, terms).build()
+
+
+def _record(dtype: np.dtype[np.void], rows: list[dict[str, int]]) -> k.Array:
+    out = np.zeros(max(len(rows), 1), dtype)
+    for i, row in enumerate(rows):
+        for name, value in row.items():
+            out[name][i] = value
+    return out
+
+
+def _pairs(rows: list[tuple[int, ...]], width: int) -> k.Array:
+    return np.array(rows or [(0,) * width], np.int32).reshape(-1, width)
+
+
+@dataclass(slots=True)
+class _TableBuilder:
+    graph: StateGraph
+    keys: tuple[tuple[Value, ...], ...]
+    scopes: Mapping[Letter, LetterScope]
+    window: Window | None
+    terms: TermDictionary
+    letters: list[Letter] = field(default_factory=list)
+    columns: list[dict[Variable, int]] = field(default_factory=list)
+    edges: list[dict[str, int]] = field(default_factory=list)
+    probes: list[dict[str, int]] = field(default_factory=list)
+    filters: list[dict[str, int]] = field(default_factory=list)
+    leads: list[dict[str, int]] = field(default_factory=list)
+    equal: list[tuple[int, ...]] = field(default_factory=list)
+    compatible: list[tuple[int, ...]] = field(default_factory=list)
+    either: list[tuple[int, ...]] = field(default_factory=list)
+    uses: list[int] = field(default_factory=list)
+    chain: list[int] = field(default_factory=list)
+    next: list[tuple[int, ...]] = field(default_factory=list)
+    fill: list[tuple[int, ...]] = field(default_factory=list)
+    code: list[int] = field(default_factory=list)
+    measures: list[Measure] = field(default_factory=list)
+    compiled: list[CompiledFilter] = field(default_factory=list)
+    lead_letters: list[int] = field(default_factory=list)
+    width: int = 0
+    wide: int = 0
+    eithers: int = 0
+
+    def build(self) -> SequenceTables:
+        leaving = edges_by_source(self.graph)
+        self._columns()
+        self.width = max((len(key) for key in self.keys), default=0)
+        self.wide = max((len(c) for c in self.columns), default=0)
+        self.eithers = 0
+        indexes = tuple(self._edge(i, edge, leaving) for i, edge in enumerate(self.graph.edges))
+        arms = [p for p in range(len(self.probes)) if self.probes[p]["kind"] == 0]
+        starts = [p for p in range(len(self.probes)) if self.probes[p]["kind"] == 1]
+        guards = [p for p in range(len(self.probes)) if self.probes[p]["kind"] == 2]
+        by_letter = {p: self.probes[p]["letter"] for p in range(len(self.probes))}
+        arms_of, arms_at = self._csr(arms, by_letter)
+        starts_of, starts_at = self._csr(starts, by_letter)
+        guards_of, guards_at = self._csr(guards, by_letter)
+        leads_of, leads_at = self._csr(range(len(self.leads)), dict(enumerate(self.lead_letters)))
+        for probe in self.probes:
+            del probe["kind"]
+        most = max((e["probe1"] - e["probe0"] for e in self.edges), default=1)
+        size = self.window.size if self.window else 0
+        sizes = [max(self.width, 1), max(self.wide, 1), max(most, 1), size,
+                 int(self.window is not None and self.window.sliding), int(self.window is not None)]
+        tables = k.Tables(
+            _record(k.EDGE, self.edges), _record(k.PROBE, self.probes), _record(k.FILTER, self.filters),
+            _record(k.LEAD, self.leads), arms_of, arms_at, starts_of, starts_at, guards_of, guards_at,
+            leads_of, leads_at, _pairs(self.equal, 2), _pairs(self.compatible, 2), _pairs(self.either, 3),
+            np.array(self.uses or [0], np.int32), np.array(self.chain or [0], np.int32),
+            _pairs(self.next, 2), _pairs(self.fill, 2), np.array(self.code or [0], np.int32),
+            np.array(sizes, np.int64),
+        )
+        return SequenceTables(
+            tables, tuple(self.letters), tuple(tuple(c) for c in self.columns), tuple(self.measures),
+            tuple(self.compiled), self.graph, self.keys, indexes,
+            1 + max(self.wide, 1) + max(self.width, 1) + self.eithers, len(self.measures),
+        )
+
+    def _csr(self, items: Iterable[int], letter_of: Mapping[int, int]) -> tuple[k.Array, k.Array]:
+        ordered = sorted(items, key=lambda i: (letter_of[i], i))
+        counts = np.zeros(len(self.letters) + 1, np.int32)
+        for i in ordered:
+            counts[letter_of[i] + 1] += 1
+        return np.array(ordered or [0], np.int32), np.cumsum(counts).astype(np.int32)
+
+    # --- which variables rows bring -----------------------------------------------------------------
+
+    def _columns(self) -> None:
+        for index, edge in enumerate(self.graph.edges):
+            for place in (*edge.arms, *edge.guards):
+                self._letter(place.letter)
+            for arm in edge.arms:
+                self._want(arm.letter, self._arm_columns(index, arm))
+            for guard in edge.guards:
+                self._want(guard.letter, _check_columns(guard.check))
+                if edge.source == START:
+                    for arm in edge.arms:
+                        shared = self._shared(arm.letter, guard.letter)
+                        self._want(guard.letter, shared)
+                        self._want(arm.letter, shared)
+
+    def _letter(self, letter: Letter) -> int:
+        if letter not in self.letters:
+            self.letters.append(letter)
+            self.columns.append({})
+        return self.letters.index(letter)
+
+    def _want(self, letter: Letter, variables: Iterable[Variable]) -> None:
+        columns = self.columns[self._letter(letter)]
+        for variable in variables:
+            columns.setdefault(variable, len(columns))
+
+    def _arm_columns(self, index: int, arm: Arm) -> Iterable[Variable]:
+        yield from _check_columns(arm.check)
+        fill = dict(arm.fill)
+        for following, edge in enumerate(self.graph.edges):
+            if edge.source == arm.target:
+                for value in self.keys[following]:
+                    source = fill[value]
+                    if isinstance(source, Column | Either):
+                        yield source.variable
+
+    def _shared(self, a: Letter, b: Letter) -> list[Variable]:
+        return sorted(self.scopes[a].variables & self.scopes[b].variables, key=str)
+
+    # --- edges --------------------------------------------------------------------------------------
+
+    def _edge(self, index: int, edge: Edge, leaving: Mapping[int, list[int]]) -> tuple[str, ...]:
+        key = self.keys[index]
+        slots = {value: slot for slot, value in enumerate(key)}
+        first = len(self.probes)
+        chained, words = edge.op is Op.STRICT and bool(edge.arms) and edge.source != START, []
+        common = _common_slots(edge, slots) if chained else []
+        guards = edge.guards if edge.source != START else ()
+        for place in (*edge.arms, *guards):
+            probe = self._probe(index, place, slots, len(self.probes) - first, common, chained, edge)
+            if isinstance(place, Arm):
+                self._arm(probe, place, slots, edge, leaving)
+            self.probes.append(probe)
+            words.append(_INDEX_NAMES[probe["index"]])
+        self.edges.append({
+            "op": _OPS[edge.op], "width": len(key), "probe0": first, "probe1": len(self.probes),
+            "waits": int(not edge.arms), "chained": len(common), "chain0": len(self.chain),
+        })
+        self.chain += common
+        return tuple(words)
+
+    def _probe(
+        self, index: int, place: Arm | GuardCheck, slots: Mapping[Value, int], local: int,
+        common: list[int], chained: bool, edge: Edge,
+    ) -> dict[str, int]:
+        letter = self.letters.index(place.letter)
+        columns, check = self.columns[letter], place.check
+        pairs = [(slots[value], columns[variable]) for variable, value in check.equal]
+        pairs.sort(key=lambda pair: (pair[0] not in common, pair[0]))
+        probe = {
+            "edge": index, "local": local, "letter": letter, "kind": 2 if isinstance(place, GuardCheck) else 0,
+            "equal0": len(self.equal), "equal1": len(self.equal) + len(pairs),
+            "compatible0": len(self.compatible), "compatible1": len(self.compatible) + len(check.compatible),
+            "filter0": len(self.filters), "filter1": len(self.filters) + len(check.filters),
+            "either0": len(self.either), "negated": k.NO_SLOT,
+        }
+        self.equal += pairs
+        self.compatible += [(slots[value], columns[variable]) for variable, value in check.compatible]
+        places = self._filters(check, slots, columns)
+        probe["either1"] = len(self.either)
+        whole = len(pairs) == len(slots) and not check.compatible
+        if isinstance(place, Arm) and edge.source == START:
+            probe["index"], probe["kind"] = k.STARTS, 1
+        elif isinstance(place, Arm) and chained:
+            probe["index"] = k.CHAINED
+        elif isinstance(place, Arm) and whole:
+            probe["index"] = k.DIRECT
+        elif isinstance(place, GuardCheck) and not check.filters and not check.compatible:
+            probe["index"] = k.STAMP
+        else:
+            probe["index"] = k.LIST
+            self._heap(probe, check, places, letter)
+        return probe
+
+    def _filters(
+        self, check: Check, slots: Mapping[Value, int], columns: Mapping[Variable, int]
+    ) -> list[Mapping[Variable, int]]:
+        """Compile the filters of a check; per filter, where its variables stand in the value vector."""
+        coalesced: dict[Either, int] = {}
+        compiled = []
+        for condition in check.filters:
+            places = {v: self._place(s, slots, columns, coalesced) for v, s in condition.sources}
+            start = len(self.code)
+            self.code += [int(x) for x in compile_program(condition.condition, places, self.terms).code]
+            used = sorted(set(places.values()))
+            self.filters.append({"code0": start, "code1": len(self.code),
+                                 "uses0": len(self.uses), "uses1": len(self.uses) + len(used)})
+            self.uses += used
+            self.compiled.append(CompiledFilter(condition, tuple(places.items())))
+            compiled.append(places)
+        self.eithers = max(self.eithers, len(coalesced))
+        return compiled
+
+    def _place(
+        self, source: Source, slots: Mapping[Value, int], columns: Mapping[Variable, int],
+        coalesced: dict[Either, int],
+    ) -> int:
+        first_key = 1 + max(self.wide, 1)
+        match source:
+            case Column(variable):
+                return 1 + columns[variable]
+            case Kept(value):
+                return first_key + slots[value]
+            case Either(variable, value):
+                if source not in coalesced:
+                    coalesced[source] = first_key + max(self.width, 1) + len(coalesced)
+                    self.either.append((coalesced[source], columns[variable], slots[value]))
+                return coalesced[source]
+            case _:
+                return 0
+
+    def _heap(
+        self, probe: dict[str, int], check: Check, places: list[Mapping[Variable, int]], letter: int
+    ) -> None:
+        """Index the first inequality that has the row on one side and the run on the other."""
+        for condition, place in zip(check.filters, places, strict=True):
+            sides = _inequality(condition)
+            if sides is None:
+                continue
+            row_side, key_side, sign, strict = sides
+            measure0 = self._code(row_side, place)
+            self.measures.append(Measure(letter, measure0, len(self.code), len(self.measures)))
+            key0 = self._code(key_side, place)
+            sole = len(check.filters) == 1 and not check.compatible
+            probe |= {"index": k.HEAP, "measure": len(self.measures) - 1, "key0": key0,
+                      "key1": len(self.code), "sign": sign, "strict": int(strict), "sole": int(sole)}
+            return
+
+    def _code(self, expression: Expression, places: Mapping[Variable, int]) -> int:
+        start = len(self.code)
+        self.code += [int(x) for x in compile_program(expression, places, self.terms).code]
+        return start
+
+    # --- arms ---------------------------------------------------------------------------------------
+
+    def _arm(
+        self, probe: dict[str, int], arm: Arm, slots: Mapping[Value, int], edge: Edge,
+        leaving: Mapping[int, list[int]],
+    ) -> None:
+        fill = dict(arm.fill)
+        columns = self.columns[probe["letter"]]
+        state = self.graph.states[arm.target]
+        probe["position"] = state.position
+        rowonly = True
+        probe |= {"final": int(state.final), "next0": len(self.next)}
+        if state.negated and ends_here(self.graph, leaving, arm.target):
+            source = fill[LAST_NEGATED]
+            probe["negated"] = slots[source.value] if isinstance(source, Kept) else k.AT_START
+            rowonly = not isinstance(source, Kept)
+        for following in leaving.get(arm.target, ()):
+            self.next.append((following, len(self.fill)))
+            for value in self.keys[following]:
+                pair = _fill_pair(fill[value], columns, slots)
+                rowonly = rowonly and (pair[1] < 0 or pair[0] in (k.FROM_CLOCK, k.FROM_NEGATED))
+                self.fill.append(pair)
+        probe |= {"next1": len(self.next), "rowonly": int(rowonly), "lead0": len(self.leads)}
+        if edge.source == START:
+            for guard in edge.guards:
+                self._lead(guard.letter, arm.letter)
+        probe["lead1"] = len(self.leads)
+
+    def _lead(self, negated: Letter, starting: Letter) -> None:
+        shared = self._shared(negated, starting)
+        a, b = self.columns[self.letters.index(negated)], self.columns[self.letters.index(starting)]
+        certain = self.scopes[negated].certain & self.scopes[starting].certain
+        self.leads.append({"number": len(self.leads), "equal0": len(self.equal),
+                           "equal1": len(self.equal) + len(shared),
+                           "compatible": int(not set(shared) <= certain)})
+        self.equal += [(a[v], b[v]) for v in shared]
+        self.lead_letters.append(self.letters.index(negated))
+
+
+def _fill_pair(
+    source: Source, columns: Mapping[Variable, int], slots: Mapping[Value, int]
+) -> tuple[int, int]:
+    match source:
+        case Column(variable):
+            return columns[variable], -1
+        case Kept(value):
+            return -1, slots[value]
+        case Either(variable, value):
+            return columns[variable], slots[value]
+        case RowClock():
+            return k.FROM_CLOCK, k.FROM_CLOCK
+        case NegatedClock():
+            return k.FROM_NEGATED, k.FROM_NEGATED
+        case Unbound():
+            raise AssertionError("no value of a state is unbound for sure")
+
+
+def _check_columns(check: Check) -> Iterable[Variable]:
+    for variable, _ in (*check.equal, *check.compatible):
+        yield variable
+    for condition in check.filters:
+        for _, source in condition.sources:
+            if isinstance(source, Column | Either):
+                yield source.variable
+
+
+def _common_slots(edge: Edge, slots: Mapping[Value, int]) -> list[int]:
+    """Key slots that every arm compares by equality: the hash of a `,` edge."""
+    per_arm = [{slots[value] for _, value in arm.check.equal} for arm in edge.arms]
+    return sorted(set.intersection(*per_arm)) if per_arm else []
+
+
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _inequality(check: FilterCheck) -> tuple[Expression, Expression, int, bool] | None:
+    """(row side, run side, sign, strict) of an inequality between the two; sign 1: the run's is the smaller."""
+    condition = check.condition
+    if not isinstance(condition, Call) or condition.name not in _FLIPPED or len(condition.args) != 2:
+        return None
+    sources = dict(check.sources)
+    left, right = condition.args
+    name = condition.name
+    if _all(left, sources, Kept) and _all(right, sources, Column):
+        left, right, name = right, left, _FLIPPED[name]
+    if not (_all(left, sources, Column) and _all(right, sources, Kept)):
+        return None
+    return left, right, 1 if name.startswith(">") else -1, len(name) == 1
+
+
+def _all(expression: Expression, sources: Mapping[Variable, Source], kind: type[Source]) -> bool:
+    variables = expression_variables(expression)
+    return bool(variables) and all(isinstance(sources[v], kind) for v in variables)
