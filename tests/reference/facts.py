@@ -1,0 +1,87 @@
+"""A short way to write a query and its events, for tests of one fact each.
+
+`"a1 b2&b3 x@25 2:c1"` are four events: things of kind a, b, x, c with the number behind the letter as
+`:k`; `&` puts two things into one event, `@` gives the time (else 10, 20, 30...), `2:` the second stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pyoxigraph import RdfFormat, Store, parse
+
+from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.parser import parse as parse_query
+from reference.evaluate import ReferenceResult, evaluate
+
+PREFIXES = "PREFIX : <http://e/>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
+
+
+def query_text(
+    seq: str,
+    *,
+    window: str = "",
+    select: str = "SELECT *",
+    bodies: Mapping[str, str] | None = None,
+    second: str = "",
+) -> str:
+    """A query whose GPM X binds ?x to things of kind x and ?kx to their number, unless `bodies` says otherwise
+    (`+ ...` adds to the usual body). GPMs named in `second` are on the second stream."""
+    names = dict.fromkeys(re.findall(r"[A-Z]", seq))
+    given = bodies or {}
+    defines = []
+    for name in names:
+        low = name.lower()
+        body = given.get(name, "+")
+        if body.startswith("+"):
+            body = f"?{low} :kind :{low} . ?{low} :k ?k{low} . {body[1:]}"
+        defines.append(f"DEFINE GPM {name} ON {'S2' if name in second else 'S1'} {{ {body} }}")
+    return (
+        f"{PREFIXES}{select} {window} FROM STREAM S1 <http://e/s1> FROM STREAM S2 <http://e/s2>\n"
+        f"WHERE {{ SEQ({seq})\n" + "\n".join(defines) + " }"
+    )
+
+
+def streams_of(events: str) -> dict[str, list[tuple[int, str]]]:
+    """IRI → (time, Turtle text) in order of arrival."""
+    streams: dict[str, list[tuple[int, str]]] = {"http://e/s1": [], "http://e/s2": []}
+    for number, token in enumerate(events.split()):
+        body, _, at = token.partition("@")
+        stream, body = ("2", body[2:]) if body.startswith("2:") else ("1", body)
+        things = [thing for thing in body.split("&") if thing]
+        text = PREFIXES.replace("PREFIX", "@prefix").replace(">\n", "> .\n")
+        text += " ".join(f":{t}e{number} :kind :{t[0]} ; :k {t[1:] or 0} ." for t in things)
+        streams[f"http://e/s{stream}"].append((int(at) if at else 10 * (number + 1), text))
+    return streams
+
+
+def answer(
+    query: str | Query, events: str, *, kb: str = "", start: int | None = None, lateness: int = 0
+) -> ReferenceResult:
+    store = Store()
+    store.load(kb.encode(), format=RdfFormat.TRIG)
+    streams = {
+        iri: [(t, [q.triple for q in parse(text.encode(), format=RdfFormat.TURTLE)]) for t, text in arrivals]
+        for iri, arrivals in streams_of(events).items()
+    }
+    return evaluate(parse_query(query) if isinstance(query, str) else query, streams, store, start, lateness)
+
+
+def matches(seq: str, events: str, *, start: int | None = None, lateness: int = 0, kb: str = "", **more: object) -> list[str]:
+    """The matches as text, sorted: `A10 B20,30`."""
+    text = query_text(seq, **more)  # type: ignore[arg-type]  # handed through
+    result = answer(text, events, start=start, lateness=lateness, kb=kb)
+    return sorted(
+        " ".join(name + ",".join(str(t) for _, t in found) for name, found in sorted(row.events.items()))
+        for row in result.rows
+    )
+
+
+def columns(select: str, seq: str, events: str, kb: str = "", **more: object) -> list[dict[str, str]]:
+    """The rows, each variable with its term's N-Triples text (numbers and strings without datatype)."""
+    text = query_text(seq, select=select, **more)  # type: ignore[arg-type]  # handed through
+    return [
+        {v.value: getattr(t, "value", str(t)) for v, t in row.bindings.items()}
+        for row in answer(text, events, kb=kb).rows
+    ]
