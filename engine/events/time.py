@@ -12,7 +12,8 @@ from typing import Final
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.errors import EventError
-from oxiseq.engine.terms.value import INT64_MAX, INT64_MIN, INTEGER_TYPES, XSD, read_datetime
+from oxiseq.engine.terms.normal import XSD
+from oxiseq.engine.terms.value import INT64_MAX, INT64_MIN, INTEGER_TYPES, read_datetime
 
 MICROSECONDS: Final = 1_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

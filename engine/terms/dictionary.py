@@ -13,7 +13,7 @@ terms that occur once (event names, timestamps) must not be interned. Not safe f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -57,6 +57,8 @@ class TermDictionary:
 
     def __init__(self, capacity: int = 1024) -> None:
         self._ids: dict[Term, TermId] = {}
+        self.lookup: Callable[[Term], TermId | None] = self._ids.get
+        """The fast door of readers: the id of a term that is known in exactly this form, else None."""
         self._terms: list[Term | None] = [None]  # None: unbound, or a blank node (made when asked for)
         self._written: dict[Literal, TermId] = {}  # literals that are not in normal form
         self._texts: dict[str, TermId] = {}
@@ -183,8 +185,11 @@ class TermDictionary:
         if length <= capacity:
             return
         grown = _columns(max(length, 2 * capacity))
-        for new, old in zip(grown, self._columns, strict=True):
-            new[: len(old)] = old
+        old = self._columns
+        grown.kind[:capacity] = old.kind
+        grown.number[:capacity] = old.number
+        grown.exact[:capacity] = old.exact
+        grown.quality[:capacity] = old.quality
         self._columns = grown
 
 
@@ -196,7 +201,8 @@ def parse_term(text: str) -> Term:
         raise ValueError(f"not a term in N-Triples form: {text}") from error
     if len(quads) != 1:
         raise ValueError(f"not one term in N-Triples form: {text}")
-    return quads[0].object
+    term: Term = quads[0].object
+    return term
 
 
 def _refuse_blank_nodes(triple: Triple) -> None:

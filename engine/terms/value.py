@@ -116,8 +116,9 @@ def _exact_number(kind: int, mantissa: int, scale: int) -> Value:
 
 def _nearest(mantissa: int, scale: int) -> float:
     """The double nearest to mantissa · 10^-scale, ±INF beyond the range (as promotion to double gives)."""
+    denominator: int = 10**scale
     try:
-        return mantissa / 10**scale  # division of integers is correctly rounded in Python
+        return mantissa / denominator  # division of integers is correctly rounded in Python
     except OverflowError:
         return math.inf if mantissa > 0 else -math.inf
 
@@ -146,7 +147,8 @@ def _float(text: str) -> Value | None:
 def to_float32(number: float) -> float:
     """The double rounded to float32 (ties to even), ±INF beyond its range."""
     with np.errstate(over="ignore"):
-        return float(np.float32(number))
+        narrow: float = np.float32(number).item()
+    return narrow
 
 
 # --- dates and the rest ---------------------------------------------------------------------------

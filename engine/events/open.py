@@ -1,0 +1,118 @@
+"""Files of events by their names: the one door for the command line and the Python API.
+
+    .nq .nquads   .trig          N-Quads, TriG; .gz after them, or gzip found by its first bytes
+    .arrow .feather .ipc         coded event table, Arrow IPC
+    .parquet .pq                 coded event table, Parquet
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from pyoxigraph import NamedNode
+
+from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.quads import GENERATED_AT, read_quads
+from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.events.tables import read_table, write_table
+from oxiseq.engine.events.write import write_quads
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+EventFormat: TypeAlias = Literal["nquads", "trig", "arrow", "parquet"]
+
+ENDINGS: Final[dict[str, EventFormat]] = {
+    ".nq": "nquads",
+    ".nquads": "nquads",
+    ".trig": "trig",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_GRAPHLESS: Final = (".nt", ".ttl", ".rdf", ".n3", ".owl")
+
+
+class EventReader:
+    """An iterator over the batches of a file, with a running `report` (bytes, events, skipped, errors)."""
+
+    def __init__(self, batches: Iterator[EventBatch], report: ReadReport) -> None:
+        self._batches = batches
+        self.report = report
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        return self
+
+    def __next__(self) -> EventBatch:
+        return next(self._batches)
+
+
+def event_format(path: str | Path) -> EventFormat:
+    """The format that a file's name tells. Raises EventError for an ending that is not known."""
+    name = Path(path)
+    zipped = name.suffix.lower() == ".gz"
+    ending = (name.with_suffix("") if zipped else name).suffix.lower()
+    known = ENDINGS.get(ending)
+    if known is None or (zipped and known in ("arrow", "parquet")):
+        given = ending + ".gz" * zipped or "(none)"
+        reason = f"unknown ending {given}; known: {', '.join(ENDINGS)}, .nq.gz, .trig.gz"
+        if ending in _GRAPHLESS:
+            reason = f"{ending} files have no named graphs, hence no events; use N-Quads (.nq) or TriG"
+        raise EventError(str(path), None, reason)
+    return known
+
+
+def open_events(
+    path: str | Path,
+    terms: TermDictionary,
+    time_predicate: NamedNode = GENERATED_AT,
+    on_error: OnError = "stop",
+    format: EventFormat | None = None,
+) -> EventReader:
+    """The events of a file, in batches of at most 8192.
+
+    `format` overrides the file's name. `on_error="skip"` leaves out malformed lines and events of N-Quads and
+    TriG and counts them in the reader's `report`; damage of a table is always an error. An empty file has no
+    events. Raises EventError at once for a file that does not exist, cannot be opened or has an unknown
+    ending, and while reading for malformed content.
+    """
+    file = Path(path)
+    chosen = event_format(file) if format is None else format
+    report = ReadReport(str(path))
+    try:
+        with file.open("rb"):
+            report.bytes_total = file.stat().st_size
+    except FileNotFoundError as error:
+        raise EventError(str(path), None, "there is no such file") from error
+    except OSError as error:
+        raise EventError(str(path), None, f"cannot be read: {error.strerror or error}") from error
+    if report.bytes_total == 0:
+        batches: Iterator[EventBatch] = iter(())
+    elif chosen == "arrow" or chosen == "parquet":
+        batches = read_table(file, terms, report, format=chosen)
+    else:
+        batches = read_quads(
+            file, terms, report, format=chosen, time_predicate=time_predicate, on_error=on_error
+        )
+    return EventReader(batches, report)
+
+
+def write_events(
+    batches: Iterable[EventBatch],
+    terms: TermDictionary,
+    path: str | Path,
+    time_predicate: NamedNode = GENERATED_AT,
+    format: EventFormat | None = None,
+) -> int:
+    """Write events to a file in the format that its name, or `format`, tells; returns how many.
+
+    The file appears (or is replaced) when all is written. Raises EventError for an unknown ending.
+    """
+    file = Path(path)
+    chosen = event_format(file) if format is None else format
+    if chosen == "arrow" or chosen == "parquet":
+        return write_table(batches, terms, file, format=chosen)
+    return write_quads(batches, terms, file, format=chosen, time_predicate=time_predicate)

@@ -1,0 +1,40 @@
+"""What a reader has read so far, and what it left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from oxiseq.engine.errors import EventError
+
+OnError: TypeAlias = Literal["stop", "skip"]
+"""`stop`: the first fault is raised as EventError. `skip`: it is left out, counted, and reading goes on."""
+
+KEPT_ERRORS: Final = 10
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """The running account of one file; a reader changes it as it goes on.
+
+    events, quads: events handed out so far; quads read from RDF text, or triples of a table. skipped: lines,
+    triples and events left out; errors: the first ten of them. bytes_read of bytes_total: how far the reader
+    is, in bytes of the file (compressed ones where it is compressed), for a progress bar.
+    """
+
+    file: str
+    bytes_total: int = 0
+    bytes_read: int = 0
+    events: int = 0
+    quads: int = 0
+    skipped: int = 0
+    errors: list[EventError] = field(default_factory=list)
+
+    def fault(self, line: int | None, reason: str, on_error: OnError) -> None:
+        """Raise the fault as EventError, or count it."""
+        error = EventError(self.file, line, reason)
+        if on_error == "stop":
+            raise error
+        self.skipped += 1
+        if len(self.errors) < KEPT_ERRORS:
+            self.errors.append(error)

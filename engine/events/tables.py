@@ -1,0 +1,282 @@
+"""Coded event tables: Arrow IPC and Parquet files that load without parsing RDF per event.
+
+Where it stands: batches → **table** → batches. `convert` writes them, `run` reads them.
+
+The format, version 1. The file is self-contained and written in one pass: an Arrow IPC *file* (`.arrow`,
+`.feather`) or a Parquet file. Schema metadata: `oxiseq.format` = `events`, `oxiseq.version` = `1`. One row
+per event, in the order of the stream:
+
+- `time`, timestamp[us, UTC]: microseconds since 1970.
+- `terms`, list<string>: N-Triples texts of the terms that no earlier row of the file uses, numbered 1, 2,
+  3... in the order of the file. They are the file's dictionary, spread over the rows.
+- `blanks`, int32: the number of blank nodes of the event.
+- `triples`, list<struct<subject, predicate, object>>, int32 codes: n > 0 is term n of the file, n < 0 is
+  blank node -n of the event, counted from 1.
+
+Nothing is null. A code refers to a term of the same row or an earlier one, so batches are read in order.
+Reading interns each text once and maps the codes with NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pyoxigraph import RdfFormat, parse
+
+from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.batch import EventBatch, offsets
+from oxiseq.engine.events.report import ReadReport
+from oxiseq.engine.events.write import replacing
+from oxiseq.engine.terms import kinds
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+TableFormat: TypeAlias = Literal["arrow", "parquet"]
+
+VERSION: Final = 1
+FORMAT_KEY: Final = b"oxiseq.format"
+VERSION_KEY: Final = b"oxiseq.version"
+BATCH_EVENTS: Final = 8192
+
+_TRIPLE = pa.struct(
+    [pa.field(name, pa.int32(), nullable=False) for name in ("subject", "predicate", "object")]
+)
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("time", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("terms", pa.list_(pa.field("item", pa.string(), nullable=False)), nullable=False),
+        pa.field("blanks", pa.int32(), nullable=False),
+        pa.field("triples", pa.list_(pa.field("item", _TRIPLE, nullable=False)), nullable=False),
+    ],
+    metadata={FORMAT_KEY: b"events", VERSION_KEY: str(VERSION).encode()},
+)
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def write_table(
+    batches: Iterable[EventBatch], terms: TermDictionary, path: Path, *, format: TableFormat = "arrow"
+) -> int:
+    """Write the events to a table; returns how many. The file appears when all is written.
+
+    Raises OSError and whatever reading the batches raises.
+    """
+    count = 0
+    coder = _Coder(terms)
+    with replacing(path) as part, _writer(part, format) as write:
+        for batch in batches:
+            for start in range(0, len(batch), BATCH_EVENTS):
+                piece = batch.slice(start, start + BATCH_EVENTS)
+                write(coder.encode(piece))
+                count += len(piece)
+    return count
+
+
+@contextmanager
+def _writer(path: Path, format: TableFormat) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    if format == "parquet":
+        with pq.ParquetWriter(path, SCHEMA, compression="zstd") as parquet:
+            yield parquet.write_batch
+    else:
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA, options=options) as arrow:
+            yield arrow.write_batch
+
+
+class _Coder:
+    """Ids of a dictionary → codes of one file."""
+
+    def __init__(self, terms: TermDictionary) -> None:
+        self._terms = terms
+        self._codes = np.zeros(len(terms), np.int32)  # by id, 0: not in the file yet
+        self._next = 1
+
+    def encode(self, batch: EventBatch) -> pa.RecordBatch:
+        """One record batch of the file's next rows."""
+        ids = np.stack([batch.subject, batch.predicate, batch.object], axis=1).ravel()
+        event = np.repeat(np.arange(len(batch)), 3 * np.diff(batch.offset))
+        blank = self._terms.columns.kind[ids] == kinds.BLANK
+        terms = self._new_terms(ids, event, blank, len(batch))
+        codes = self._codes[ids]
+        codes[blank], blanks = _number_blanks(ids[blank], event[blank], len(batch))
+        columns = [pa.array(np.ascontiguousarray(codes[position::3])) for position in range(3)]
+        triples = pa.StructArray.from_arrays(columns, fields=list(_TRIPLE))
+        starts = batch.offset.astype(np.int32)
+        graphs = pa.ListArray.from_arrays(starts, triples, type=SCHEMA.field("triples").type)
+        times = pa.array(batch.time).cast(SCHEMA.field("time").type)
+        return pa.record_batch([times, terms, pa.array(blanks), graphs], schema=SCHEMA)
+
+    def _new_terms(
+        self, ids: NDArray[np.uint32], event: NDArray[np.int64], blank: NDArray[np.bool_], events: int
+    ) -> pa.ListArray:
+        """Give codes to the ids that have none; their texts as the batch's column `terms`."""
+        if len(self._codes) < len(self._terms):
+            grown = np.zeros(len(self._terms) + len(self._terms) // 2, np.int32)
+            grown[: len(self._codes)] = self._codes
+            self._codes = grown
+        fresh = np.flatnonzero((self._codes[ids] == 0) & ~blank)
+        _, first = np.unique(ids[fresh], return_index=True)
+        where = fresh[np.sort(first)]
+        self._codes[ids[where]] = np.arange(self._next, self._next + len(where))
+        self._next += len(where)
+        texts = pa.array([self._terms.text(term) for term in ids[where].tolist()], pa.string())
+        starts = offsets(np.bincount(event[where], minlength=events)).astype(np.int32)
+        return pa.ListArray.from_arrays(starts, texts, type=SCHEMA.field("terms").type)
+
+
+def _number_blanks(
+    ids: NDArray[np.uint32], event: NDArray[np.int64], events: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Codes -1, -2... of the blank nodes of each event, by id; and how many each event has."""
+    pairs, inverse = np.unique(event << 32 | ids.astype(np.int64), return_inverse=True)
+    owner = pairs >> 32
+    counts = np.bincount(owner, minlength=events)
+    rank = np.arange(len(pairs)) - offsets(counts)[owner]
+    return (-1 - rank[inverse]).astype(np.int32), counts.astype(np.int32)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def read_table(
+    path: Path, terms: TermDictionary, report: ReadReport | None = None, *, format: TableFormat = "arrow"
+) -> Iterator[EventBatch]:
+    """The events of a table in batches of at most 8192. `report` is kept up to date.
+
+    Raises EventError for a file that is something else, of another version, or damaged, and OSError.
+    """
+    report = ReadReport(str(path)) if report is None else report
+    report.bytes_total = path.stat().st_size
+    decoder = _Decoder(terms, report.file)
+    read = _parquet_batches if format == "parquet" else _arrow_batches
+    try:
+        for part, table in read(path):
+            batch = decoder.decode(table)
+            report.bytes_read = int(report.bytes_total * part)
+            for start in range(0, len(batch), BATCH_EVENTS):
+                piece = batch.slice(start, start + BATCH_EVENTS)
+                report.events += len(piece)
+                report.quads += piece.triples
+                yield piece
+    except pa.ArrowException as error:
+        raise EventError(report.file, None, f"not a readable {format} file: {error}") from error
+    report.bytes_read = report.bytes_total
+
+
+def _arrow_batches(path: Path) -> Iterator[tuple[float, pa.RecordBatch]]:
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+        check_schema(file.schema, str(path))
+        for number in range(file.num_record_batches):
+            yield (number + 1) / file.num_record_batches, file.get_batch(number)
+
+
+def _parquet_batches(path: Path) -> Iterator[tuple[float, pa.RecordBatch]]:
+    with pq.ParquetFile(path) as file:
+        check_schema(file.schema_arrow, str(path))
+        rows, done = max(1, file.metadata.num_rows), 0
+        for batch in file.iter_batches(BATCH_EVENTS):
+            done += batch.num_rows
+            yield done / rows, batch
+
+
+def check_schema(schema: pa.Schema, file: str) -> None:
+    """Raise EventError unless it is the schema of this version's event tables."""
+    metadata = schema.metadata or {}
+    if metadata.get(FORMAT_KEY) != b"events":
+        raise EventError(file, None, "a table, but not one of events (write one with: oxiseq convert)")
+    version = metadata.get(VERSION_KEY, b"?").decode(errors="replace")
+    if version != str(VERSION):
+        raise EventError(file, None, f"an event table of version {version}; this program reads {VERSION}")
+    if schema.names != SCHEMA.names:
+        raise EventError(file, None, f"an event table with wrong columns: {', '.join(schema.names)}")
+
+
+class _Decoder:
+    """Codes of one file → ids of a dictionary."""
+
+    def __init__(self, terms: TermDictionary, file: str) -> None:
+        self._terms = terms
+        self._file = file
+        self._ids = np.zeros(1024, np.uint32)  # by code
+        self._known = 1
+
+    def decode(self, table: pa.RecordBatch) -> EventBatch:
+        """The events of the file's next rows."""
+        if any(column.null_count for column in table.columns):
+            raise self._damaged("a value is missing")
+        self._intern(table.column("terms").flatten().to_pylist())
+        times = np.array(table.column("time").cast(pa.int64()), np.int64)
+        triples = table.column("triples")
+        offset = np.array(triples.offsets, np.int64)
+        blanks = np.array(table.column("blanks"), np.int64)
+        codes = [_int32(column) for column in triples.flatten().flatten()]
+        ids = self._map(codes, offset - offset[0], blanks)
+        return EventBatch(times, offset - offset[0], *ids)
+
+    def _map(
+        self, codes: list[NDArray[np.int32]], offset: NDArray[np.int64], blanks: NDArray[np.int64]
+    ) -> list[NDArray[np.uint32]]:
+        """The id columns: terms by the file's dictionary, blank nodes by their event's."""
+        if len(blanks) and blanks.min() < 0:
+            raise self._damaged("a negative number of blank nodes")
+        first = self._terms.blanks(int(blanks.sum())) + offsets(blanks)[:-1]
+        event: NDArray[np.int64] | None = None
+        result = []
+        for column in codes:
+            if len(column) and not int(np.abs(column).max()) > 0 :
+                raise self._damaged("a code is 0")
+            if len(column) and int(column.max()) >= self._known:
+                raise self._damaged("a code is beyond the file's terms")
+            ids = self._ids[np.maximum(column, 0)]
+            blank = np.flatnonzero(column < 0)
+            if len(blank):
+                event = np.repeat(np.arange(len(blanks)), np.diff(offset)) if event is None else event
+                owner = event[blank]
+                number = -1 - column[blank].astype(np.int64)
+                if (number >= blanks[owner]).any():
+                    raise self._damaged("a code is beyond the event's blank nodes")
+                ids[blank] = first[owner] + number
+            if not ids.all():
+                raise self._damaged("a code is 0")
+            result.append(ids)
+        self._check_kinds(result)
+        return result
+
+    def _check_kinds(self, ids: list[NDArray[np.uint32]]) -> None:
+        kind = self._terms.columns.kind
+        subject, predicate, _ = ids
+        if not (kind[subject] <= kinds.BLANK).all() or not (kind[predicate] == kinds.IRI).all():
+            raise self._damaged("a triple with a literal as subject, or a predicate that is not an IRI")
+
+    def _intern(self, texts: list[str]) -> None:
+        """The file's next terms. One text for all of them is parsed at once."""
+        if not texts:
+            return
+        document = "".join(f"<urn:s> <urn:p> {text} .\n" for text in texts)
+        try:
+            ids = self._terms.intern_all(quad.object for quad in parse(document, RdfFormat.N_TRIPLES))
+        except (SyntaxError, ValueError) as error:
+            raise self._damaged(f"not a term: {error}") from error
+        if len(ids) != len(texts):
+            raise self._damaged("a text holds more than one term")
+        known = self._known + len(ids)
+        if known > len(self._ids):
+            grown = np.zeros(2 * known, np.uint32)
+            grown[: self._known] = self._ids[: self._known]
+            self._ids = grown
+        self._ids[self._known : known] = ids
+        self._known = known
+
+    def _damaged(self, reason: str) -> EventError:
+        return EventError(self._file, None, f"damaged event table: {reason}")
+
+
+def _int32(column: Any) -> NDArray[np.int32]:
+    return np.asarray(column, np.int32)
