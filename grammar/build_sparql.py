@@ -275,7 +275,7 @@ class SparqlBuilder(TermBuilder):
             assert isinstance(row, Tree)
             if len(row.children) != len(variables):
                 raise self.error(
-                    f"this row has {len(row.children)} values for {len(variables)} variables",
+                    f"VALUES has {len(variables)} variables, this row has {len(row.children)}",
                     where(row),
                     hint="write UNDEF where a row has no value",
                     code="values",

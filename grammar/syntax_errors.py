@@ -1,16 +1,168 @@
-"""Syntax errors in human words: what was found, what could have stood there, what was probably meant."""
+"""Syntax errors in human words: what was found, what could have stood there, what was probably meant.
+
+Where it stands: lark's exception → `QueryError`. `describe` names what the parser could have used;
+`slips` knows the usual mistakes and what to say about them.
+"""
 
 from __future__ import annotations
 
-from lark.exceptions import UnexpectedInput
+import re
+from collections.abc import Iterable
+
+from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.errors import QueryError
+from oxiseq.grammar.slips import Slip, explain_slip
+
+_FOUND = re.compile(
+    r"""(?P<iri><[^<>"{}|^`\\\x00-\x20]*>)
+      | (?P<string>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+      | (?P<variable>[?$]\w+)
+      | (?P<name>[^\W\d][\w\-]*:[\w\-.]*[\w\-]|[^\W\d][\w\-]*:|:\w[\w\-]*)
+      | (?P<number>[+-]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?)
+      | (?P<word>@?\w+)
+      | (?P<mark>->|=>|==|<>|<=|>=|!=|&&|\|\||\^\^|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT = re.compile(r"""(<[^<>"{}|^`\\\x00-\x20]*>|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|#[^\n]*""")
+
+_OPERAND = {"VAR", "FNAME", "STRING", "BANG"}
+_TERMS: tuple[tuple[frozenset[str], str], ...] = (
+    (frozenset({"VAR"}), "a variable"),
+    (frozenset({"IRIREF", "PNAME"}), "an IRI"),
+    (frozenset({"STRING", "NUMBER", "SIGNED", "BOOLEAN"}), "a literal"),
+    (frozenset({"BLANK_LABEL", "LSQB"}), "a blank node"),
+)
+_CLAUSES = frozenset({"_FILTER", "_OPTIONAL", "_MINUS", "_GRAPH", "SERVICE", "_BIND", "_VALUES"})
+_OPERATORS = frozenset({"COMPARE", "SIGN", "TIMES", "AND", "OR", "_IN", "_NOT"})
+_REPEATS = frozenset({"PLUS", "CHAIN_PLUS", "CHAIN_OPEN", "OPEN", "QMARK", "BANG"})
+_MARKS = {
+    "LPAR": "`(`",
+    "RPAR": "`)`",
+    "OPEN": "`{`",
+    "LBRACE": "`{`",
+    "RBRACE": "`}`",
+    "LSQB": "`[`",
+    "RSQB": "`]`",
+    "DOT": "`.`",
+    "COMMA": "`,`",
+    "SEMICOLON": "`;`",
+    "STAR": "`*`",
+    "VBAR": "`|`",
+    "AMPERSAND": "`&`",
+    "EQUAL": "`=`",
+    "SLASH": "`/`",
+    "CIRCUMFLEX": "`^`",
+    "QMARK": "`?`",
+    "BANG": "`!`",
+    "PLUS": "`+`",
+    "OPERATOR": "`,`, `;` or `:`",
+    "PATH_MARK": "a path mark",
+    "IRIREF": "an IRI",
+    "PNAME": "a prefix such as ex:",
+    "_DATATYPE": "`^^`",
+    "LANGTAG": "a language tag",
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a string",
+    "DURATION": "a duration such as PT30M",
+    "UNIT": "a unit such as MINUTES",
+    "FNAME": "a function",
+    "STRATEGY": "",
+    "A": "`a`",
+    "UNDEF": "UNDEF",
+}
 
 
 def explain(unexpected: UnexpectedInput, text: str) -> QueryError:
     """lark's exception as ours."""
-    at = unexpected.pos_in_stream or 0
+    at = unexpected.pos_in_stream
+    ended = isinstance(unexpected, UnexpectedToken) and unexpected.token.type == "$END"
+    if ended or at is None or at < 0:
+        at = len(text.rstrip())
+    accepts = _accepted(unexpected)
+    match = _FOUND.match(text, at) if at < len(text.rstrip()) else None
+    found = match.group() if match else ""
+    kind = (match.lastgroup or "") if match else "end"
+    before = _COMMENT.sub(lambda m: m.group(1) or " " * len(m.group()), text[:at])
+    slip = Slip(text, at, found, kind, accepts, before)
+    said = explain_slip(slip)
+    start, end = said.place if said.place else (at, at + max(1, len(found)))
     return QueryError(
-        "syntax error", Span(at, at + 1, max(unexpected.line, 1), max(unexpected.column, 1)), text
+        said.message or f"unexpected {_describe_found(found, kind)}",
+        span_at(text, start, end),
+        text,
+        hint=said.hint,
+        expected="" if said.message else describe(accepts),
     )
+
+
+def span_at(text: str, start: int, end: int) -> Span:
+    """A span from offsets."""
+    line_start = text.rfind("\n", 0, start) + 1
+    return Span(start, end, text.count("\n", 0, start) + 1, start - line_start + 1)
+
+
+def _accepted(unexpected: UnexpectedInput) -> frozenset[str]:
+    """The terminals that the parser could have used, without lark's namespaces."""
+    parser = getattr(unexpected, "interactive_parser", None)
+    names: Iterable[str] = parser.accepts() if parser is not None else ()
+    return frozenset(n.replace("sparql__", "") for n in names)
+
+
+def _describe_found(found: str, kind: str) -> str:
+    if kind == "end":
+        return "end of the query"
+    shown = found if len(found) <= 30 else found[:27] + "..."
+    return f"{shown!r}" if kind == "mark" and not shown.isprintable() else f"`{shown}`"
+
+
+def describe(accepts: frozenset[str]) -> str:
+    """What could have stood there, as a short list."""
+    left = set(accepts) - {"$END"}
+    words: list[str] = ["the end of the query"] if "$END" in accepts else []
+    if _OPERAND <= left:
+        words.append("an expression")
+        left -= {
+            "VAR",
+            "IRIREF",
+            "PNAME",
+            "STRING",
+            "NUMBER",
+            "SIGNED",
+            "BOOLEAN",
+            "FNAME",
+            "BANG",
+            "SIGN",
+            "LPAR",
+        }
+        left -= {"_NOT", "_EXISTS"}
+    elif {"CIRCUMFLEX", "A", "VAR"} <= left:
+        words.append("a predicate")
+        left -= {"CIRCUMFLEX", "A", "VAR", "BANG", "IRIREF", "PNAME", "LPAR"}
+    for names, word in _TERMS:
+        if names <= left:
+            words.append(word)
+            left -= names
+    if "STRING" in accepts:  # a path may go on, but an object is what is missing
+        left -= {"VBAR", "SLASH", "PATH_MARK"}
+    if left & (_OPERATORS - {"_NOT"}):
+        words.append("an operator")
+        left -= _OPERATORS
+    if "OPERATOR" in left:
+        words.append("an operator of SEQ")
+        left -= {"OPERATOR", "VBAR", "AMPERSAND"}
+        if left & {"PLUS"}:
+            words.append("a repeat")
+            left -= _REPEATS
+    if len(left & _CLAUSES) > 1:
+        words.append("a clause such as FILTER")
+        left -= _CLAUSES | {"OPEN", "LBRACE"}
+    keywords = sorted(n.lstrip("_") for n in left if n not in _MARKS)
+    marks = [mark for name, mark in _MARKS.items() if name in left and mark]
+    return _either([*words, *keywords, *dict.fromkeys(marks)])
+
+
+def _either(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}" if words else ""
