@@ -52,7 +52,7 @@ class _Event:
         self.time = time
         self.again = again
         self.ids: list[int] = []
-        self.blanks: dict[str, int] = {}
+        self.blanks: dict[Term, int] = {}
 
 
 class EventAssembler:
@@ -67,21 +67,24 @@ class EventAssembler:
         self._waiting: dict[GraphName, _Event] = {}
         self._times: dict[GraphName, int] = {}
         self._completed: OrderedDict[GraphName, int] = OrderedDict()
-        self._clear_ready()
+        self._ready_times: list[int] = []
+        self._ready_sizes: list[int] = []
+        self._ready_ids = array("I")
 
     @property
     def ready(self) -> int:
         """The number of complete events that `take` would hand out."""
         return len(self._ready_times)
 
-    def take(self) -> EventBatch:
-        """The complete events, in the order of completion; they are forgotten here."""
-        table = np.array(self._ready_ids, np.uint32).reshape(-1, 3)
+    def take(self, limit: int) -> EventBatch:
+        """The first complete events, at most `limit`, in the order of completion; they are forgotten here."""
+        times = np.array(self._ready_times[:limit], np.int64)
+        offset = offsets(np.array(self._ready_sizes[:limit], np.int64))
+        cut = 3 * int(offset[-1])
+        table = np.array(self._ready_ids[:cut], np.uint32).reshape(-1, 3)
         subject, predicate, object_ = (np.ascontiguousarray(table[:, column]) for column in range(3))
-        times = np.array(self._ready_times, np.int64)
-        batch = EventBatch(times, offsets(np.array(self._ready_sizes, np.int64)), subject, predicate, object_)
-        self._clear_ready()
-        return batch
+        del self._ready_times[:limit], self._ready_sizes[:limit], self._ready_ids[:cut]
+        return EventBatch(times, offset, subject, predicate, object_)
 
     def feed(self, quads: Iterable[Quad]) -> None:
         """Take quads in; faults are told with the quad's number within this call."""
@@ -102,8 +105,9 @@ class EventAssembler:
                 self._tell_time(event.name, object_, number)
                 continue
             try:
-                subject_id = lookup(subject) or self._encode(subject, event)
-                object_id = lookup(object_) or self._encode(object_, event)
+                blank = event.blanks.get
+                subject_id = lookup(subject) or blank(subject) or self._encode(subject, event)
+                object_id = lookup(object_) or blank(object_) or self._encode(object_, event)
             except ValueError as error:
                 self._fault(number, str(error))
                 continue
@@ -122,18 +126,12 @@ class EventAssembler:
 
     # --- steps ------------------------------------------------------------------------------------
 
-    def _clear_ready(self) -> None:
-        self._ready_times: list[int] = []
-        self._ready_sizes: list[int] = []
-        self._ready_ids = array("I")
-
     def _encode(self, term: Term, event: _Event) -> int:
+        """The id of a term that is new: to the dictionary, or a blank node that is new to the event."""
         if not isinstance(term, BlankNode):
             return self._terms.intern(term)
-        known = event.blanks.get(term.value)
-        if known is None:
-            known = event.blanks[term.value] = self._terms.blank()
-        return known
+        fresh = event.blanks[term] = self._terms.blank()
+        return fresh
 
     def _switch(self, name: GraphName, number: int) -> _Event:
         """Another graph begins, or goes on."""

@@ -55,21 +55,21 @@ def read_quads(
         for quads in blocks:
             report.quads += len(quads)
             assembler.feed(quads)
-            if assembler.ready >= batch_events:
-                yield from _hand_out(assembler, report, batch_events)
+            yield from _hand_out(assembler, report, batch_events, at_least=batch_events)
         source.at_end()
         assembler.finish()
-        yield from _hand_out(assembler, report, batch_events)
+        yield from _hand_out(assembler, report, batch_events, at_least=1)
     finally:
         source.close()
 
 
-def _hand_out(assembler: EventAssembler, report: ReadReport, size: int) -> Iterator[EventBatch]:
-    batch = assembler.take()
-    for start in range(0, len(batch), size):
-        piece = batch.slice(start, start + size)
-        report.events += len(piece)
-        yield piece
+def _hand_out(
+    assembler: EventAssembler, report: ReadReport, size: int, *, at_least: int
+) -> Iterator[EventBatch]:
+    while assembler.ready >= at_least:
+        batch = assembler.take(size)
+        report.events += len(batch)
+        yield batch
 
 
 class _Source:

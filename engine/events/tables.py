@@ -212,13 +212,13 @@ class _Decoder:
         if any(column.null_count for column in table.columns):
             raise self._damaged("a value is missing")
         self._intern(table.column("terms").flatten().to_pylist())
-        times = np.array(table.column("time").cast(pa.int64()), np.int64)
+        times = _numpy(table.column("time").cast(pa.int64())).copy()
         triples = table.column("triples")
-        offset = np.array(triples.offsets, np.int64)
-        blanks = np.array(table.column("blanks"), np.int64)
-        codes = [_int32(column) for column in triples.flatten().flatten()]
-        ids = self._map(codes, offset - offset[0], blanks)
-        return EventBatch(times, offset - offset[0], *ids)
+        offset = _numpy(triples.offsets).astype(np.int64)
+        offset -= offset[0]
+        blanks = _numpy(table.column("blanks")).astype(np.int64)
+        codes = [_numpy(column) for column in triples.flatten().flatten()]
+        return EventBatch(times, offset, *self._map(codes, offset, blanks))
 
     def _map(
         self, codes: list[NDArray[np.int32]], offset: NDArray[np.int64], blanks: NDArray[np.int64]
@@ -278,5 +278,6 @@ class _Decoder:
         return EventError(self._file, None, f"damaged event table: {reason}")
 
 
-def _int32(column: Any) -> NDArray[np.int32]:
-    return np.asarray(column, np.int32)
+def _numpy(column: pa.Array) -> NDArray[Any]:
+    """A read-only view. Not `to_numpy`, which imports pandas (half a second) where it is installed."""
+    return np.from_dlpack(column)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from datetime import datetime
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -76,6 +77,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?", re.ASCII)
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _SPECIAL: Final = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
+_TWO_53: Final = 2**53
 MAX_DIGITS: Final = 4000
 """Python refuses to read integers of more digits than 4,300 by default; numbers as long are UNKNOWN."""
 
@@ -107,7 +109,11 @@ def _decimal(text: str) -> Value | None:
 def _exact_number(kind: int, mantissa: int, scale: int) -> Value:
     """mantissa · 10^-scale; the scale is the smallest possible one."""
     number, quality = _nearest(mantissa, scale), kinds.ROUNDED
-    if math.isfinite(number) and Fraction(number) == Fraction(mantissa, 10**scale):
+    if -_TWO_53 <= mantissa <= _TWO_53:  # m / 10^s is a double exactly if 5^s divides m
+        exact = mantissa % 5**scale == 0
+    else:
+        exact = math.isfinite(number) and Fraction(number) == Fraction(mantissa, 10**scale)
+    if exact:
         quality |= kinds.EXACT_NUMBER
     if scale <= kinds.MAX_SCALE and INT64_MIN <= mantissa <= INT64_MAX:
         return Value(kind, number, mantissa, quality | kinds.EXACT_INTEGER | scale << kinds.SCALE_SHIFT)
@@ -158,6 +164,8 @@ _ZONE = r"(Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
 _MONTH, _DAY = r"(0[1-9]|1[0-2])", r"(0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"(?:([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]+))?|24:00:00(?:\.0+)?)"
 _DATETIME = re.compile(f"{_YEAR}-{_MONTH}-{_DAY}T{_CLOCK}{_ZONE}", re.ASCII)
+_USUAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(Z?)", re.ASCII)
+_EPOCH: Final = datetime(1970, 1, 1)
 _DAY_SECONDS: Final = 86_400
 _MONTH_DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
@@ -186,6 +194,15 @@ class DateTime(NamedTuple):
 
 def read_datetime(text: str) -> DateTime | None:
     """Read an xsd:dateTime of any year; None when the text is not one."""
+    usual = _USUAL.fullmatch(text)
+    if usual is not None:
+        try:
+            span = datetime.fromisoformat(text.removesuffix("Z")) - _EPOCH
+        except ValueError:  # the year 0, 24:00:00, or no date at all: looked at below
+            pass
+        else:
+            seconds = span.days * _DAY_SECONDS + span.seconds
+            return DateTime(seconds * 1_000_000 + span.microseconds, bool(usual.group(1)), True)
     match = _DATETIME.fullmatch(text)
     if match is None:
         return None
