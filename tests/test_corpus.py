@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import oxiseq
 import pytest
 from corpus_cases import Case, load_cases
 from pyoxigraph import RdfFormat, Store, parse
 from reference.evaluate import evaluate
 
+import oxiseq
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.parser import parse as parse_query
 
@@ -27,7 +27,10 @@ def test_reference_answers_the_case(case: Case) -> None:
     kb = Store()
     kb.load((case.kb or "").encode(), format=RdfFormat.N_QUADS)
     streams = {
-        iri: [(time, [q.triple for q in parse(text.encode(), format=RdfFormat.N_TRIPLES)]) for time, text in events]
+        iri: [
+            (time, [q.triple for q in parse(text.encode(), format=RdfFormat.N_TRIPLES)])
+            for time, text in events
+        ]
         for iri, events in case.streams.items()
     }
     result = evaluate(parse_query(case.query), streams, kb, case.start)

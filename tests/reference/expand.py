@@ -87,9 +87,7 @@ def _expand_repeat(repeat: Repeat) -> list[Element | None]:
 def _expand_sequence(sequence: Sequence) -> list[Element | None]:
     ways: list[tuple[tuple[Op | None, Element], ...]] = [()]
     for op, item in flat(sequence):
-        ways = [
-            way if chosen is None else (*way, (op, chosen)) for way in ways for chosen in expand(item)
-        ]
+        ways = [way if chosen is None else (*way, (op, chosen)) for way in ways for chosen in expand(item)]
     return list(dict.fromkeys(Chain(way) if way else None for way in ways))
 
 

@@ -68,7 +68,9 @@ def answer(
     return evaluate(parse_query(query) if isinstance(query, str) else query, streams, store, start, lateness)
 
 
-def matches(seq: str, events: str, *, start: int | None = None, lateness: int = 0, kb: str = "", **more: object) -> list[str]:
+def matches(
+    seq: str, events: str, *, start: int | None = None, lateness: int = 0, kb: str = "", **more: object
+) -> list[str]:
     """The matches as text, sorted: `A10 B20,30`."""
     text = query_text(seq, **more)  # type: ignore[arg-type]  # handed through
     result = answer(text, events, start=start, lateness=lateness, kb=kb)

@@ -30,7 +30,7 @@ from oxiseq.grammar.algebra import (
     Values,
 )
 
-INFIX = frozenset("= != < > <= >= + - * / && ||".split())
+INFIX = frozenset(["=", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/", "&&", "||"])
 PREFIXED = {"!": "!", "NEGATE": "-", "PLUS": "+"}
 
 

@@ -68,7 +68,9 @@ def test_time_of_an_absent_gpm_is_unbound() -> None:
 
 
 def test_an_error_leaves_the_column_unbound() -> None:
-    assert columns("SELECT (?ka / 0 AS ?x) (?ka + 1 AS ?y) (?y * 2 AS ?z)", "A", "a1") == [{"y": "2", "z": "4"}]
+    assert columns("SELECT (?ka / 0 AS ?x) (?ka + 1 AS ?y) (?y * 2 AS ?z)", "A", "a1") == [
+        {"y": "2", "z": "4"}
+    ]
 
 
 def test_construct_leaves_out_incomplete_triples() -> None:
@@ -78,7 +80,10 @@ def test_construct_leaves_out_incomplete_triples() -> None:
 
 
 def test_ask_has_no_columns() -> None:
-    assert [(r.time, r.bindings) for r in answer(query_text("A", select="ASK"), "a1 a2").rows] == [(10, {}), (20, {})]
+    assert [(r.time, r.bindings) for r in answer(query_text("A", select="ASK"), "a1 a2").rows] == [
+        (10, {}),
+        (20, {}),
+    ]
 
 
 def test_late_events_are_counted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from reference.facts import matches
 
 EQUAL = {"A": "?a :kind :a . ?a :k ?k", "B": "?b :kind :b . ?b :k ?k", "C": "?c :kind :c . ?c :k ?k"}

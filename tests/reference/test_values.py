@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from pyoxigraph import Literal, NamedNode, Variable
-from reference.values import ExpressionError, evaluate, normal
 
 from oxiseq.grammar.algebra import Filter
 from oxiseq.grammar.parser import parse
+from reference.values import ExpressionError, evaluate, normal
 
 TEXT = """PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> PREFIX : <http://e/>
 SELECT * FROM STREAM S <http://e/s> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :p ?y FILTER({}) }} }}"""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -31,7 +31,7 @@ class ExpressionError(Exception):
 # --- normal form ----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def normal(literal: Literal) -> Literal:
     """The store's normal form: what comes back after the literal was stored."""
     store = Store()
@@ -99,17 +99,39 @@ class Thing:
 Value: TypeAlias = Number | Moment | bool | str | Language | Other | Unknown | Thing
 
 INTEGERS = frozenset(
-    "integer nonPositiveInteger negativeInteger long int short byte nonNegativeInteger unsignedLong "
-    "unsignedInt unsignedShort unsignedByte positiveInteger".split()
+    [
+        "integer",
+        "nonPositiveInteger",
+        "negativeInteger",
+        "long",
+        "int",
+        "short",
+        "byte",
+        "nonNegativeInteger",
+        "unsignedLong",
+        "unsignedInt",
+        "unsignedShort",
+        "unsignedByte",
+        "positiveInteger",
+    ]
 )
 OTHERS = frozenset(
-    "date time gYear gYearMonth gMonth gMonthDay gDay duration dayTimeDuration yearMonthDuration".split()
+    [
+        "date",
+        "time",
+        "gYear",
+        "gYearMonth",
+        "gMonth",
+        "gMonthDay",
+        "gDay",
+        "duration",
+        "dayTimeDuration",
+        "yearMonthDuration",
+    ]
 )
 RANKS = ("integer", "decimal", "float", "double")
 FLOATING = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN")
-DATE_TIME = re.compile(
-    r"(-?\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d(?:\.\d+)?)(Z|[+-]\d\d:\d\d)?"
-)
+DATE_TIME = re.compile(r"(-?\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d(?:\.\d+)?)(Z|[+-]\d\d:\d\d)?")
 
 
 def value_of(term: Term) -> Value:
@@ -355,7 +377,9 @@ def holds(condition: Expression, mapping: Mapping[Variable, Term], special: Spec
         return False
 
 
-def evaluate(expression: Expression, mapping: Mapping[Variable, Term], special: Special | None = None) -> Term:
+def evaluate(
+    expression: Expression, mapping: Mapping[Variable, Term], special: Special | None = None
+) -> Term:
     """The expression's value under `mapping` (variables to normal terms)."""
     if isinstance(expression, Variable):
         if expression not in mapping:
@@ -466,10 +490,10 @@ def _checked_literal(term: Term) -> Literal:
 
 # --- what the store is asked ----------------------------------------------------------------------
 
-OPERATORS = frozenset("= < + - * /".split())
+OPERATORS = frozenset(["=", "<", "+", "-", "*", "/"])
 
 
-@lru_cache(maxsize=None)
+@cache
 def ask_store(name: str, args: tuple[Term, ...]) -> Term:
     """The value of a function of constants, as Oxigraph computes it."""
     names = [f"?a{i}" for i in range(len(args))]
