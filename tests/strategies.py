@@ -313,7 +313,8 @@ def _extra(dice: Dice, place: Place, out: Body, subject: str) -> None:
             f"VALUES ?{low}y {{ 1 2 }} {subject} :v ?{low}y .",
             f"FILTER NOT EXISTS {{ {subject} :w 1 }}",
             f"FILTER EXISTS {{ {subject} :w ?{low}m }}",
-            f"{{ SELECT DISTINCT {subject} (COUNT(?{low}m) AS ?{low}n) {{ {subject} :v ?{low}m }} GROUP BY {subject} }}",
+            f"{{ SELECT {subject} (COUNT(?{low}m) AS ?{low}n) {{ {subject} :v ?{low}m }} GROUP BY {subject} }}",
+            f"{{ SELECT DISTINCT {subject} {{ {subject} :v ?{low}m }} }}",
             f"{{ {subject} :v ?{low}z }}",
         ],
     )

@@ -62,6 +62,4 @@ def evaluate(
     unique = list({match.bindings: match for match in found}.values())
     visible = {v for name in names_in(query.sequence) for v in parts[name].variables}
     assert all(v in visible for match in unique for v, _ in match.mu)
-    return ReferenceResult(
-        rows_of(query, parts, unique), seen.late, any(len(mus) > 1 for mus in readings.values())
-    )
+    return ReferenceResult(rows_of(query, parts, unique), seen.late, any(len(mus) > 1 for mus in readings.values()))

@@ -154,9 +154,7 @@ def integer(value: int) -> Literal:
     return Literal(str(value), datatype=NamedNode(XSD + "integer"))
 
 
-def _iterations(
-    query: Query, parts: Mapping[str, Parts], match: Match, asked: Aggregate
-) -> list[dict[Variable, Term]]:
+def _iterations(query: Query, parts: Mapping[str, Parts], match: Match, asked: Aggregate) -> list[dict[Variable, Term]]:
     """The mappings over which an aggregate runs: the iterations of the one repeated GPM that it mentions, each
     with the match's values for the variables of others."""
     assert asked.arg is not None

@@ -157,6 +157,4 @@ def _ask(store: Store, pattern: Group) -> Omega:
         return frozenset([frozenset()]) if store.query("ASK " + group_text(pattern)) else frozenset()
     found = store.query(f"SELECT {' '.join(str(v) for v in names)} WHERE {group_text(pattern)}")
     assert isinstance(found, QuerySolutions)
-    return frozenset(
-        frozenset((v, normal_term(term)) for v in names if (term := row[v]) is not None) for row in found
-    )
+    return frozenset(frozenset((v, normal_term(term)) for v in names if (term := row[v]) is not None) for row in found)

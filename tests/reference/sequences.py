@@ -214,9 +214,7 @@ def _extend_loop(frame: Frame, sigma: Sigma, op: Op | None, loop: Loop, first: b
         count += 1
 
 
-def _extend_letter(
-    frame: Frame, sigma: Sigma, op: Op | None, letter: Letter, prev: Mu | None
-) -> Iterator[Sigma]:
+def _extend_letter(frame: Frame, sigma: Sigma, op: Op | None, letter: Letter, prev: Mu | None) -> Iterator[Sigma]:
     occurrences = frame.occurrences(letter)
     for o in occurrences:
         joined = frame.joins(sigma.mu, prev, o)
@@ -234,8 +232,7 @@ def _extend_letter(
         if op is Op.STRICT and any(sigma.end < t < o.time for t in frame.times):
             continue
         if op is Op.NEXT and any(
-            sigma.end < other.time < o.time and frame.joins(sigma.mu, prev, other) is not None
-            for other in occurrences
+            sigma.end < other.time < o.time and frame.joins(sigma.mu, prev, other) is not None for other in occurrences
         ):
             continue
         if all(frame.absent(g, g.mu, sigma.end, o.time) for g in sigma.pending):
@@ -289,8 +286,7 @@ def frames(
     for number in sorted(set(numbers.values())):
         inside = tuple(t for t in times if numbers[t] == number)
         kept = {
-            name: tuple((e, omega) for e, omega in found if numbers[e.time] == number)
-            for name, found in rows.items()
+            name: tuple((e, omega) for e, omega in found if numbers[e.time] == number) for name, found in rows.items()
         }
         yield Frame(inside, kept, stateful, window)
 

@@ -67,9 +67,7 @@ def element_text(element: PatternElement) -> str:
 
 def values_text(values: Values) -> str:
     names = " ".join(str(v) for v in values.variables)
-    rows = " ".join(
-        "(" + " ".join("UNDEF" if t is None else str(t) for t in row) + ")" for row in values.rows
-    )
+    rows = " ".join("(" + " ".join("UNDEF" if t is None else str(t) for t in row) + ")" for row in values.rows)
     return f"VALUES ({names}) {{ {rows} }}"
 
 

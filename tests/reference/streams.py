@@ -52,9 +52,7 @@ def observe(
 
 def _own(triple: Triple, scope: str) -> Triple:
     """The triple in normal form, its blank nodes renamed apart from all other graphs'."""
-    return normal_triple(
-        Triple(_renamed(triple.subject, scope), triple.predicate, _renamed(triple.object, scope))
-    )
+    return normal_triple(Triple(_renamed(triple.subject, scope), triple.predicate, _renamed(triple.object, scope)))
 
 
 def _renamed(term: object, scope: str) -> object:

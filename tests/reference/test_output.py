@@ -49,9 +49,7 @@ def test_group_concat_is_in_order_of_time() -> None:
 
 
 def test_functions_of_the_match() -> None:
-    select = (
-        "SELECT (STARTTIME() AS ?s) (ENDTIME() AS ?e) (DURATION() AS ?d) (TIMEOF(B) AS ?t) (COUNT(B) AS ?n)"
-    )
+    select = "SELECT (STARTTIME() AS ?s) (ENDTIME() AS ?e) (DURATION() AS ?d) (TIMEOF(B) AS ?t) (COUNT(B) AS ?n)"
     assert columns(select, "A, B{2}; C", "a1@0 b1@500000 b2@1000000 c1@90000000") == [
         {
             "s": "1970-01-01T00:00:00Z",
@@ -68,9 +66,7 @@ def test_time_of_an_absent_gpm_is_unbound() -> None:
 
 
 def test_an_error_leaves_the_column_unbound() -> None:
-    assert columns("SELECT (?ka / 0 AS ?x) (?ka + 1 AS ?y) (?y * 2 AS ?z)", "A", "a1") == [
-        {"y": "2", "z": "4"}
-    ]
+    assert columns("SELECT (?ka / 0 AS ?x) (?ka + 1 AS ?y) (?y * 2 AS ?z)", "A", "a1") == [{"y": "2", "z": "4"}]
 
 
 def test_construct_leaves_out_incomplete_triples() -> None:

@@ -100,33 +100,14 @@ Value: TypeAlias = Number | Moment | bool | str | Language | Other | Unknown | T
 
 INTEGERS = frozenset(
     [
-        "integer",
-        "nonPositiveInteger",
-        "negativeInteger",
-        "long",
-        "int",
-        "short",
-        "byte",
-        "nonNegativeInteger",
-        "unsignedLong",
-        "unsignedInt",
-        "unsignedShort",
-        "unsignedByte",
-        "positiveInteger",
+        *["integer", "nonPositiveInteger", "negativeInteger", "nonNegativeInteger", "positiveInteger"],
+        *["long", "int", "short", "byte", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"],
     ]
 )
 OTHERS = frozenset(
     [
-        "date",
-        "time",
-        "gYear",
-        "gYearMonth",
-        "gMonth",
-        "gMonthDay",
-        "gDay",
-        "duration",
-        "dayTimeDuration",
-        "yearMonthDuration",
+        *["date", "time", "gYear", "gYearMonth", "gMonth", "gMonthDay", "gDay"],
+        *["duration", "dayTimeDuration", "yearMonthDuration"],
     ]
 )
 RANKS = ("integer", "decimal", "float", "double")
@@ -161,7 +142,7 @@ def _value(literal: Literal, kind: str, text: str) -> Value:
         return Number("float", _read_float(text))
     if kind in ("dateTime", "dateTimeStamp"):
         return _moment(text) or Unknown(literal)
-    if kind in OTHERS and _store_says("isValid", literal):
+    if kind in OTHERS and _well_typed(literal):
         return Other(literal)
     return Unknown(literal)
 
@@ -169,7 +150,8 @@ def _value(literal: Literal, kind: str, text: str) -> Value:
 def _read_float(text: str) -> np.float32:
     if text.endswith(("INF", "NaN")):
         return np.float32(text)
-    return to_float32(Fraction(text))
+    magnitude = to_float32(Fraction(text.lstrip("+-")))
+    return -magnitude if text.startswith("-") else magnitude  # a Fraction knows no -0
 
 
 def _moment(text: str) -> Moment | None:
@@ -240,14 +222,14 @@ def equal(a: Term, b: Term) -> bool:
         return bool(left == right)
     if a == b:
         return True
+    if isinstance(x, Language) or isinstance(y, Language):
+        return False  # it equals only itself, whatever the other is
     if isinstance(x, Unknown) or isinstance(y, Unknown):
         raise ExpressionError("unknown values that are not the same term")
     if isinstance(x, Moment) and isinstance(y, Moment):
         return x.zoned == y.zoned and x.seconds == y.seconds
     if isinstance(x, Other) and isinstance(y, Other):
         return _other_equal(x, y)
-    if isinstance(x, Language) or isinstance(y, Language):
-        return False
     return type(x) is type(y) and x == y
 
 
@@ -377,9 +359,7 @@ def holds(condition: Expression, mapping: Mapping[Variable, Term], special: Spec
         return False
 
 
-def evaluate(
-    expression: Expression, mapping: Mapping[Variable, Term], special: Special | None = None
-) -> Term:
+def evaluate(expression: Expression, mapping: Mapping[Variable, Term], special: Special | None = None) -> Term:
     """The expression's value under `mapping` (variables to normal terms)."""
     if isinstance(expression, Variable):
         if expression not in mapping:
@@ -507,7 +487,7 @@ def ask_store(name: str, args: tuple[Term, ...]) -> Term:
     raise ExpressionError(f"{name} has no value here")
 
 
-def _store_says(_: str, literal: Literal) -> bool:
+def _well_typed(literal: Literal) -> bool:
     try:
         ask_store(f"<{literal.datatype.value}>", (Literal(literal.value),))
     except ExpressionError:
