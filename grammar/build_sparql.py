@@ -153,17 +153,13 @@ class SparqlBuilder(TermBuilder):
             self.properties(subject, properties, head, out)
         return out
 
-    def properties(
-        self, subject: TermOrVariable, node: Tree[Token], head: Node, out: list[PatternElement]
-    ) -> None:
+    def properties(self, subject: TermOrVariable, node: Tree[Token], head: Node, out: list[PatternElement]) -> None:
         for prop in trees(node, "property"):
             verb_node, objects = prop.children
             verb = self.variable(verb_node) if isinstance(verb_node, Token) else self.path(verb_node)
             assert isinstance(objects, Tree)
             for i, object_node in enumerate(objects.children):
-                first = (
-                    head if i == 0 and prop is node.children[0] else (verb_node if i == 0 else object_node)
-                )
+                first = head if i == 0 and prop is node.children[0] else (verb_node if i == 0 else object_node)
                 span = between(first, object_node)
                 inner: list[PatternElement] = []
                 target = self.graph_node(object_node, inner)
@@ -212,9 +208,7 @@ class SparqlBuilder(TermBuilder):
             case "path_repeat":
                 return PathRepeat(self.path(node.children[0]), str(node.children[1]))
             case _:
-                return PathNegated(
-                    tuple(self.negated_member(c) for c in node.children if isinstance(c, Tree))
-                )
+                return PathNegated(tuple(self.negated_member(c) for c in node.children if isinstance(c, Tree)))
 
     def negated_member(self, node: Tree[Token]) -> NamedNode | PathInverse:
         if kind(node) == "negated_inverse":
@@ -245,9 +239,7 @@ class SparqlBuilder(TermBuilder):
             case "minus":
                 return Minus(self.group(node.children[0]), span=span)
             case "graph":
-                return GraphPattern(
-                    self.var_or_iri(node.children[0]), self.group(node.children[1]), span=span
-                )
+                return GraphPattern(self.var_or_iri(node.children[0]), self.group(node.children[1]), span=span)
             case "filter":
                 return Filter(self.expression(node.children[0]), span=span)
             case "bind":
@@ -346,6 +338,8 @@ class SparqlBuilder(TermBuilder):
                 op, operand = node.children
                 name = {"-": "NEGATE", "+": "PLUS"}.get(str(op), "!")
                 return Call(name, (self.expression(operand),), span=span)
+            case "signed_sum":
+                return self.signed_sum(node, span)
             case "in_list" | "not_in_list" as rule:
                 tested, members = node.children
                 assert isinstance(members, Tree)
@@ -359,14 +353,19 @@ class SparqlBuilder(TermBuilder):
                 return self.literal(node)
             case "function":
                 name_node, *rest = node.children
-                arguments = self.expressions(
-                    c for c in rest if not (isinstance(c, Token) and kind(c) == "DISTINCT")
-                )
-                return FunctionCall(
-                    self.iri_of(name_node), arguments, bool(tokens(node, "DISTINCT")), span=span
-                )
+                arguments = self.expressions(c for c in rest if not (isinstance(c, Token) and kind(c) == "DISTINCT"))
+                return FunctionCall(self.iri_of(name_node), arguments, bool(tokens(node, "DISTINCT")), span=span)
             case _:
                 return self.call(node, span)
+
+    def signed_sum(self, node: Tree[Token], span: Span) -> Call:
+        """`9 -1 * 2`, read as 9 - (1 * 2)."""
+        left, signed, *rest = node.children
+        assert isinstance(signed, Token)
+        right: Expression = number(signed[1:])
+        for op, factor in zip(rest[::2], rest[1::2], strict=True):
+            right = Call(str(op), (right, self.expression(factor)), span=between(signed, factor))
+        return Call(signed[0], (self.expression(left), right), span=span)
 
     def expressions(self, nodes: Iterable[Node]) -> tuple[Expression, ...]:
         return tuple(self.expression(n) for n in nodes)
@@ -432,9 +431,7 @@ class SparqlBuilder(TermBuilder):
     def check_arity(self, name: str, args: tuple[Expression, ...], span: Span) -> None:
         least, most = BUILTINS[name]
         if not least <= len(args) <= most:
-            wanted = (
-                str(least) if least == most else f"{least} to {most}" if most < MANY else f"at least {least}"
-            )
+            wanted = str(least) if least == most else f"{least} to {most}" if most < MANY else f"at least {least}"
             many = "argument" if wanted == "1" else "arguments"
             raise self.error(f"{name} takes {wanted} {many}, not {len(args)}", span, code="function")
         if name == "BOUND" and not isinstance(args[0], Variable):

@@ -118,9 +118,7 @@ class SpaseqBuilder(SparqlBuilder):
         distinct = bool(tokens(node, "DISTINCT"))
         if tokens(node, "STAR"):
             return Select(None, distinct)
-        return Select(
-            tuple(self.projection(c) for c in node.children if kind(c) in ("VAR", "column")), distinct
-        )
+        return Select(tuple(self.projection(c) for c in node.children if kind(c) in ("VAR", "column")), distinct)
 
     def projection(self, node: Node) -> Projection:
         column = self.column(node)
@@ -158,9 +156,7 @@ class SpaseqBuilder(SparqlBuilder):
                 out.append(TriplePattern(subject, verb, target, span=between(first, item)))
                 out.extend(inner)
 
-    def template_node(
-        self, node: Node, out: list[TriplePattern], columns: list[Projection]
-    ) -> TermOrVariable:
+    def template_node(self, node: Node, out: list[TriplePattern], columns: list[Projection]) -> TermOrVariable:
         if isinstance(node, Tree) and kind(node) == "template_blank":
             head = self.fresh_blank()
             self.template_properties(head, trees(node, "template_properties")[0], node, out, columns)
@@ -213,9 +209,7 @@ class SpaseqBuilder(SparqlBuilder):
             XSD_DURATION,
             NamedNode(XSD_DURATION.value.replace("d", "dayTimeD", 1)),
         ):
-            raise self.error(
-                "WITHIN takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code="window"
-            )
+            raise self.error("WITHIN takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code="window")
         text = str(first) if kind(first) == "DURATION" else self.string(first)
         return Window(self.duration(text, first), False, sliding, span=span)
 
@@ -231,9 +225,7 @@ class SpaseqBuilder(SparqlBuilder):
             )
         years, months, days, hours, minutes, seconds = (Fraction(g or 0) for g in match.groups())
         if years or months:
-            raise self.error(
-                "months differ in length: give the window in days", span_of(token), code="window"
-            )
+            raise self.error("months differ in length: give the window in days", span_of(token), code="window")
         total = (days * 86_400 + hours * 3_600 + minutes * 60 + seconds) * 1_000_000
         return self.micros(total, token)
 

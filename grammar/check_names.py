@@ -33,9 +33,7 @@ def _streams(seen: Overview) -> Iterator[Finding]:
             yield error("stream", "the query declares no stream", place, hint)
         else:
             known = f"the query declares {listing(sorted(declared))}"
-            yield error(
-                "stream", f"there is no stream {gpm.stream}", place, close_name(gpm.stream, declared, known)
-            )
+            yield error("stream", f"there is no stream {gpm.stream}", place, close_name(gpm.stream, declared, known))
 
 
 def _gpms(seen: Overview) -> Iterator[Finding]:
@@ -43,9 +41,7 @@ def _gpms(seen: Overview) -> Iterator[Finding]:
     for gpm in seen.query.gpms:
         if gpm.name in defined:
             place = at_pattern(rf"(?<=\s){gpm.name}(?=\s)", gpm.span, seen.text)
-            yield error(
-                "gpm", f"the GPM {gpm.name} is defined twice", place, "give the second one another name"
-            )
+            yield error("gpm", f"the GPM {gpm.name} is defined twice", place, "give the second one another name")
         defined.add(gpm.name)
     used: set[str] = set()
     unused = [n for n in seen.gpms if n not in {p.name for p in seen.places}]

@@ -60,9 +60,7 @@ def _columns(columns: tuple[Projection, ...], seen: Overview) -> Iterator[Findin
         if v in seen.bound | named:
             place = at_pattern(rf"[?$]{v.value}\s*\)$", column.span, seen.text)
             by = f"{seen.binders(v)[0]} binds it" if v in seen.bound else "an earlier column is named so"
-            yield error(
-                "select", f"?{v.value} cannot be a new name: {by}", place, "choose another name after AS"
-            )
+            yield error("select", f"?{v.value} cannot be a new name: {by}", place, "choose another name after AS")
         named.add(v)
 
 

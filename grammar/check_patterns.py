@@ -135,16 +135,19 @@ def _grouping(query: SubSelect, text: str) -> Iterator[Finding]:
     if not grouped:
         return
     if query.projection is None:
-        yield error("select", "SELECT * cannot stand with GROUP BY", query.span, "name the columns")
+        yield error(
+            "select",
+            "SELECT * cannot stand with GROUP BY",
+            at_pattern(r"\*", query.span, text),
+            "name the columns",
+        )
         return
     keys = {k[1] if isinstance(k, tuple) else k for k in query.group_by}
     for column in query.projection:
         used = {column} if isinstance(column, Variable) else set(_outside_aggregates(column[0]))
         for v in sorted(used - keys, key=str):
             place = at_variable(v, query.span, text)
-            yield error(
-                "select", f"?{v.value} is neither grouped nor aggregated", place, f"add GROUP BY ?{v.value}"
-            )
+            yield error("select", f"?{v.value} is neither grouped nor aggregated", place, f"add GROUP BY ?{v.value}")
         if isinstance(column, tuple):
             keys.add(column[1])
 

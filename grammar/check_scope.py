@@ -56,14 +56,15 @@ def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
                 yield error("prev", "PREV cannot stand here", e.span, hint)
             elif isinstance(e, Prev) and holds_exists(condition):
                 yield error("prev", "PREV cannot stand beside EXISTS", e.span, "write two FILTERs")
-    for e in _all_expressions(gpm):
+    for e in all_expressions(gpm):
         if isinstance(e, MatchFunction):
             name = f"{e.name}({e.gpm or ''})"
             hint = "functions of the match stand in SELECT and CONSTRUCT"
             yield error("function", f"{name} cannot stand in a GPM", e.span, hint)
 
 
-def _all_expressions(gpm: Gpm) -> Iterator[Expression]:
+def all_expressions(gpm: Gpm) -> Iterator[Expression]:
+    """Every expression in the GPM's pattern with its subexpressions, sub-queries' clauses included."""
     for condition in inner_expressions(gpm.pattern):
         yield from subexpressions(condition)
     for element in nested_elements(gpm.pattern):
@@ -109,9 +110,7 @@ def _filter(element: Filter, place: Place, seen: Overview) -> Iterator[Finding]:
             place_of = at_pattern(rf"(?i:PREV)\s*\(\s*[?$]{v.value}\s*\)", span, seen.text)
             if not place.repeats:
                 hint = f"write {place.name}+ in SEQ, or use the variable of an earlier GPM"
-                yield error(
-                    "prev", f"PREV(?{v.value}) needs iterations, {place.name} is not repeated", place_of, hint
-                )
+                yield error("prev", f"PREV(?{v.value}) needs iterations, {place.name} is not repeated", place_of, hint)
             elif v not in own | place.seen | _inside(place, seen):
                 yield error(
                     "prev",
@@ -124,9 +123,7 @@ def _filter(element: Filter, place: Place, seen: Overview) -> Iterator[Finding]:
 def _inside(place: Place, seen: Overview) -> frozenset[Variable]:
     """What the innermost repeat around `place` binds."""
     repeat = place.repeats[-1]
-    return frozenset(
-        v for p in seen.places if repeat in p.repeats and not p.negated for v in seen.variables(p.name)
-    )
+    return frozenset(v for p in seen.places if repeat in p.repeats and not p.negated for v in seen.variables(p.name))
 
 
 def _beside_exists(condition: Expression, span: Span, place: Place, seen: Overview) -> Iterator[Finding]:
@@ -170,9 +167,7 @@ def _unbound(v: Variable, span: Span, place: Place, seen: Overview) -> Finding:
     if negated:
         hint = f"a negated GPM binds nothing for others; put the FILTER into {negated[0]}"
         return error("scope", f"?{v.value} is bound only by the negated {listing(negated)}", span, hint)
-    return error(
-        "scope", f"nothing binds ?{v.value}", span, variable_hint(v, seen.variables(place.name) | place.seen)
-    )
+    return error("scope", f"nothing binds ?{v.value}", span, variable_hint(v, seen.variables(place.name) | place.seen))
 
 
 def _span(condition: Expression, element: Filter) -> Span:

@@ -26,9 +26,7 @@ def check_sequence(seen: Overview) -> Iterator[Finding]:
     for element in elements(top):
         yield from _operands(element)
     if not any(atoms(top, positive=True)):
-        yield error(
-            "negation", "SEQ holds negations only", top.span, "a match needs an event: add a GPM without !"
-        )
+        yield error("negation", "SEQ holds negations only", top.span, "a match needs an event: add a GPM without !")
     elif skippable(top):
         hint = "take the ? from one of its parts"
         yield error("optional", "every part of SEQ may be skipped, so a match could be empty", top.span, hint)
@@ -55,9 +53,7 @@ def _operands(element: SequenceElement) -> Iterator[Finding]:
                 "! takes a GPM, or GPMs joined by & and |",
             )
         case Maybe(Not() as item):
-            yield error(
-                "negation", f"`{render_sequence(item)}` cannot be optional", element.span, "leave the ? out"
-            )
+            yield error("negation", f"`{render_sequence(item)}` cannot be optional", element.span, "leave the ? out")
         case Repeat(Not() as item):
             hint = "a negation holds for its whole gap already"
             yield error("negation", f"`{render_sequence(item)}` cannot be repeated", element.span, hint)
@@ -67,9 +63,7 @@ def _operands(element: SequenceElement) -> Iterator[Finding]:
             for item in items:
                 if not any(atoms(item, positive=True)):
                     hint = "each side of | needs a GPM without !"
-                    yield error(
-                        "negation", f"`{render_sequence(item)}` cannot be an alternative", item.span, hint
-                    )
+                    yield error("negation", f"`{render_sequence(item)}` cannot be an alternative", item.span, hint)
 
 
 def _repeat(element: Repeat) -> Iterator[Finding]:
@@ -84,9 +78,7 @@ def _repeat(element: Repeat) -> Iterator[Finding]:
         yield error("negation", f"`{render_sequence(element.item)}` cannot be repeated", element.span, hint)
     elif skippable(element.item):
         hint = "put the ? around the repeat: (A+)?"
-        yield error(
-            "optional", "an iteration could be empty, since all of it may be skipped", element.span, hint
-        )
+        yield error("optional", "an iteration could be empty, since all of it may be skipped", element.span, hint)
 
 
 def _simple(element: SequenceElement) -> bool:

@@ -2,7 +2,7 @@
 
 Where it stands: algebra → findings. Each pass of `CHECKS` looks at the whole query and yields `Finding`s,
 errors (the query is refused) and lints; they run in this order, findings come out in the order of the
-text. The rules are semantics.md 2 and the project's readings (README of tests/grammar).
+text. The rules are semantics.md 2.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.check_functions import check_functions
 from oxiseq.grammar.check_names import check_names
 from oxiseq.grammar.check_output import check_output
 from oxiseq.grammar.check_patterns import check_patterns
@@ -27,6 +28,7 @@ CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
     check_patterns,
     check_scope,
     check_output,
+    check_functions,
     lint,
 )
 

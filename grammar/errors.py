@@ -139,9 +139,7 @@ def _show(message: str, span: Span, text: str, expected: str, hint: str) -> str:
     return "\n".join(parts)
 
 
-def _as_json(
-    severity: Severity, code: str, message: str, span: Span, expected: str, hint: str
-) -> dict[str, Any]:
+def _as_json(severity: Severity, code: str, message: str, span: Span, expected: str, hint: str) -> dict[str, Any]:
     return {
         "severity": severity,
         "code": code,

@@ -24,9 +24,35 @@ _BY_ARITY: dict[tuple[int, int], str] = {
     (0, MANY): "CONCAT COALESCE",
 }
 
-BUILTINS: dict[str, tuple[int, int]] = {
-    name: arity for arity, names in _BY_ARITY.items() for name in names.split()
-}
+BUILTINS: dict[str, tuple[int, int]] = {name: arity for arity, names in _BY_ARITY.items() for name in names.split()}
 """SPARQL 1.1's built-in calls → the least and the most number of arguments."""
 
 ALL_NAMES = tuple(sorted(AGGREGATES | MATCH_FUNCTIONS.keys() | BUILTINS.keys() | {"PREV"}))
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+CASTS = frozenset(
+    _XSD + name
+    for name in [
+        "string",
+        "boolean",
+        "integer",
+        "decimal",
+        "float",
+        "double",
+        "dateTime",
+        "date",
+        "time",
+        "duration",
+        "dayTimeDuration",
+        "yearMonthDuration",
+        "gYear",
+        "gYearMonth",
+        "gMonth",
+        "gMonthDay",
+        "gDay",
+    ]
+)
+"""The casts that the store knows; each takes one argument."""
+
+GEOSPARQL = "http://www.opengis.net/def/function/geosparql/"
+"""The namespace of the other functions that the store knows by IRI."""

@@ -58,9 +58,7 @@ def _unused(seen: Overview) -> Iterator[Finding]:
     for gpm in seen.gpms.values():
         if gpm.name not in used:
             place = at_pattern(rf"(?<=\s){gpm.name}(?=\s)", gpm.span, seen.text)
-            yield lint_finding(
-                "unused-gpm", f"the GPM {gpm.name} is not in SEQ", place, "put it into SEQ or drop it"
-            )
+            yield lint_finding("unused-gpm", f"the GPM {gpm.name} is not in SEQ", place, "put it into SEQ or drop it")
     streams = {g.stream for g in seen.query.gpms}
     for stream in seen.query.streams:
         if stream.name not in streams:
@@ -75,12 +73,7 @@ def _joins(place: Place, seen: Overview) -> Iterator[Finding]:
     others_bind = seen.bound if place.negated and place.first else place.seen
     shared = own & others_bind
     others = [p for p in seen.places if p is not place and not p.negated]
-    if (
-        not shared
-        and not parts.stateful
-        and others
-        and not (place.first and not place.negated and not place.partners)
-    ):
+    if not shared and not parts.stateful and others and not (place.first and not place.negated and not place.partners):
         yield lint_finding(
             "unjoined",
             f"{place.name} shares no variable with {'the other GPMs' if place.first else 'what stands before it'}",
@@ -126,9 +119,7 @@ def _products(gpm: Gpm, text: str) -> Iterator[Finding]:
             _merge(clusters, {v for c in touched for v in c[0]}, [])
     for names, members in clusters[1:]:
         variables = (
-            named(n for n in names if isinstance(n, Variable))
-            if any(isinstance(n, Variable) for n in names)
-            else "it"
+            named(n for n in names if isinstance(n, Variable)) if any(isinstance(n, Variable) for n in names) else "it"
         )
         if all(isinstance(m, GraphPattern) for m in members):
             yield lint_finding(

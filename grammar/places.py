@@ -186,9 +186,7 @@ def kleene_gpms(seen: Overview, aggregate: Aggregate) -> tuple[str, ...]:
     if aggregate.arg is None:
         return ()
     used = expression_variables(aggregate.arg)
-    single = frozenset(
-        v for p in seen.places if not p.negated and not p.repeats for v in seen.variables(p.name)
-    )
+    single = frozenset(v for p in seen.places if not p.negated and not p.repeats for v in seen.variables(p.name))
     repeated = [p.name for p in seen.places if p.repeats and not p.negated]
     own = tuple(n for n in repeated if seen.variables(n) & (used - single))
     return own or tuple(n for n in repeated if seen.variables(n) & used)

@@ -43,7 +43,7 @@ def render(query: Query) -> str:
     lines.append(_form(query.form, writer))
     if query.window is not None:
         lines.append(_window(query.window))
-    lines += [f"FROM STREAM {s.name} {writer.term(s.iri)}" for s in query.streams]
+    lines += [f"FROM STREAM {s.name} <{s.iri.value}>" for s in query.streams]
     lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
     lines += [f"  {_gpm(gpm, writer)}" for gpm in query.gpms]
     return "\n".join([*lines, "}"]) + "\n"
@@ -130,7 +130,7 @@ def _construct(form: Construct, writer: SparqlWriter) -> str:
         bound = expressions.get(triple.object) if isinstance(triple.object, Variable) else None
         target = writer.term(triple.object) if bound is None else f"({writer.expression(bound)})"
         lines.append(f"  {writer.term(triple.subject)} {writer.verb(triple.predicate)} {target} .")
-    into = "" if form.into is None else f" INTO STREAM {writer.term(form.into)}"
+    into = "" if form.into is None else f" INTO STREAM <{form.into.value}>"
     return "\n".join([*lines, "}" + into])
 
 

@@ -174,9 +174,7 @@ class SparqlWriter:
 
     def sub_select(self, query: SubSelect, indent: str) -> str:
         """A sub-query without the braces around it."""
-        columns = (
-            "*" if query.projection is None else " ".join(self._column(c, indent) for c in query.projection)
-        )
+        columns = "*" if query.projection is None else " ".join(self._column(c, indent) for c in query.projection)
         mode = "DISTINCT " if query.distinct else "REDUCED " if query.reduced else ""
         parts = [f"SELECT {mode}{columns} WHERE {self.group(query.where, indent)}"]
         if query.group_by:
@@ -234,9 +232,7 @@ class SparqlWriter:
             case _:
                 return self.term(expression), _PRIMARY
 
-    def _call(
-        self, name: str, args: tuple[Expression, ...], at: Callable[[Expression, int], str]
-    ) -> tuple[str, int]:
+    def _call(self, name: str, args: tuple[Expression, ...], at: Callable[[Expression, int], str]) -> tuple[str, int]:
         if name in _PREFIXED and len(args) == 1:
             operand = at(args[0], _UNARY)
             # `-1` would be read as one number, `--1` is legal but hard to read

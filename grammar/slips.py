@@ -39,10 +39,41 @@ SEQ_WORDS = {
 """What people write in SEQ → the operator."""
 
 EXPRESSION_WORDS = {"AND": "&&", "OR": "||", "&": "&&", "|": "||", "==": "=", "<>": "!=", "->": "", "IS": "="}
-KEYWORDS = (
-    "SELECT CONSTRUCT ASK WITHIN FROM STREAM WHERE SEQ DEFINE GPM ON FILTER OPTIONAL UNION MINUS GRAPH BIND VALUES"
-    " DISTINCT PREFIX BASE SLIDING INTO EXISTS LIMIT PARTITION CONSUME SECONDS MINUTES HOURS DAYS MILLISECONDS EVENTS"
-).split()
+KEYWORDS = [
+    "SELECT",
+    "CONSTRUCT",
+    "ASK",
+    "WITHIN",
+    "FROM",
+    "STREAM",
+    "WHERE",
+    "SEQ",
+    "DEFINE",
+    "GPM",
+    "ON",
+    "FILTER",
+    "OPTIONAL",
+    "UNION",
+    "MINUS",
+    "GRAPH",
+    "BIND",
+    "VALUES",
+    "DISTINCT",
+    "PREFIX",
+    "BASE",
+    "SLIDING",
+    "INTO",
+    "EXISTS",
+    "LIMIT",
+    "PARTITION",
+    "CONSUME",
+    "SECONDS",
+    "MINUTES",
+    "HOURS",
+    "DAYS",
+    "MILLISECONDS",
+    "EVENTS",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +146,7 @@ def explain_slip(slip: Slip) -> Said:
 
 def _unclosed_string(s: Slip) -> Said | None:
     if s.found[:1] in ('"', "'") and s.kind == "mark":
-        return Said(
-            f"close it with {s.found}; a line break in a string needs three quotes", "a string is not closed"
-        )
+        return Said(f"close it with {s.found}; a line break in a string needs three quotes", "a string is not closed")
     return None
 
 
@@ -133,15 +162,10 @@ def _missing_close(s: Slip) -> Said | None:
     if opened is None or not (s.kind == "end" or s.word in ("DEFINE", "WHERE", "SEQ", "WITHIN")):
         return None
     offset, bracket = opened
-    if (
-        bracket == "{"
-        and s.word in ("DEFINE", "SEQ")
-        and "_FILTER" not in s.accepts
-        and "DOT" not in s.accepts
-    ):
+    if bracket == "{" and s.word in ("DEFINE", "SEQ") and "_FILTER" not in s.accepts and "DOT" not in s.accepts:
         return None
     close = _OPEN_CLOSE[bracket]
-    if "RPAR RBRACE RSQB".split()["({[".index(bracket)] not in s.accepts and s.kind != "end":
+    if ["RPAR", "RBRACE", "RSQB"]["({[".index(bracket)] not in s.accepts and s.kind != "end":
         return None
     end = "the end of the query" if s.kind == "end" else f"`{s.found}`"
     hint = f"close it with {close} before {end}"
@@ -168,6 +192,12 @@ def _define(s: Slip) -> Said | None:
     if "_ON" in s.accepts:
         name = s.found if s.kind == "word" else "S1"
         return Said(f"a definition names its stream: DEFINE GPM {s.last_name} ON {name} {{ ... }}")
+    return None
+
+
+def _gpm_body(s: Slip) -> Said | None:
+    if s.accepts <= {"OPEN", "LBRACE"} and re.search(r"\bON\s+\w+\s*$", s.before, re.IGNORECASE):
+        return Said(f"a GPM's pattern stands in braces: ON {s.last_name} {{ ... }}")
     return None
 
 
@@ -203,15 +233,13 @@ def _seq_operator(s: Slip) -> Said | None:
 
 def _seq_operand(s: Slip) -> Said | None:
     """Inside SEQ, where a GPM must stand."""
-    if not ({"NAME", "LPAR"} == s.accepts):
+    if {"NAME", "LPAR"} != s.accepts:
         return None
     operator = s.last_mark
     at = len(s.before.rstrip()) - 1
     if operator and operator in ",;:&|":
         if s.found in (")", "") or s.word == "DEFINE":
-            return Said(
-                f"drop the {operator} or add a GPM", f"nothing follows the `{operator}`", (at, at + 1)
-            )
+            return Said(f"drop the {operator} or add a GPM", f"nothing follows the `{operator}`", (at, at + 1))
         if s.found == operator and operator in "&|":
             return Said(f"in SEQ write {operator} for {operator}{operator}")
         if s.found and s.found in ",;:&|":
@@ -252,15 +280,15 @@ def _where(s: Slip) -> Said | None:
 
 
 def _streams(s: Slip) -> Said | None:
+    if "_STREAM" in s.accepts and s.last_word == "INTO":
+        return Said("write INTO STREAM <...>")
     if "_STREAM" in s.accepts:
         if s.kind == "iri":
             return Said(f"write FROM STREAM S1 {s.found}")
         if s.kind == "word" and s.last_word == "FROM":
             return Said(f"write FROM STREAM {s.found} <...>")
     if s.last_word == "STREAM" and s.accepts == {"NAME"}:
-        return Said(
-            f"give the stream a name: FROM STREAM S1 {s.found if s.kind in ('iri', 'name') else '<...>'}"
-        )
+        return Said(f"give the stream a name: FROM STREAM S1 {s.found if s.kind in ('iri', 'name') else '<...>'}")
     if re.search(r"\bSTREAM\s+\w+\s*$", s.before, re.IGNORECASE) and "IRIREF" in s.accepts:
         return Said("a stream's name is followed by its IRI: FROM STREAM S1 <...>")
     return None
@@ -289,9 +317,7 @@ def _prologue(s: Slip) -> Said | None:
         if s.kind == "end":
             return Said("a query looks like SELECT ... FROM STREAM ... WHERE { SEQ(...) DEFINE GPM ... }")
     if "PNAME" in s.accepts and s.last_word == "PREFIX":
-        return Said(
-            f"a prefix ends with a colon: PREFIX {s.found}:" if s.kind == "word" else "write PREFIX p: <...>"
-        )
+        return Said(f"a prefix ends with a colon: PREFIX {s.found}:" if s.kind == "word" else "write PREFIX p: <...>")
     return None
 
 
@@ -303,10 +329,8 @@ def _literal(s: Slip) -> Said | None:
         return None
     if {"CIRCUMFLEX", "A"} <= s.accepts:
         return Said("a predicate is an IRI, a variable or a path", "a literal cannot be a predicate")
-    if _PATTERN_STARTS <= s.accepts and "STRING" not in s.accepts and "DOT" not in s.accepts:
-        return Said(
-            "a triple begins with an IRI, a variable or a blank node", "a literal cannot be a subject"
-        )
+    if s.accepts >= _PATTERN_STARTS and "STRING" not in s.accepts and "DOT" not in s.accepts:
+        return Said("a triple begins with an IRI, a variable or a blank node", "a literal cannot be a subject")
     return None
 
 
@@ -317,11 +341,7 @@ def _triple(s: Slip) -> Said | None:
         if close := get_close_matches(s.word, KEYWORDS, 1, 0.75):
             return Said(f"did you mean {close[0]}?")
         return Said(f"did you mean ?{s.found} or a prefixed name such as :{s.found}?")
-    if (
-        s.found in (".", "}", ";")
-        and {"STRING", "BLANK_LABEL", "LSQB"} <= s.accepts
-        and "FNAME" not in s.accepts
-    ):
+    if s.found in (".", "}", ";") and {"STRING", "BLANK_LABEL", "LSQB"} <= s.accepts and "FNAME" not in s.accepts:
         return Said("a triple is subject, predicate, object")
     if s.found in (".", "}", ";") and {"CIRCUMFLEX", "A"} <= s.accepts:
         return Said("a triple is subject, predicate, object")
@@ -342,6 +362,10 @@ def _expression(s: Slip) -> Said | None:
             return Said("write ?x >= 1 && ?x <= 2")
         if s.word == "LIKE":
             return Said('write REGEX(?x, "pattern")')
+    if s.last_word == "NOT" and s.accepts == {"_EXISTS"}:
+        return Said("write ! for NOT, with parentheses: !(?x > 1)")
+    if s.last_word == "IN" and s.accepts == {"LPAR"}:
+        return Said("put parentheses around the list: IN (1, 2)")
     if s.last_mark == "=" and s.found == "=" and "FNAME" in s.accepts:
         at = len(s.before.rstrip()) - 1
         return Said("write = for ==", "", (at, at + 2))
@@ -378,9 +402,7 @@ def _after_end(s: Slip) -> Said | None:
     if "$END" not in s.accepts:
         return None
     if s.word in ("ORDER", "GROUP", "HAVING"):
-        return Said(
-            f"{s.word} BY orders or groups a finished result; a stream's matches come in order of time"
-        )
+        return Said(f"{s.word} BY orders or groups a finished result; a stream's matches come in order of time")
     if s.found == "}":
         return Said("one } too many")
     return None
@@ -393,9 +415,7 @@ def _open_bracket(s: Slip) -> Said | None:
         offset, bracket = opened
         hint = f"close it with {_OPEN_CLOSE[bracket]} before `{s.found}`"
         if {"RPAR", "RBRACE", "RSQB"} & s.accepts:
-            return Said(
-                hint, f"the {bracket} of line {s.line_of(offset)} is not closed", (offset, offset + 1)
-            )
+            return Said(hint, f"the {bracket} of line {s.line_of(offset)} is not closed", (offset, offset + 1))
     return None
 
 
@@ -405,6 +425,7 @@ RULES: tuple[Callable[[Slip], Said | None], ...] = (
     _seq_operand,
     _bounds,
     _seq,
+    _gpm_body,
     _where,
     _missing_close,
     _open_bracket,

@@ -28,6 +28,24 @@ _FOUND = re.compile(
 _COMMENT = re.compile(r"""(<[^<>"{}|^`\\\x00-\x20]*>|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|#[^\n]*""")
 
 _OPERAND = {"VAR", "FNAME", "STRING", "BANG"}
+_EXPRESSION_STARTS = frozenset(
+    [
+        "VAR",
+        "IRIREF",
+        "PNAME",
+        "STRING",
+        "NUMBER",
+        "SIGNED",
+        "BOOLEAN",
+        "FNAME",
+        "BANG",
+        "PLUS",
+        "MINUS",
+        "LPAR",
+        "_NOT",
+        "_EXISTS",
+    ]
+)
 _TERMS: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"VAR"}), "a variable"),
     (frozenset({"IRIREF", "PNAME"}), "an IRI"),
@@ -35,7 +53,7 @@ _TERMS: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"BLANK_LABEL", "LSQB"}), "a blank node"),
 )
 _CLAUSES = frozenset({"_FILTER", "_OPTIONAL", "_MINUS", "_GRAPH", "SERVICE", "_BIND", "_VALUES"})
-_OPERATORS = frozenset({"COMPARE", "SIGN", "TIMES", "AND", "OR", "_IN", "_NOT"})
+_OPERATORS = frozenset({"COMPARE", "SIGNED", "PLUS", "MINUS", "STAR", "SLASH", "AND", "OR", "_IN", "_NOT"})
 _REPEATS = frozenset({"PLUS", "CHAIN_PLUS", "CHAIN_OPEN", "OPEN", "QMARK", "BANG"})
 _MARKS = {
     "LPAR": "`(`",
@@ -58,7 +76,6 @@ _MARKS = {
     "BANG": "`!`",
     "PLUS": "`+`",
     "OPERATOR": "`,`, `;` or `:`",
-    "PATH_MARK": "a path mark",
     "IRIREF": "an IRI",
     "PNAME": "a prefix such as ex:",
     "_DATATYPE": "`^^`",
@@ -122,22 +139,9 @@ def describe(accepts: frozenset[str]) -> str:
     """What could have stood there, as a short list."""
     left = set(accepts) - {"$END"}
     words: list[str] = ["the end of the query"] if "$END" in accepts else []
-    if _OPERAND <= left:
+    if left >= _OPERAND:
         words.append("an expression")
-        left -= {
-            "VAR",
-            "IRIREF",
-            "PNAME",
-            "STRING",
-            "NUMBER",
-            "SIGNED",
-            "BOOLEAN",
-            "FNAME",
-            "BANG",
-            "SIGN",
-            "LPAR",
-        }
-        left -= {"_NOT", "_EXISTS"}
+        left -= _EXPRESSION_STARTS
     elif {"CIRCUMFLEX", "A", "VAR"} <= left:
         words.append("a predicate")
         left -= {"CIRCUMFLEX", "A", "VAR", "BANG", "IRIREF", "PNAME", "LPAR"}
@@ -146,8 +150,8 @@ def describe(accepts: frozenset[str]) -> str:
             words.append(word)
             left -= names
     if "STRING" in accepts:  # a path may go on, but an object is what is missing
-        left -= {"VBAR", "SLASH", "PATH_MARK"}
-    if left & (_OPERATORS - {"_NOT"}):
+        left -= {"VBAR", "SLASH", "QMARK", "STAR", "PLUS"}
+    if left & {"COMPARE", "AND", "OR"}:
         words.append("an operator")
         left -= _OPERATORS
     if "OPERATOR" in left:

@@ -96,9 +96,7 @@ class TermBuilder:
             return NamedNode(text)
         except ValueError as reason:
             hint = "a relative IRI needs a BASE <...> at the top" if "scheme" in str(reason) else ""
-            raise self.error(
-                f"<{text}> is not an IRI: {reason}", span_of(token), hint=hint, code="iri"
-            ) from None
+            raise self.error(f"<{text}> is not an IRI: {reason}", span_of(token), hint=hint, code="iri") from None
 
     # literals
 
@@ -129,9 +127,7 @@ class TermBuilder:
         try:
             return Literal(text, language=tag[1:])
         except ValueError as reason:
-            raise self.error(
-                f"{tag} is not a language tag: {reason}", span_of(tag), code="language"
-            ) from None
+            raise self.error(f"{tag} is not a language tag: {reason}", span_of(tag), code="language") from None
 
     # variables and blank nodes
 
