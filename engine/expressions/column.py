@@ -19,7 +19,9 @@ _TRUE, _UNDECIDED = 1, 3
 
 
 def holding(
-    conditions: Iterable[Expression], columns: Mapping[Variable, NDArray[np.uint32]], count: int,
+    conditions: Iterable[Expression],
+    columns: Mapping[Variable, NDArray[np.uint32]],
+    count: int,
     terms: TermDictionary,
 ) -> NDArray[np.bool_]:
     """bool[count]: which mappings pass all conditions. `columns`: u32[count] term ids by variable."""

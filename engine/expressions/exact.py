@@ -254,10 +254,7 @@ def _arithmetic(name: str, a: Value, b: Value) -> Value:
 
 def _float_arithmetic(name: str, kind: int, x: float, y: float) -> float:
     """IEEE arithmetic. float32 goes by way of double: rounding twice is exact there for + - * /."""
-    if name == "/":
-        result = _float_quotient(x, y)
-    else:
-        result = x + y if name == "+" else x - y if name == "-" else x * y
+    result = _FLOAT_OPERATIONS[name](x, y)
     return to_float(result) if kind == kinds.FLOAT else result
 
 
@@ -267,6 +264,14 @@ def _float_quotient(x: float, y: float) -> float:
     if x == 0 or math.isnan(x):
         return math.nan
     return math.copysign(math.inf, x) * math.copysign(1.0, y)
+
+
+_FLOAT_OPERATIONS: Final[dict[str, Callable[[float, float], float]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _float_quotient,
+}
 
 
 def _quotient(x: Fraction, y: Fraction) -> Fraction:

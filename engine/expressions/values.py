@@ -7,6 +7,7 @@ Where it stands: terms of a mapping → **exact values** → `exact`. The kinds 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -31,12 +32,14 @@ NUMERIC: Final = frozenset(_DATATYPES)
 TRUE: Final = Literal("true", datatype=XSD_BOOLEAN)
 FALSE: Final = Literal("false", datatype=XSD_BOOLEAN)
 
+_FRACTION: Final = re.compile(r"\.[0-9]{6}([0-9]+)")
+
 Exact = int | Fraction | float
 """int for integers and booleans, Fraction for decimals and dateTimes (microseconds), else float."""
 
 
 class ExpressionError(Exception):
-    """SPARQL's *error* value: an unbound variable, a type error, a division by zero. A filter drops the row."""
+    """SPARQL's *error* value: an unbound variable, a type error, a division by zero. A filter drops it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,8 @@ def read(term: Term) -> Value:
 def _microseconds(text: str) -> Fraction:
     whole = read_datetime(text)
     assert whole is not None  # its kind is DATETIME
-    digits = ""
-    if "." in text:
-        digits = text[text.index(".") + 1 :].split("Z")[0].split("+")[0].split("-")[0]
-    below = digits[6:]
+    fraction = _FRACTION.search(text)
+    below = fraction.group(1) if fraction else ""
     return whole.microseconds + (Fraction(int(below), 10 ** len(below)) if below else 0)
 
 

@@ -1,7 +1,7 @@
 """Numbers on the stack machine: comparison and arithmetic with known error bounds.
 
-A number is five scalars: kind, `f` its double, `e` a bound on |value − f| (0: `f` is the value), `i` the exact
-integer or decimal mantissa, `q` the quality bits of engine/terms/kinds.py. Everything is decided by doubles
+A number is five scalars: kind, `f` its double, `e` a bound on |value − f| (0: `f` is the value), `i` the
+exact integer or decimal mantissa, `q` the quality bits of engine/terms/kinds.py. Everything is decided by doubles
 when their bounds allow, by mantissas when those are at hand, else not at all: never wrongly (matching.md 5).
 """
 
@@ -63,7 +63,7 @@ def error_bound(kind: int, f: float, q: int) -> float:
 @njit(cache=True, error_model="numpy")
 def promote(target: int, kind: int, f: float, e: float, q: int) -> tuple[float, float]:
     """(f, e) of a number brought to float or double: rounded once, or with a bound that covers it."""
-    if kind == target or kind == _FLOAT:
+    if kind in (target, _FLOAT):
         return f, e
     if target == _DOUBLE:
         if q & _ROUNDED:

@@ -163,6 +163,11 @@ def _ebv(k: int, f: float, e: float, i: int, q: int) -> int:
 
 
 @njit(cache=True, error_model="numpy")
+def _entry_ebv(n: int, numbers: Any, entries: Any) -> int:
+    return _ebv(entries[n, 0], numbers[n, 0], numbers[n, 1], entries[n, 1], entries[n, 2])
+
+
+@njit(cache=True, error_model="numpy")
 def fused(op: int, t: int, c: int, kind: Any, number: Any, exact: Any, quality: Any) -> int:
     """`term t op number c`: most are decided by the doubles alone."""
     if t == 0:
@@ -283,7 +288,9 @@ def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _load(t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numbers: Any, entries: Any) -> None:
+def _load(
+    t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numbers: Any, entries: Any
+) -> None:
     k, f, q = np.int64(kind[t]), number[t], np.int64(quality[t])
     entries[n, 0] = k
     entries[n, 1] = exact[t]
@@ -322,7 +329,7 @@ def run(
             _push_outcome(outcome, n, numbers, entries)
             n += 1
             at += 3
-        elif op == VARIABLE or op == CONSTANT:
+        elif VARIABLE <= op <= CONSTANT:
             t = vals[code[at]] if op == VARIABLE else np.int64(code[at])
             _load(t, n, kind, number, exact, quality, numbers, entries)
             n += 1
@@ -330,13 +337,12 @@ def run(
         elif op <= AT_LEAST:
             n -= 1
             _push_outcome(_compare(op, n - 1, numbers, entries), n - 1, numbers, entries)
-        elif op == AND or op == OR:
+        elif AND <= op <= OR:
             n -= 1
-            a = _ebv(entries[n - 1, 0], numbers[n - 1, 0], numbers[n - 1, 1], entries[n - 1, 1], entries[n - 1, 2])
-            b = _ebv(entries[n, 0], numbers[n, 0], numbers[n, 1], entries[n, 1], entries[n, 2])
-            _push_outcome(_connect(op, a, b), n - 1, numbers, entries)
+            joint = _connect(op, _entry_ebv(n - 1, numbers, entries), _entry_ebv(n, numbers, entries))
+            _push_outcome(joint, n - 1, numbers, entries)
         elif op == NOT:
-            a = _ebv(entries[n - 1, 0], numbers[n - 1, 0], numbers[n - 1, 1], entries[n - 1, 1], entries[n - 1, 2])
+            a = _entry_ebv(n - 1, numbers, entries)
             _push_outcome(a if a > TRUE else 1 - a, n - 1, numbers, entries)
         elif op <= DIVIDE:
             n -= 1
@@ -382,7 +388,7 @@ def truth_in(
     if code[start + 2] == FUSED and end == start + 6:
         return fused(code[start + 3], vals[code[start + 4]], code[start + 5], kind, number, exact, quality)
     run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
-    return _ebv(entries[0, 0], numbers[0, 0], numbers[0, 1], entries[0, 1], entries[0, 2])
+    return _entry_ebv(0, numbers, entries)
 
 
 @njit(cache=True, error_model="numpy")
@@ -398,7 +404,7 @@ def truth(
     entries = np.empty((depth, 4), np.int64)
     memo = np.empty((1, 1), np.uint8)
     run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
-    return _ebv(entries[0, 0], numbers[0, 0], numbers[0, 1], entries[0, 1], entries[0, 2])
+    return _entry_ebv(0, numbers, entries)
 
 
 @njit(cache=True, error_model="numpy")
@@ -436,3 +442,20 @@ def value_column(
         numbers_out[r] = numbers[0, 0]
         qualities_out[r] = entries[0, 2]
     return kinds_out, numbers_out, qualities_out
+
+
+@njit(cache=True, error_model="numpy")
+def truth_column(
+    code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any
+) -> Any:
+    """`truth` of every row of `vals` (int64[n, slots]): u8[n]."""
+    n, depth = vals.shape[0], code[start + 1]
+    numbers = np.empty((depth, 2), np.float64)
+    entries = np.empty((depth, 4), np.int64)
+    memo = np.empty((1, 1), np.uint8)
+    outcomes = np.empty(n, np.uint8)
+    for r in range(n):
+        outcomes[r] = truth_in(
+            code, start, end, vals[r], kind, number, exact, quality, memo, numbers, entries
+        )
+    return outcomes

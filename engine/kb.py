@@ -1,0 +1,52 @@
+"""The knowledge base as the engine sees it: a version, and answers to SELECT queries.
+
+Where it stands: the engine's only door to storage. The product's store implements `KnowledgeBase`; `StoreKb`
+wraps a plain pyoxigraph store whose owner says when its content changed.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pyoxigraph import QuerySolutions, Store
+
+from oxiseq.engine.errors import KbError
+
+
+class KnowledgeBase(Protocol):
+    """An RDF dataset that can be asked."""
+
+    @property
+    def version(self) -> int:
+        """Another number whenever the content may have changed."""
+        ...
+
+    def solutions(self, query_text: str) -> QuerySolutions:
+        """The solutions of a SELECT query. Raises KbError."""
+        ...
+
+
+class StoreKb:
+    """A pyoxigraph store as a KB. Call `touch` after changing the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._version = 1
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    def touch(self) -> None:
+        """Say that the content changed: cached answers are asked again."""
+        self._version += 1
+
+    def solutions(self, query_text: str) -> QuerySolutions:
+        """The solutions of a SELECT query. Raises KbError when the store refuses or fails."""
+        try:
+            answer = self._store.query(query_text)
+        except (SyntaxError, ValueError, OSError) as error:
+            raise KbError(f"the knowledge base refuses a query: {error}") from error
+        if not isinstance(answer, QuerySolutions):
+            raise KbError("the knowledge base answers SELECT queries only")
+        return answer

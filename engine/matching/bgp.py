@@ -1,0 +1,134 @@
+"""Basic graph patterns as slots and instances.
+
+Where it stands: a GPM's pattern → **slots and instances** → tables → kernel. A slot is a triple pattern up to
+the names of its variables: one pass over an event's triples fills all slots of a stream, and the filled slots
+are the event's summary graph (SPECTRA, Def. 6). An instance is a BGP up to the names of its variables; GPMs
+that share one differ by their filters only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyoxigraph import BlankNode, Variable
+
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Group, TermOrVariable, TriplePattern
+
+Key = Variable | BlankNode
+"""A variable, or a blank node of the pattern: a variable that has no name outside."""
+
+SUBJECT_OBJECT, SUBJECT_PREDICATE, PREDICATE_OBJECT = 1, 2, 4
+"""Which positions of a slot must agree (a repeated variable)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A triple pattern: term ids of its constants (0: any), and which positions must be equal."""
+
+    subject: int
+    predicate: int
+    object: int
+    equal: int
+
+
+@dataclass(frozen=True, slots=True)
+class PatternStep:
+    """A slot and the numbers of the variables in subject, predicate, object (−1: a constant)."""
+
+    slot: Slot
+    variables: tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A BGP with its variables numbered; equal for BGPs that differ by names and order only
+    (nearly: patterns with equal constants may be numbered in two ways)."""
+
+    patterns: tuple[PatternStep, ...]
+    width: int
+    """Number of variables."""
+
+
+def basic_patterns(pattern: Group) -> tuple[TriplePattern, ...] | None:
+    """The triple patterns of a BGP (plain groups inside are opened); None when it holds anything else."""
+    found: list[TriplePattern] = []
+    for element in pattern.elements:
+        if isinstance(element, TriplePattern):
+            found.append(element)
+        elif isinstance(element, Group):
+            inner = basic_patterns(element)
+            if inner is None or any(_has_blank(p) for p in inner):
+                return None  # a blank node label is scoped to its own group
+            found += inner
+        else:
+            return None
+    return tuple(found)
+
+
+def _has_blank(pattern: TriplePattern) -> bool:
+    return any(isinstance(t, BlankNode) for t in (pattern.subject, pattern.object))
+
+
+def canonical(patterns: tuple[TriplePattern, ...], terms: TermDictionary) -> tuple[Instance, dict[Key, int]]:
+    """The instance of a BGP, and the number that each of its variables has in it."""
+    distinct = dict.fromkeys((p.subject, p.predicate, p.object) for p in patterns)
+    slotted = sorted(
+        ((_slot(triple, terms), triple) for triple in distinct), key=lambda item: _order(item[0])
+    )
+    numbers: dict[Key, int] = {}
+    steps = []
+    for slot, triple in slotted:
+        variables = tuple(
+            numbers.setdefault(t, len(numbers)) if isinstance(t, (Variable, BlankNode)) else -1
+            for t in triple
+        )
+        steps.append(PatternStep(slot, (variables[0], variables[1], variables[2])))
+    return Instance(tuple(steps), len(numbers)), numbers
+
+
+def _order(slot: Slot) -> tuple[int, int, int, int]:
+    return slot.predicate, slot.object, slot.subject, slot.equal
+
+
+def _slot(triple: tuple[TermOrVariable, TermOrVariable, TermOrVariable], terms: TermDictionary) -> Slot:
+    s, p, o = triple
+    constants = [0 if isinstance(t, (Variable, BlankNode)) else terms.intern(t) for t in triple]
+    equal = 0
+    if constants[0] == 0 and s == o:
+        equal |= SUBJECT_OBJECT
+    if constants[0] == 0 and s == p:
+        equal |= SUBJECT_PREDICATE
+    if constants[1] == 0 and p == o:
+        equal |= PREDICATE_OBJECT
+    return Slot(constants[0], constants[1], constants[2], equal)
+
+
+def join_order(instance: Instance, start: int) -> Iterator[tuple[int, int]]:
+    """(pattern, bits of the positions bound before it: 1 s, 2 p, 4 o), from pattern `start` on.
+
+    Greedy: always a connected pattern, most bound positions first; an unconnected one comes last and
+    multiplies the rows.
+    """
+    bound: set[int] = set()
+    left = list(range(len(instance.patterns)))
+    following = start
+    while True:
+        variables = instance.patterns[following].variables
+        yield following, _bound_bits(variables, bound)
+        bound.update(v for v in variables if v >= 0)
+        left.remove(following)
+        if not left:
+            return
+        following = max(left, key=lambda j: (_weight(instance.patterns[j], bound), -j))
+
+
+def _bound_bits(variables: tuple[int, int, int], bound: set[int]) -> int:
+    return sum(bit for bit, v in zip((1, 2, 4), variables, strict=True) if v in bound)
+
+
+def _weight(step: PatternStep, bound: set[int]) -> tuple[bool, int, int]:
+    bits = _bound_bits(step.variables, bound)
+    free = len({v for v in step.variables if v >= 0} - bound)
+    return bits != 0, -free, bits.bit_count()

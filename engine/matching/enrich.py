@@ -1,0 +1,205 @@
+"""KB answers and their join with rows (matching.md, section 6).
+
+Where it stands: P_D, the GRAPH patterns of a GPM → **materialised answer** → join with the GPM's rows, before or
+after matching. The answer is asked for once and again only when the KB's version changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import BlankNode, Variable
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.grammar.algebra import Group
+from oxiseq.grammar.render import render_group
+from oxiseq.grammar.scope import certain_variables, visible_variables
+
+MAX_JOINED: Final = 50_000_000
+"""Rows of one join, past which LimitError is raised."""
+
+Ids = NDArray[np.uint32]
+Places = NDArray[np.int64]
+
+
+class KbPattern:
+    """The KB part of a GPM; `shared` are the variables it shares with the GPM's own pattern."""
+
+    def __init__(self, pattern: Group, shared: tuple[Variable, ...], terms: TermDictionary) -> None:
+        self.variables = visible_variables(pattern)
+        self.shared = shared
+        self.shared_certain = frozenset(shared) <= certain_variables(pattern)
+        """Whether every answer binds all shared variables, whatever the KB holds."""
+        self._terms = terms
+        names = " ".join(f"?{v.value}" for v in self.variables) or "(1 AS ?oxiseq_one)"
+        self._text = f"SELECT DISTINCT {names} WHERE {render_group(pattern)}"
+        self._answer: KbAnswer | None = None
+        self._version: int | None = None
+
+    def answer(self, kb: KnowledgeBase) -> KbAnswer:
+        """The answer for the KB's present version."""
+        version = kb.version
+        if self._answer is None or version != self._version:
+            self._answer = self._ask(kb)
+            self._version = version
+        return self._answer
+
+    def _ask(self, kb: KnowledgeBase) -> KbAnswer:
+        ids: dict[Term | None, int] = {None: 0}
+        flat: list[int] = []
+        rows = 0
+        width = range(len(self.variables))
+        for solution in kb.solutions(self._text):
+            rows += 1
+            for i in width:
+                term = solution[i]
+                known = ids.get(term)
+                if known is None:
+                    known = self._terms.blank() if isinstance(term, BlankNode) else self._terms.intern(term)
+                    ids[term] = known
+                flat.append(known)
+        columns = np.array(flat, np.uint32).reshape(rows, len(self.variables))
+        places = tuple(self.variables.index(v) for v in self.shared)
+        return KbAnswer(self.variables, columns[text_order(columns, ids)], places)
+
+
+def text_order(columns: Ids, ids: dict[Term | None, int]) -> Places:
+    """An order of rows that only the terms' texts fix, not the store's internals."""
+    if columns.size == 0:
+        return np.arange(len(columns))
+    rank = np.zeros(max(ids.values()) + 1, np.int64)
+    for position, term in enumerate(sorted((t for t in ids if t is not None), key=str)):
+        rank[ids[term]] = position + 1
+    ranked = rank[columns]
+    return np.lexsort(tuple(ranked[:, i] for i in reversed(range(ranked.shape[1]))))
+
+
+@dataclass(frozen=True, slots=True)
+class KbAnswer:
+    """Distinct solutions of a KB pattern: `columns` u32[r, variables], 0 unbound, in a fixed order.
+
+    `shared_places` are the columns of the shared variables. The join indexes are built when first needed.
+    """
+
+    variables: tuple[Variable, ...]
+    columns: Ids
+    shared_places: tuple[int, ...]
+    _indexes: dict[tuple[int, int], _Index] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def shared_certain(self) -> bool:
+        """Whether every row binds all shared variables."""
+        return bool(self._shared().all())
+
+    def join(self, shared_values: Ids) -> tuple[Places, Places]:
+        """The compatible pairs (row, KB row), sorted; `shared_values` is u32[k, shared], 0 unbound.
+
+        Unbound on either side agrees with anything. Raises LimitError past MAX_JOINED pairs.
+        """
+        found = [index.pairs(values, rows) for index, values, rows in self._parts(shared_values)]
+        if not found:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        row = np.concatenate([pair[0] for pair in found])
+        kb_row = np.concatenate([pair[1] for pair in found])
+        order = np.lexsort((kb_row, row))
+        return row[order], kb_row[order]
+
+    def semi_join(self, shared_values: Ids) -> NDArray[np.bool_]:
+        """bool[k]: which rows have a partner."""
+        keep = np.zeros(len(shared_values), np.bool_)
+        for index, values, rows in self._parts(shared_values):
+            keep[rows] |= index.counts(values) > 0
+        return keep
+
+    def _shared(self) -> Ids:
+        return self.columns[:, list(self.shared_places)]
+
+    def _parts(self, shared_values: Ids) -> list[tuple[_Index, Ids, Places]]:
+        """Rows grouped by which shared variables they bind, against KB rows grouped likewise: for each pair of
+        groups an index of the KB rows on the variables that both bind, the rows' values of them, the rows."""
+        parts = []
+        mine = _bound_masks(self._shared())
+        theirs = _bound_masks(np.asarray(shared_values, np.uint32))
+        for their_mask in np.unique(theirs):
+            rows = np.flatnonzero(theirs == their_mask)
+            for my_mask in np.unique(mine):
+                common = int(my_mask & their_mask)
+                key = int(my_mask), common
+                places = [i for i in range(len(self.shared_places)) if common >> i & 1]
+                if key not in self._indexes:
+                    kb_rows = np.flatnonzero(mine == my_mask)
+                    self._indexes[key] = _Index(self._shared()[kb_rows][:, places], kb_rows)
+                parts.append((self._indexes[key], shared_values[rows][:, places], rows))
+        return parts
+
+
+def _bound_masks(values: Ids) -> Places:
+    """Per row a bit for each bound column."""
+    weights = np.left_shift(np.int64(1), np.arange(values.shape[1], dtype=np.int64))
+    return ((values != 0) * weights).sum(axis=1, dtype=np.int64)
+
+
+class _Index:
+    """KB rows sorted by their key (u32[r, width], all bound), to be searched."""
+
+    def __init__(self, keys: Ids, kb_rows: Places) -> None:
+        self._dictionaries: list[NDArray[np.uint64]] = []
+        codes = self._encode(keys, building=True)
+        order = np.argsort(codes, kind="stable")
+        self._codes = codes[order]
+        self._kb_rows = kb_rows[order]
+
+    def _encode(self, keys: Ids, *, building: bool) -> NDArray[np.uint64]:
+        """One number per key. Beyond two columns, pairs are numbered densely before the next is added."""
+        if keys.shape[1] == 0:
+            return np.zeros(len(keys), np.uint64)
+        columns = [keys[:, i].astype(np.uint64) for i in range(keys.shape[1])]
+        level = iter(range(len(columns)))
+
+        def add(codes: NDArray[np.uint64], column: NDArray[np.uint64]) -> NDArray[np.uint64]:
+            number = next(level)
+            if number > 0:
+                codes = self._dense(codes, number - 1, building)
+            return codes << np.uint64(32) | column
+
+        return reduce(add, columns[1:], columns[0])
+
+    def _dense(self, codes: NDArray[np.uint64], level: int, building: bool) -> NDArray[np.uint64]:
+        if building:
+            known, dense = np.unique(codes, return_inverse=True)
+            self._dictionaries.append(known)
+            return dense.reshape(-1).astype(np.uint64) + np.uint64(1)
+        known = self._dictionaries[level]
+        at = np.minimum(np.searchsorted(known, codes), max(len(known) - 1, 0))
+        hit = known[at] == codes if len(known) else np.zeros(len(codes), np.bool_)
+        return np.where(hit, at + 1, 0).astype(np.uint64)  # 0 stands for a key that no KB row has
+
+    def _range(self, values: Ids) -> tuple[Places, Places]:
+        codes = self._encode(values, building=False)
+        return np.searchsorted(self._codes, codes, "left"), np.searchsorted(self._codes, codes, "right")
+
+    def counts(self, values: Ids) -> Places:
+        """How many KB rows have each key."""
+        low, high = self._range(values)
+        return high - low
+
+    def pairs(self, values: Ids, rows: Places) -> tuple[Places, Places]:
+        """(row, KB row) of each agreement; `rows` number the values."""
+        low, high = self._range(values)
+        sizes = high - low
+        total = int(sizes.sum())
+        if total > MAX_JOINED:
+            raise LimitError(total, MAX_JOINED, "rows of a join with the knowledge base")
+        row = np.repeat(rows, sizes)
+        ends = np.cumsum(sizes)
+        within = np.arange(total) - np.repeat(ends - sizes, sizes)
+        return row, self._kb_rows[np.repeat(low, sizes) + within]

@@ -1,0 +1,258 @@
+"""Patterns beyond BGPs: Oxigraph, a batch of events per query (matching.md, section 7).
+
+Where it stands: event batch → a scratch store with a graph per event → solutions → rows. Top-level FILTERs are
+not the store's business: they run on the stack machine and `exact`, as they do for BGPs. Filters inside
+OPTIONAL, EXISTS and sub-SELECT follow Oxigraph (integers beyond 64 bits and NaN under `<` are errors, booleans
+have no order).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import BlankNode, NamedNode, Quad, QuerySolutions, RdfFormat, Store, parse
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.time import to_text
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matching.conditions import ConditionFilter
+from oxiseq.engine.matching.fallback_plan import FallbackGpm
+from oxiseq.engine.terms import kinds
+from oxiseq.engine.terms.dictionary import Term, TermDictionary
+
+CHUNK: Final = 1024
+"""Events of one scratch store."""
+_EVENT: Final = "urn:oxiseq:event:"
+
+Rows = tuple[NDArray[np.int64], NDArray[np.uint32]]
+"""event i64[k] ascending, values u32[k, columns]"""
+
+
+class FallbackMatcher:
+    """Answers GPMs by scratch stores. `kb` is read by patterns with GRAPH in them; None: no graphs."""
+
+    def __init__(
+        self,
+        gpms: Sequence[FallbackGpm],
+        terms: TermDictionary,
+        kb: KnowledgeBase | None,
+        most_rows: int,
+        chunk: int = CHUNK,
+    ) -> None:
+        self._gpms = gpms
+        self._terms = terms
+        self._most_rows = most_rows
+        self._chunk = chunk
+        self._predicates = [[terms.intern(p) for p in gpm.predicates] for gpm in gpms]
+        self._filters = [ConditionFilter(gpm.conditions, gpm.columns, terms) for gpm in gpms]
+        self._kb = _KbGraphs(kb, gpms, terms)
+
+    def match(self, batch: EventBatch) -> dict[int, Rows]:
+        """Request number → its occurrences, kept columns only. Raises LimitError for too many rows."""
+        parts: dict[int, list[Rows]] = {gpm.request: [] for gpm in self._gpms}
+        for start in range(0, len(batch), self._chunk):
+            piece = batch.slice(start, start + self._chunk)
+            for request, (event, values) in self._match_piece(piece).items():
+                parts[request].append((event + start, values))
+        return {
+            gpm.request: (
+                np.concatenate([e for e, _ in parts[gpm.request]] or [np.zeros(0, np.int64)]),
+                np.concatenate(
+                    [v for _, v in parts[gpm.request]] or [np.zeros((0, len(gpm.keep)), np.uint32)]
+                ),
+            )
+            for gpm in self._gpms
+        }
+
+    def _match_piece(self, batch: EventBatch) -> dict[int, Rows]:
+        wanted = [self._candidates(batch, ids) for ids in self._predicates]
+        found: dict[int, Rows] = {}
+        for in_place in (False, True):
+            chosen = [i for i, gpm in enumerate(self._gpms) if gpm.in_place is in_place]
+            if not chosen:
+                continue
+            shipped = np.logical_or.reduce([wanted[i] for i in chosen])
+            with _Scratch(batch, np.flatnonzero(shipped), self._terms, self._kb, in_place) as scratch:
+                for i in chosen:
+                    found[self._gpms[i].request] = self._answer(i, batch, scratch, np.flatnonzero(wanted[i]))
+        return found
+
+    def _candidates(self, batch: EventBatch, predicates: Sequence[int]) -> NDArray[np.bool_]:
+        """Events that hold every mandatory predicate."""
+        keep = np.ones(len(batch), np.bool_)
+        owner = np.repeat(np.arange(len(batch)), np.diff(batch.offset))
+        for predicate in predicates:
+            hit = np.zeros(len(batch), np.bool_)
+            hit[owner[batch.predicate == predicate]] = True
+            keep &= hit
+        return keep
+
+    def _answer(self, i: int, batch: EventBatch, scratch: _Scratch, wanted: NDArray[np.int64]) -> Rows:
+        gpm = self._gpms[i]
+        events: list[int] = []
+        flat: list[int] = []
+        counts = np.zeros(len(batch), np.int64)
+        for event, ids in scratch.solutions(gpm, wanted):
+            counts[event] += 1
+            if counts[event] > self._most_rows:
+                where = f"mappings of GPM {gpm.name} on the event at {to_text(int(batch.time[event]))}"
+                raise LimitError(self._most_rows + 1, self._most_rows, where)
+            events.append(event)
+            flat += ids
+        event_column = np.array(events, np.int64)
+        values = np.array(flat, np.uint32).reshape(len(events), len(gpm.columns))
+        order = content_order(event_column, values, self._terms)
+        event_column, values = event_column[order], values[order]
+        keep = self._filters[i].keep(values)
+        return event_column[keep], np.ascontiguousarray(values[keep][:, list(gpm.keep)])
+
+
+def content_order(
+    event: NDArray[np.int64], values: NDArray[np.uint32], terms: TermDictionary
+) -> NDArray[np.int64]:
+    """Rows by event, then by the texts of their terms; blank nodes, whose labels mean nothing, by id."""
+    if len(event) == 0:
+        return np.zeros(0, np.int64)
+    distinct, inverse = np.unique(values, return_inverse=True)
+    kind = terms.columns.kind[distinct]
+
+    def key(i: int) -> tuple[int, str, int]:
+        term_id = int(distinct[i])
+        if term_id == 0:
+            return 0, "", 0
+        return (2, "", term_id) if kind[i] == kinds.BLANK else (1, terms.text(term_id), 0)
+
+    rank = np.empty(len(distinct), np.int64)
+    rank[sorted(range(len(distinct)), key=key)] = np.arange(len(distinct))
+    ranked = rank[inverse].reshape(values.shape)
+    return np.lexsort((*(ranked[:, i] for i in reversed(range(values.shape[1]))), event))
+
+
+class _KbGraphs:
+    """The KB's graphs that patterns name, copied into a store that lives until the KB changes."""
+
+    def __init__(self, kb: KnowledgeBase | None, gpms: Sequence[FallbackGpm], terms: TermDictionary) -> None:
+        self._kb = kb
+        self._terms = terms
+        self._all = any(gpm.graphs is None for gpm in gpms)
+        self._named = tuple(dict.fromkeys(g for gpm in gpms for g in gpm.graphs or ()))
+        self._version: int | None = None
+        self.store = Store()
+        self.names: tuple[NamedNode, ...] = ()
+        self.blank: dict[str, int] = {}
+        """Labels of the KB's blank nodes in the copy → their ids."""
+
+    def refresh(self) -> None:
+        """Copy anew if the KB's version changed."""
+        if self._kb is None or self._kb.version == self._version:
+            return
+        self._version = self._kb.version
+        self.store, self.blank = Store(), {}
+        fresh: dict[BlankNode, BlankNode] = {}
+
+        def renamed(term: Term) -> Term:
+            """KB labels could be those of an event's blank nodes."""
+            if not isinstance(term, BlankNode):
+                return term
+            if term not in fresh:
+                fresh[term] = BlankNode(f"kb{len(fresh)}")
+                self.blank[fresh[term].value] = self._terms.blank()
+            return fresh[term]
+
+        names = set()
+        for s, p, o, g in self._quads(self._kb):
+            self.store.add(Quad(renamed(s), p, renamed(o), g))
+            names.add(g)
+        self.names = tuple(sorted(names, key=lambda n: n.value))
+
+    def _quads(self, kb: KnowledgeBase) -> Iterator[tuple[Term, NamedNode, Term, NamedNode]]:
+        restricted = "" if self._all else f"VALUES ?g {{ {' '.join(str(g) for g in self._named)} }} "
+        for solution in kb.solutions(f"SELECT ?s ?p ?o ?g {{ {restricted}GRAPH ?g {{ ?s ?p ?o }} }}"):
+            if isinstance(solution["g"], NamedNode):
+                yield solution["s"], solution["p"], solution["o"], solution["g"]
+
+
+class _Scratch:
+    """A store that holds events as named graphs; with the KB's graphs beside them if `in_place`."""
+
+    def __init__(
+        self,
+        batch: EventBatch,
+        shipped: NDArray[np.int64],
+        terms: TermDictionary,
+        kb: _KbGraphs,
+        in_place: bool,
+    ) -> None:
+        self._terms = terms
+        self._shipped = shipped
+        self._in_place = in_place
+        if in_place:
+            kb.refresh()
+        self._store = kb.store if in_place else Store()
+        self._kb = kb
+        self._batch = batch
+        self._blank: dict[str, int] = dict(kb.blank) if in_place else {}
+        self._ids: dict[Term, int] = {}
+
+    def __enter__(self) -> _Scratch:
+        for event in self._shipped:
+            self._store.add_graph(NamedNode(f"{_EVENT}{event}"))
+        self._store.extend(parse(self._text(), RdfFormat.N_QUADS))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._in_place:
+            for event in self._shipped:
+                self._store.remove_graph(NamedNode(f"{_EVENT}{event}"))
+
+    def _text(self) -> str:
+        """The shipped events as N-Quads; blank nodes keep the labels of the dictionary."""
+        batch, lines = self._batch, []
+        used = np.unique(np.concatenate([batch.subject, batch.predicate, batch.object]))
+        text = {int(i): self._terms.text(int(i)) for i in used}
+        for i in used[self._terms.columns.kind[used] == kinds.BLANK]:
+            self._blank[text[int(i)][2:]] = int(i)
+        subject, predicate, object_ = batch.subject.tolist(), batch.predicate.tolist(), batch.object.tolist()
+        for event in self._shipped:
+            graph = f"<{_EVENT}{event}> ."
+            for t in range(batch.offset[event], batch.offset[event + 1]):
+                lines.append(f"{text[subject[t]]} {text[predicate[t]]} {text[object_[t]]} {graph}")
+        return "\n".join(lines)
+
+    def solutions(self, gpm: FallbackGpm, wanted: NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
+        """(event, ids of the columns) of each solution; `wanted` are the events that may have one."""
+        if len(wanted) == 0:
+            return
+        query = gpm.query(self._kb.names, by_event=gpm.by_event)
+        width = len(gpm.columns)
+        if not gpm.by_event:
+            prefix = len(_EVENT)
+            for solution in self._select(query, None):
+                name = solution[0].value
+                if name.startswith(_EVENT):  # else a graph of the KB
+                    yield int(name[prefix:]), [self._id(solution[i + 1]) for i in range(width)]
+            return
+        for event in wanted.tolist():
+            for solution in self._select(query, NamedNode(f"{_EVENT}{event}")):
+                yield event, [self._id(solution[i]) for i in range(width)]
+
+    def _select(self, query: str, graph: NamedNode | None) -> QuerySolutions:
+        solutions = self._store.query(query, default_graph=graph)
+        assert isinstance(solutions, QuerySolutions)  # it is a SELECT
+        return solutions
+
+    def _id(self, term: Term | None) -> int:
+        if term is None:
+            return 0
+        known = self._ids.get(term)
+        if known is None:
+            if isinstance(term, BlankNode):
+                known = self._blank.get(term.value) or self._terms.blank()  # or one that BNODE() made
+            else:
+                known = self._terms.intern(term)
+            self._ids[term] = known
+        return known

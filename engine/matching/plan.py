@@ -1,0 +1,126 @@
+"""The GPMs of one stream, compiled.
+
+Where it stands: GpmRequest → **StreamPlan** → matcher. A GPM whose pattern is a BGP goes to the match kernel,
+an empty pattern needs nothing, everything else goes to the store (fallback.py). A plan is immutable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import BlankNode, Variable
+
+from oxiseq.engine.expressions.program import compile_program
+from oxiseq.engine.matching.bgp import Instance, Key, basic_patterns, canonical
+from oxiseq.engine.matching.conditions import Condition, condition
+from oxiseq.engine.matching.fallback_plan import FallbackGpm, compile_fallback
+from oxiseq.engine.matching.tables import MatchTables, NativeFilter, NativeGpm, build_tables
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.scope import GpmParts
+
+
+@dataclass(frozen=True, slots=True)
+class GpmRequest:
+    """A GPM to be matched; `keep` are the variables of its pattern whose values are wanted, in this order."""
+
+    name: str
+    parts: GpmParts
+    keep: tuple[Variable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelGpm:
+    """A GPM for the kernel: what its rows hold, and how they become occurrences."""
+
+    request: int
+    columns: tuple[Variable, ...]
+    """Variables of the kernel's rows: those kept, then those that the filters or `distinct` need."""
+    conditions: tuple[Condition, ...]
+    memo: tuple[int, ...]
+    """Per condition its memo table, −1 for none."""
+    distinct: bool
+    """The pattern has blank nodes: equal rows of an event are one mapping."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """How the requests of one stream are answered; each is in exactly one of the three groups."""
+
+    requests: tuple[GpmRequest, ...]
+    tables: MatchTables | None
+    kernel: tuple[KernelGpm, ...]
+    """In the order of the tables' GPM numbers."""
+    everywhere: tuple[tuple[int, tuple[Condition, ...]], ...]
+    """Requests with an empty pattern: one empty mapping on every event, if the conditions hold."""
+    fallback: tuple[FallbackGpm, ...]
+    memo: tuple[Condition, ...]
+    """Conditions that have a memo table, in the order of the tables."""
+
+
+def compile_stream(requests: Sequence[GpmRequest], terms: TermDictionary) -> StreamPlan:
+    """Compile the GPMs of one stream. Constants enter the dictionary."""
+    compiler = _Compiler(terms)
+    for number, request in enumerate(requests):
+        compiler.add(number, request)
+    tables = build_tables(compiler.native, terms) if compiler.native else None
+    return StreamPlan(
+        tuple(requests),
+        tables,
+        tuple(compiler.kernel),
+        tuple(compiler.everywhere),
+        tuple(compiler.fallback),
+        tuple(compiler.memo),
+    )
+
+
+class _Compiler:
+    def __init__(self, terms: TermDictionary) -> None:
+        self.terms = terms
+        self.native: list[NativeGpm] = []
+        self.kernel: list[KernelGpm] = []
+        self.everywhere: list[tuple[int, tuple[Condition, ...]]] = []
+        self.fallback: list[FallbackGpm] = []
+        self.memo: dict[Condition, int] = {}
+
+    def add(self, number: int, request: GpmRequest) -> None:
+        parts = request.parts
+        patterns = None if parts.in_place else basic_patterns(parts.pattern)
+        if patterns is None:
+            self.fallback.append(compile_fallback(number, request.name, parts, request.keep))
+        elif not patterns:
+            self.everywhere.append((number, tuple(condition(e) for e in parts.filters)))
+        else:
+            instance, numbers = canonical(patterns, self.terms)
+            self.add_native(number, request, instance, numbers)
+
+    def add_native(
+        self, number: int, request: GpmRequest, instance: Instance, numbers: dict[Key, int]
+    ) -> None:
+        conditions = tuple(condition(e) for e in request.parts.filters)
+        distinct = any(isinstance(key, BlankNode) for key in numbers)
+        named = {key: n for key, n in numbers.items() if isinstance(key, Variable)}
+        wanted = [*request.keep, *(v for c in conditions for v in c.variables), *(named if distinct else ())]
+        columns = tuple(dict.fromkeys(wanted))
+        memo = tuple(self.memo_table(c) for c in conditions)
+        self.kernel.append(KernelGpm(number, columns, conditions, memo, distinct))
+        self.native.append(
+            NativeGpm(
+                instance,
+                tuple(self.native_filter(c, named, table) for c, table in zip(conditions, memo, strict=True)),
+                tuple(named[v] for v in columns),
+            )
+        )
+
+    def memo_table(self, condition: Condition) -> int:
+        return self.memo.setdefault(condition, len(self.memo)) if condition.wants_memo else -1
+
+    def native_filter(self, condition: Condition, named: dict[Variable, int], table: int) -> NativeFilter:
+        variables = frozenset(named[v] for v in condition.variables)
+        if table >= 0:
+            (slot,) = variables
+            program = compile_program(condition.expression, named, self.terms, lambda e: (table, slot))
+        else:
+            program = compile_program(condition.expression, named, self.terms)
+        code = tuple(int(x) for x in program.code)
+        return NativeFilter(code, variables, late=table >= 0 or program.foreign)
