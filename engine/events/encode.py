@@ -72,10 +72,10 @@ def assemble(times: Iterable[int], graphs: Iterable[IdColumns]) -> EventBatch:
 
 
 def syntax_reason(error: SyntaxError) -> str:
-    """pyoxigraph's message without its "Parser error at line 1 between columns ...:" and "(line 1)"."""
+    """pyoxigraph's message without its "Parser error at line 1 ...:"."""
     message = str(error.msg)
     head, separator, tail = message.partition(": ")
-    return tail if separator and head.startswith("Parser error at") else message
+    return tail if separator and head.startswith("Parser error") else message
 
 
 def _triples(graph: GraphLike) -> Iterable[Triple | Quad]:

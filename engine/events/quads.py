@@ -124,9 +124,10 @@ class _Source:
         for line, text in enumerate(block.split(b"\n"), first):
             self._block, self._line = text, line
             try:
-                quads = list(parse(text, RdfFormat.N_QUADS))
+                quads = list(parse(text + b"\n", RdfFormat.N_QUADS))
             except SyntaxError as error:
-                self._report.fault(line, syntax_reason(error), self._on_error)
+                reason = syntax_reason(error).replace("end of file", "end of line")
+                self._report.fault(line, reason, self._on_error)
             else:
                 yield quads
 

@@ -209,7 +209,9 @@ class _Decoder:
 
     def decode(self, table: pa.RecordBatch) -> EventBatch:
         """The events of the file's next rows."""
-        if any(column.null_count for column in table.columns):
+        codes_of = table.column("triples").flatten()
+        nested = [table.column("terms").flatten(), codes_of, *codes_of.flatten()]
+        if any(column.null_count for column in (*table.columns, *nested)):
             raise self._damaged("a value is missing")
         self._intern(table.column("terms").flatten().to_pylist())
         times = _numpy(table.column("time").cast(pa.int64())).copy()
@@ -217,7 +219,7 @@ class _Decoder:
         offset = _numpy(triples.offsets).astype(np.int64)
         offset -= offset[0]
         blanks = _numpy(table.column("blanks")).astype(np.int64)
-        codes = [_numpy(column) for column in triples.flatten().flatten()]
+        codes = [_numpy(column) for column in codes_of.flatten()]
         return EventBatch(times, offset, *self._map(codes, offset, blanks))
 
     def _map(

@@ -144,7 +144,7 @@ class TermDictionary:
 
     def text(self, term_id: TermId) -> str:
         """The term of an id in N-Triples form. Raises KeyError like `term`."""
-        return str(self.term(term_id))
+        return term_text(self.term(term_id))
 
     def _intern_literal(self, literal: Literal) -> TermId:
         known = self._written.get(literal)
@@ -191,6 +191,13 @@ class TermDictionary:
         grown.exact[:capacity] = old.exact
         grown.quality[:capacity] = old.quality
         self._columns = grown
+
+
+def term_text(term: Term) -> str:
+    """A term in N-Triples form. `str` of a triple is its three terms without the brackets of a triple term."""
+    if not isinstance(term, Triple):
+        return str(term)
+    return f"<<( {term.subject} {term.predicate} {term_text(term.object)} )>>"
 
 
 def parse_term(text: str) -> Term:

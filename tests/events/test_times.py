@@ -1,0 +1,109 @@
+"""Microseconds, datetimes and literals."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode
+
+from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.time import to_datetime, to_duration_literal, to_literal, to_microseconds
+from oxiseq.engine.terms.normal import XSD, normalise
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+def typed(lexical: str, datatype: str) -> Literal:
+    return Literal(lexical, datatype=NamedNode(XSD + datatype))
+
+
+@given(INT64)
+def test_a_time_comes_back_from_its_literal(microseconds: int) -> None:
+    literal = to_literal(microseconds)
+    assert to_microseconds(literal) == microseconds
+    assert normalise(literal) == literal
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_a_time_comes_back_from_its_datetime(time: datetime) -> None:
+    assert to_datetime(to_microseconds(time)) == time
+
+
+@given(INT64)
+def test_durations_are_written_as_the_store_writes_them(microseconds: int) -> None:
+    literal = to_duration_literal(microseconds)
+    assert normalise(literal) == literal
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "text"),
+    [
+        (0, "PT0S"),
+        (1, "PT0.000001S"),
+        (-60_000_000, "-PT1M"),
+        (93_784_500_000, "P1DT2H3M4.5S"),
+        (86_400_000_000, "P1D"),
+        (3_600_000_000, "PT1H"),
+    ],
+)
+def test_durations(microseconds: int, text: str) -> None:
+    assert to_duration_literal(microseconds).value == text
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "text"),
+    [
+        (0, "1970-01-01T00:00:00Z"),
+        (-1, "1969-12-31T23:59:59.999999Z"),
+        (1_500_000, "1970-01-01T00:00:01.5Z"),
+        (-62_167_219_200_000_000, "0000-01-01T00:00:00Z"),
+        (253_402_300_800_000_000, "10000-01-01T00:00:00Z"),
+    ],
+)
+def test_literals(microseconds: int, text: str) -> None:
+    assert to_literal(microseconds) == typed(text, "dateTime")
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        10_800_000_000,
+        datetime(1970, 1, 1, 3),
+        datetime(1970, 1, 1, 3, tzinfo=UTC),
+        datetime(1970, 1, 1, 5, tzinfo=timezone(timedelta(hours=2))),
+        typed("1970-01-01T03:00:00", "dateTime"),
+        typed("1970-01-01T03:00:00.000000000Z", "dateTime"),
+        typed("1970-01-01T05:00:00+02:00", "dateTime"),
+        typed("1970-01-01T03:00:00Z", "dateTimeStamp"),
+        typed("10800000000", "integer"),
+        typed("+010800000000", "long"),
+    ],
+)
+def test_ways_to_write_three_o_clock(time: datetime | int | Literal) -> None:
+    assert to_microseconds(time) == 3 * 3600 * 10**6
+
+
+@pytest.mark.parametrize(
+    "literal",
+    [
+        typed("1970-01-01T00:00:00.0000001Z", "dateTime"),
+        typed("1970-02-30T00:00:00Z", "dateTime"),
+        typed("999999-01-01T00:00:00Z", "dateTime"),
+        typed(str(2**63), "integer"),
+        typed("1.5", "decimal"),
+        typed("x", "integer"),
+        Literal("1970-01-01T00:00:00Z"),
+    ],
+)
+def test_literals_that_are_no_times(literal: Literal) -> None:
+    with pytest.raises(EventError, match="time"):
+        to_microseconds(literal)
+
+
+@pytest.mark.parametrize("wrong", [True, 1.5, "1970-01-01", None])
+def test_types_that_are_no_times(wrong: object) -> None:
+    with pytest.raises(TypeError, match="not a time"):
+        to_microseconds(wrong)  # type: ignore[arg-type]  # the wrong type is the point
