@@ -40,8 +40,8 @@ def _gpms(seen: Overview) -> Iterator[Finding]:
     defined: set[str] = set()
     for gpm in seen.query.gpms:
         if gpm.name in defined:
-            place = at_pattern(rf"(?<=\s){gpm.name}(?=\s)", gpm.span, seen.text)
-            yield error("gpm", f"the GPM {gpm.name} is defined twice", place, "give the second one another name")
+            span = at_pattern(rf"(?<=\s){gpm.name}(?=\s)", gpm.span, seen.text)
+            yield error("gpm", f"the GPM {gpm.name} is defined twice", span, "give the second one another name")
         defined.add(gpm.name)
     used: set[str] = set()
     unused = [n for n in seen.gpms if n not in {p.name for p in seen.places}]

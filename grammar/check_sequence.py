@@ -15,7 +15,7 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
 )
 from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import error
+from oxiseq.grammar.finding_tools import error, lint_finding
 from oxiseq.grammar.places import Overview, atoms, children, elements, skippable
 from oxiseq.grammar.render import render_sequence
 
@@ -27,10 +27,10 @@ def check_sequence(seen: Overview) -> Iterator[Finding]:
         yield from _operands(element)
     if not any(atoms(top, positive=True)):
         yield error("negation", "SEQ holds negations only", top.span, "a match needs an event: add a GPM without !")
-    elif skippable(top):
-        hint = "take the ? from one of its parts"
-        yield error("optional", "every part of SEQ may be skipped, so a match could be empty", top.span, hint)
     else:
+        if skippable(top):
+            hint = "the case where nothing is left never matches"
+            yield lint_finding("optional", "every part of SEQ may be skipped", top.span, hint)
         yield from _negations(top, seen)
 
 
@@ -61,8 +61,8 @@ def _operands(element: SequenceElement) -> Iterator[Finding]:
             yield from _repeat(element)
         case Disjunction(items):
             for item in items:
-                if not any(atoms(item, positive=True)):
-                    hint = "each side of | needs a GPM without !"
+                if not any(atoms(item, positive=True)) or (skippable(item) and _negates(item)):
+                    hint = "each side of | needs a GPM without ! or ?"
                     yield error("negation", f"`{render_sequence(item)}` cannot be an alternative", item.span, hint)
 
 
@@ -76,9 +76,16 @@ def _repeat(element: Repeat) -> Iterator[Finding]:
     if not any(atoms(element.item, positive=True)):
         hint = "the repeated part needs a GPM without !"
         yield error("negation", f"`{render_sequence(element.item)}` cannot be repeated", element.span, hint)
+    elif skippable(element.item) and _negates(element.item):
+        hint = "take the ? from it, or the !"
+        yield error("negation", "an iteration could consist of negations only", element.span, hint)
     elif skippable(element.item):
         hint = "put the ? around the repeat: (A+)?"
-        yield error("optional", "an iteration could be empty, since all of it may be skipped", element.span, hint)
+        yield lint_finding("optional", "all of an iteration may be skipped", element.span, hint)
+
+
+def _negates(element: SequenceElement) -> bool:
+    return any(isinstance(e, Not) for e in elements(element))
 
 
 def _simple(element: SequenceElement) -> bool:

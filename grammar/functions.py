@@ -30,28 +30,11 @@ BUILTINS: dict[str, tuple[int, int]] = {name: arity for arity, names in _BY_ARIT
 ALL_NAMES = tuple(sorted(AGGREGATES | MATCH_FUNCTIONS.keys() | BUILTINS.keys() | {"PREV"}))
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
-CASTS = frozenset(
-    _XSD + name
-    for name in [
-        "string",
-        "boolean",
-        "integer",
-        "decimal",
-        "float",
-        "double",
-        "dateTime",
-        "date",
-        "time",
-        "duration",
-        "dayTimeDuration",
-        "yearMonthDuration",
-        "gYear",
-        "gYearMonth",
-        "gMonth",
-        "gMonthDay",
-        "gDay",
-    ]
+_TYPES = (
+    "string boolean integer decimal float double dateTime date time duration dayTimeDuration",
+    "yearMonthDuration gYear gYearMonth gMonth gMonthDay gDay",
 )
+CASTS = frozenset(_XSD + name for line in _TYPES for name in line.split())
 """The casts that the store knows; each takes one argument."""
 
 GEOSPARQL = "http://www.opengis.net/def/function/geosparql/"

@@ -1,0 +1,164 @@
+"""What the checks accept, and the lints, each with its place."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from oxiseq.grammar import Finding, check, load, parse
+
+HEAD = "PREFIX : <http://e/>\nSELECT * FROM STREAM S <http://e/s> WITHIN 1 HOUR\nWHERE {\n"
+A = "  DEFINE GPM A ON S { ?a :p ?x }\n"
+CORPUS = sorted((Path(__file__).parents[1] / "corpus").glob("*.toml"))
+
+
+def findings(text: str) -> tuple[Finding, ...]:
+    return check(parse(text), text)
+
+
+def query(seq: str, *gpms: str) -> str:
+    return HEAD + f"  SEQ({seq})\n" + "".join(f"  DEFINE GPM {g}\n" for g in gpms) + "}\n"
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda p: p.stem)
+def test_queries_of_the_corpus_hold_no_error(path: Path) -> None:
+    text = tomllib.loads(path.read_text(encoding="utf-8"))["query"]
+    if "PARTITION BY" not in text:
+        load(text)
+
+
+ACCEPTED = {
+    "partners of & see each other": (
+        "A & B",
+        "A ON S { ?a :p ?x FILTER(?x < ?y) }",
+        "B ON S { ?a :q ?y FILTER(?y > ?x) }",
+    ),
+    "a negated pair sees each other": (
+        "C; (A & B)!; D",
+        "A ON S { ?a :p ?x FILTER(?x < ?y) }",
+        "B ON S { ?a :q ?y }",
+        "C ON S { ?a :c ?c }",
+        "D ON S { ?a :d ?d }",
+    ),
+    "an inner negation sees what stands left": (
+        "A; N!; B",
+        "A ON S { ?a :p ?x }",
+        "N ON S { ?a :n ?n FILTER(?n > ?x) }",
+        "B ON S { ?a :q ?y }",
+    ),
+    "an optional part stays beside a leading negation": (
+        "N!; B?; C",
+        "N ON S { ?a :n ?n }",
+        "B ON S { ?a :b ?b }",
+        "C ON S { ?a :c ?c }",
+    ),
+    "prev in a repeated group": ("(A; B)+", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y FILTER(?y > PREV(?x)) }"),
+    "blank node labels are scoped to their GPM": ("A; B", "A ON S { _:x :p ?x }", "B ON S { _:x :q ?x }"),
+    "GRAPH with a variable at the top": ("A", "A ON S { ?a :p ?x GRAPH ?g { ?a :name ?n } }"),
+    "GRAPH in a negated GPM": (
+        "A; N!; B",
+        "A ON S { ?a :p ?x }",
+        "N ON S { ?a :n ?n GRAPH :g { ?a :q ?n } }",
+        "B ON S { ?a :q ?y }",
+    ),
+    "FILTER does not end a basic graph pattern": ("A", "A ON S { _:x :p ?x FILTER(?x > 1) _:x :q ?y }"),
+    "everything may be skipped but not everything is": ("A?; B", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y }"),
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_accepted(name: str) -> None:
+    assert [str(f) for f in findings(query(*ACCEPTED[name])) if f.severity == "error"] == []
+
+
+LINTS = {
+    "unused gpm": (query("A", "A ON S { ?a :p ?x }", "B ON S { ?a :p ?x }"), [("unused-gpm", 6, 14)]),
+    "unused stream": (
+        query("A", "A ON S { ?a :p ?x }").replace("WITHIN", "FROM STREAM T <http://e/t> WITHIN"),
+        [("unused-stream", 2, 37)],
+    ),
+    "no window": (query("A", "A ON S { ?a :p ?x }").replace("WITHIN 1 HOUR", ""), [("unbounded", 4, 7)]),
+    "unjoined": (query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?b :p ?y }"), [("unjoined", 4, 10)]),
+    "joined by a filter": (query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?b :p ?y FILTER(?y > ?x) }"), []),
+    "unjoined leading negation": (
+        query("N!; A", "A ON S { ?a :p ?x }", "N ON S { ?b :p ?y }"),
+        [("unjoined", 4, 7)],
+    ),
+    "joined leading negation": (query("N!; A", "A ON S { ?a :p ?x }", "N ON S { ?a :p ?y }"), []),
+    "unjoined partner": (
+        query("A & B", "A ON S { ?a :p ?x }", "B ON S { ?b :p ?y }"),
+        [("unjoined", 4, 7), ("unjoined", 4, 11)],
+    ),
+    "alternatives need not join": (query("A | B", "A ON S { ?a :p ?x }", "B ON S { ?b :p ?y }"), []),
+    "cross product": (query("A", "A ON S { ?a :p ?x . ?b :q ?y }"), [("cross-product", 5, 34)]),
+    "linked by a filter": (query("A", "A ON S { ?a :p ?x . ?b :q ?y FILTER(?x = ?y) }"), []),
+    "linked by a blank node": (query("A", "A ON S { ?a :p _:x . _:x :q ?y }"), []),
+    "kb pattern apart": (query("A", "A ON S { ?a :p ?x GRAPH :g { ?b :q ?y } }"), [("kb-unjoined", 5, 32)]),
+    "kb pattern linked": (query("A", "A ON S { ?a :p ?x GRAPH :g { ?a :q ?y } }"), []),
+    "join over an optional variable": (
+        query("A; B", "A ON S { ?a :p ?x OPTIONAL { ?a :q ?y } }", "B ON S { ?b :p ?y }"),
+        [("loose-join", 4, 10)],
+    ),
+    "join over a variable of one branch": (
+        query("A; B", "A ON S { ?a :p ?y }", "B ON S { { ?a :p ?x } UNION { ?a :q ?y } }"),
+        [("loose-join", 4, 10)],
+    ),
+    "inner filter reads another gpm": (
+        query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?a :p ?y OPTIONAL { ?a :q ?z FILTER(?z > ?x) } }"),
+        [("unbound", 6, 64)],
+    ),
+    "everything may be skipped": (query("A?", "A ON S { ?a :p ?x }"), [("optional", 4, 7)]),
+    "an iteration may be empty": (
+        query("A; (B?)+", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y }"),
+        [("optional", 4, 10)],
+    ),
+    "nothing to say": (query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y }"), []),
+}
+
+
+@pytest.mark.parametrize("name", LINTS)
+def test_lints(name: str) -> None:
+    text, expected = LINTS[name]
+    found = findings(text)
+    assert [(f.code, f.line, f.column) for f in found] == expected
+    assert all(f.severity == "lint" for f in found)
+    assert all(f.message and f.hint for f in found)
+
+
+def test_lint_is_shown_like_an_error() -> None:
+    (found,) = findings(LINTS["unjoined"][0])
+    assert str(found) == (
+        "B shares no variable with what stands before it\n"
+        "line 4, column 10\n"
+        "  4 |   SEQ(A; B)\n"
+        "    |          ^\n"
+        "hint: every event of it combines with every match so far"
+    )
+    assert found.to_json() == {
+        "severity": "lint",
+        "code": "unjoined",
+        "message": "B shares no variable with what stands before it",
+        "expected": "",
+        "hint": "every event of it combines with every match so far",
+        "line": 4,
+        "column": 10,
+        "start": found.span.start,
+        "end": found.span.end,
+    }
+
+
+def test_without_the_text_findings_point_at_the_clause() -> None:
+    text = query("A", "A ON S { ?a :p ?x FILTER(?x > 1 && ?x < ?y) }")
+    without, with_text = check(parse(text)), check(parse(text), text)
+    assert [f.message for f in without] == [f.message for f in with_text]
+    assert text[without[0].span.start : without[0].span.end] == "?x < ?y"
+    assert text[with_text[0].span.start : with_text[0].span.end] == "?y"
+
+
+def test_findings_come_in_the_order_of_the_text() -> None:
+    text = query("A; B; X", "A ON S { ?a :p ?x FILTER(?x > ?y) }", "B ON T { ?a :q ?y }")
+    places = [f.span.start for f in findings(text)]
+    assert places == sorted(places)
+    assert len(places) == 3
