@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from oxiseq.engine.kernels import views as v
 from oxiseq.engine.kernels.records import (
     DONE,
     ENTRY_TOP,
@@ -106,19 +107,19 @@ def emit(S: Any) -> int:
 
     A stack entry is (node, depth): the rows above `depth` in `path` complete what is found below the node.
     """
-    scalars, nodes, stack, path = S.scalars, S.nodes, S.stack, S.path
-    out_rows, out_ends = S.out_rows, S.out_ends
+    scalars, nodes, stack, path = v.scalars(S), v.nodes(S), v.stack(S), v.path(S)
+    out_rows, out_ends = v.out_rows(S), v.out_ends(S)
     top = scalars[STACK]
     while True:
         if top == 0:
             if scalars[PROGRESS] == scalars[FINALS]:
                 scalars[STACK] = 0
                 return DONE
-            stack[0, 0] = S.finals[scalars[PROGRESS], 0]
+            stack[0, 0] = v.finals(S)[scalars[PROGRESS], 0]
             stack[0, 1] = 0
             top = 1
             scalars[PROGRESS] += 1
-        cut = S.finals[scalars[PROGRESS] - 1, 1]
+        cut = v.finals(S)[scalars[PROGRESS] - 1, 1]
         node, depth = stack[top - 1, 0], stack[top - 1, 1]
         if top + 3 > stack.shape[0] or depth + 1 > path.shape[0]:
             scalars[STACK] = top
@@ -164,18 +165,18 @@ def collect(S: Any, marks: Any, tau: int) -> int:
     `marks` is i32[nodes]; children are older than their parents, so one pass back and one forward suffice.
     Must not run while matches are being enumerated.
     """
-    scalars, nodes, groups = S.scalars, S.nodes, S.groups
+    scalars, nodes, groups = v.scalars(S), v.nodes(S), v.groups(S)
     top = scalars[NODE_TOP]
     marks[:top] = 0
     for g in range(scalars[GROUP_TOP]):
         if groups[g].edge >= 0 and groups[g].maxs >= tau:
             marks[groups[g].node] = 1
     for i in range(scalars[PENDING]):
-        marks[S.pending[i, 1]] = 1
+        marks[v.pending(S)[i, 1]] = 1
     for i in range(scalars[FINALS]):
-        marks[S.finals[i, 0]] = 1
+        marks[v.finals(S)[i, 0]] = 1
     for i in range(scalars[ENTRY_TOP]):
-        marks[S.entries[i].node] = 1
+        marks[v.entries(S)[i].node] = 1
     for i in range(top - 1, -1, -1):
         if marks[i]:
             node = nodes[i]
@@ -190,11 +191,11 @@ def collect(S: Any, marks: Any, tau: int) -> int:
             alive = groups[g].maxs >= tau
             groups[g].node = marks[groups[g].node] if alive else -1
     for i in range(scalars[PENDING]):
-        S.pending[i, 1] = marks[S.pending[i, 1]]
+        v.pending(S)[i, 1] = marks[v.pending(S)[i, 1]]
     for i in range(scalars[FINALS]):
-        S.finals[i, 0] = marks[S.finals[i, 0]]
+        v.finals(S)[i, 0] = marks[v.finals(S)[i, 0]]
     for i in range(scalars[ENTRY_TOP]):
-        S.entries[i].node = marks[S.entries[i].node]
+        v.entries(S)[i].node = marks[v.entries(S)[i].node]
     return oldest
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from oxiseq.engine.kernels import views as v
 from oxiseq.engine.kernels.records import (
     BUCKET_COUNT,
     BUCKET_FREE,
@@ -63,7 +64,7 @@ def hash_row(number: int, keys: Any, at: int, width: int) -> Any:
 @njit(cache=True)
 def find_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
     """The group of `edge` with this key, or -1."""
-    table, groups, keys = S.table, S.groups, S.keys
+    table, groups, keys = v.table(S), v.groups(S), v.keys(S)
     mask = np.uint64(table.shape[0] - 1)
     i = h & mask
     while True:
@@ -135,7 +136,7 @@ def rehash_buckets(table: Any, records: Any, top: int) -> None:
 @njit(cache=True)
 def find_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
     """The bucket of `probe` with these equality values, or -1."""
-    table, buckets, keys = S.bucket_table, S.buckets, S.bucket_keys
+    table, buckets, keys = v.bucket_table(S), v.buckets(S), v.bucket_keys(S)
     mask = np.uint64(table.shape[0] - 1)
     i = h & mask
     while True:
@@ -156,7 +157,7 @@ def find_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
 @njit(cache=True)
 def new_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
     """Make a bucket; the caller has seen to it that there is room."""
-    scalars, buckets = S.scalars, S.buckets
+    scalars, buckets = v.scalars(S), v.buckets(S)
     b = scalars[BUCKET_FREE]
     if b >= 0:
         scalars[BUCKET_FREE] = buckets[b].next
@@ -173,19 +174,19 @@ def new_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
     bucket.time = -1
     bucket.list = -1
     for k in range(width):
-        S.bucket_keys[b, k] = key[k]
-    _put(S.bucket_table, h, b)
+        v.bucket_keys(S)[b, k] = key[k]
+    _put(v.bucket_table(S), h, b)
     return b
 
 
 @njit(cache=True)
 def _free_bucket(S: Any, b: int) -> None:
-    bucket = S.buckets[b]
-    _drop(S.bucket_table, S.buckets, bucket.hash, b)
+    bucket = v.buckets(S)[b]
+    _drop(v.bucket_table(S), v.buckets(S), bucket.hash, b)
     bucket.probe = -1
-    bucket.next = S.scalars[BUCKET_FREE]
-    S.scalars[BUCKET_FREE] = b
-    S.scalars[BUCKET_COUNT] -= 1
+    bucket.next = v.scalars(S)[BUCKET_FREE]
+    v.scalars(S)[BUCKET_FREE] = b
+    v.scalars(S)[BUCKET_COUNT] -= 1
 
 
 # --- skew heaps and lists ---------------------------------------------------------------------------
@@ -223,8 +224,8 @@ def _merge(links: Any, probes: int, local: int, a: int, b: int) -> int:
 @njit(cache=True)
 def link(S: Any, probes: int, local: int, g: int, b: int, kind: int, value: float) -> None:
     """Put group `g` into bucket `b` in the order that `kind` names."""
-    links = S.links
-    bucket = S.buckets[b]
+    links = v.links(S)
+    bucket = v.buckets(S)[b]
     bucket.count += 1
     own = links[g * probes + local]
     own.bucket = b
@@ -247,10 +248,10 @@ def link(S: Any, probes: int, local: int, g: int, b: int, kind: int, value: floa
 
 @njit(cache=True)
 def _unlink(S: Any, probes: int, local: int, g: int) -> None:
-    links = S.links
+    links = v.links(S)
     own = links[g * probes + local]
     b = np.int64(own.bucket)
-    bucket = S.buckets[b]
+    bucket = v.buckets(S)[b]
     kind = own.kind
     if kind == LISTED:
         following, before = np.int64(own.left), np.int64(own.right)
@@ -285,7 +286,7 @@ def _unlink(S: Any, probes: int, local: int, g: int) -> None:
 @njit(cache=True)
 def new_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
     """Make a group without a node; the caller has seen to it that there is room."""
-    scalars, groups = S.scalars, S.groups
+    scalars, groups = v.scalars(S), v.groups(S)
     g = scalars[GROUP_FREE]
     if g >= 0:
         scalars[GROUP_FREE] = groups[g].next
@@ -300,15 +301,15 @@ def new_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
     group.fired = 0
     group.serial = scalars[SERIAL]
     for k in range(width):
-        S.keys[g, k] = key[k]
-    _put(S.table, h, g)
+        v.keys(S)[g, k] = key[k]
+    _put(v.table(S), h, g)
     return g
 
 
 @njit(cache=True)
 def enqueue(S: Any, g: int, clock: int) -> None:
     """Put `g` at the back of the expiry queue."""
-    scalars, groups = S.scalars, S.groups
+    scalars, groups = v.scalars(S), v.groups(S)
     back = scalars[QUEUE_BACK]
     groups[g].prev = back
     groups[g].next = -1
@@ -322,7 +323,7 @@ def enqueue(S: Any, g: int, clock: int) -> None:
 
 @njit(cache=True)
 def _dequeue(S: Any, g: int) -> None:
-    scalars, groups = S.scalars, S.groups
+    scalars, groups = v.scalars(S), v.groups(S)
     before, after = np.int64(groups[g].prev), np.int64(groups[g].next)
     if before >= 0:
         groups[before].next = after
@@ -337,20 +338,20 @@ def _dequeue(S: Any, g: int) -> None:
 @njit(cache=True)
 def remove_group(T: Any, S: Any, g: int) -> None:
     """Take `g` out of every index and free it."""
-    groups = S.groups
-    edge = T.edges[groups[g].edge]
-    probes = T.sizes[PROBES]
+    groups = v.groups(S)
+    edge = v.edges(T)[groups[g].edge]
+    probes = v.sizes(T)[PROBES]
     for p in range(edge.probe0, edge.probe1):
-        index = T.probes[p].index
+        index = v.probes(T)[p].index
         if index in (LIST, HEAP, STAMP):
-            _unlink(S, probes, T.probes[p].local, g)
-    _drop(S.table, groups, groups[g].hash, g)
+            _unlink(S, probes, v.probes(T)[p].local, g)
+    _drop(v.table(S), groups, groups[g].hash, g)
     if edge.waits == 0:
         _dequeue(S, g)
     groups[g].edge = -1
-    groups[g].next = S.scalars[GROUP_FREE]
-    S.scalars[GROUP_FREE] = g
-    S.scalars[GROUP_COUNT] -= 1
+    groups[g].next = v.scalars(S)[GROUP_FREE]
+    v.scalars(S)[GROUP_FREE] = g
+    v.scalars(S)[GROUP_COUNT] -= 1
 
 
 @njit(cache=True)
@@ -359,7 +360,7 @@ def expire(T: Any, S: Any, tau: int, clock: int) -> None:
 
     Amortised constant: an insert since it was queued has paid for the second turn.
     """
-    scalars, groups = S.scalars, S.groups
+    scalars, groups = v.scalars(S), v.groups(S)
     while True:
         g = scalars[QUEUE_FRONT]
         if g < 0:
@@ -376,10 +377,10 @@ def expire(T: Any, S: Any, tau: int, clock: int) -> None:
 @njit(cache=True)
 def mark(S: Any, g: int, attempt: int) -> None:
     """Note `g` for removal at the end of the instant's reading, once."""
-    if S.groups[g].fired != attempt:
-        S.groups[g].fired = attempt
-        S.fired[S.scalars[FIRED]] = g
-        S.scalars[FIRED] += 1
+    if v.groups(S)[g].fired != attempt:
+        v.groups(S)[g].fired = attempt
+        v.fired(S)[v.scalars(S)[FIRED]] = g
+        v.scalars(S)[FIRED] += 1
 
 
 # --- groups that wait for their window to close -----------------------------------------------------
@@ -404,11 +405,11 @@ def _swap(closings: Any, i: int, j: int) -> None:
 @njit(cache=True)
 def push_closing(S: Any, close: int, g: int) -> None:
     """`g` becomes a match when the clock has passed `close`."""
-    closings = S.closings
-    i = S.scalars[CLOSINGS]
-    S.scalars[CLOSINGS] = i + 1
+    closings = v.closings(S)
+    i = v.scalars(S)[CLOSINGS]
+    v.scalars(S)[CLOSINGS] = i + 1
     closings[i].close = close
-    closings[i].serial = S.groups[g].serial
+    closings[i].serial = v.groups(S)[g].serial
     closings[i].group = g
     while i > 0 and _closes_before(closings[i], closings[(i - 1) // 2]):
         _swap(closings, i, (i - 1) // 2)
@@ -418,9 +419,9 @@ def push_closing(S: Any, close: int, g: int) -> None:
 @njit(cache=True)
 def pop_closing(S: Any) -> None:
     """Remove the earliest closing."""
-    closings = S.closings
-    last = S.scalars[CLOSINGS] - 1
-    S.scalars[CLOSINGS] = last
+    closings = v.closings(S)
+    last = v.scalars(S)[CLOSINGS] - 1
+    v.scalars(S)[CLOSINGS] = last
     _swap(closings, 0, last)
     i = 0
     while True:

@@ -13,6 +13,7 @@ from numba import njit
 
 from oxiseq.engine.kernels.groups import mix
 from oxiseq.engine.kernels.machine import truth, value
+from oxiseq.engine.kernels import views as v
 from oxiseq.engine.kernels.records import (
     ASKED,
     COLUMNS,
@@ -49,16 +50,16 @@ def order_kind(kind: int, number: float, quality: int) -> int:
 @njit(cache=True)
 def read_key(T: Any, S: Any, keys: Any, at: int) -> None:
     """Copy a key into the value vector."""
-    first = 1 + T.sizes[COLUMNS]
-    for k in range(T.sizes[WIDTH]):
-        S.vector[first + k] = keys[at, k]
+    first = 1 + v.sizes(T)[COLUMNS]
+    for k in range(v.sizes(T)[WIDTH]):
+        v.vector(S)[first + k] = keys[at, k]
 
 
 @njit(cache=True)
 def read_row(T: Any, S: Any, values: Any, r: int) -> None:
     """Copy a row into the value vector."""
-    for c in range(T.sizes[COLUMNS]):
-        S.vector[1 + c] = values[r, c]
+    for c in range(v.sizes(T)[COLUMNS]):
+        v.vector(S)[1 + c] = values[r, c]
 
 
 @njit(cache=True)
@@ -67,9 +68,9 @@ def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: An
 
     YES, NO, or ASK when Python must decide first. `C` are the term columns.
     """
-    probe = T.probes[p]
+    probe = v.probes(T)[p]
     for i in range(probe.compatible0, probe.compatible1):
-        mine, theirs = values[r, T.compatible[i, 1]], keys[at, T.compatible[i, 0]]
+        mine, theirs = values[r, v.compatible(T)[i, 1]], keys[at, v.compatible(T)[i, 0]]
         if mine != theirs and mine != 0 and theirs != 0:
             return NO
     if probe.filter0 == probe.filter1:
@@ -77,13 +78,13 @@ def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: An
     read_row(T, S, values, r)
     read_key(T, S, keys, at)
     for i in range(probe.either0, probe.either1):
-        own = values[r, T.either[i, 1]]
-        S.vector[T.either[i, 0]] = own if own != 0 else keys[at, T.either[i, 2]]
+        own = values[r, v.either(T)[i, 1]]
+        v.vector(S)[v.either(T)[i, 0]] = own if own != 0 else keys[at, v.either(T)[i, 2]]
     outcome = YES
     for f in range(probe.filter0, probe.filter1):
-        filter_ = T.filters[f]
+        filter_ = v.filters(T)[f]
         answer = truth(
-            T.code, filter_.code0, filter_.code1, S.vector, C.kind, C.number, C.exact, C.quality
+            v.code(T), filter_.code0, filter_.code1, v.vector(S), C.kind, C.number, C.exact, C.quality
         )
         if answer == _UNDECIDED:
             answer = _decided(T, S, f)
@@ -99,23 +100,23 @@ def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: An
 def _decided(T: Any, S: Any, f: int) -> int:
     """The decision for filter `f` on the value vector, or undecided after having asked for it."""
     i = _memo_place(T, S, f)
-    if S.memo[i, 0] != 0:
-        return S.memo[i, 1]
-    n = S.scalars[ASKED]
-    if n < S.asked.shape[0]:
-        S.asked[n, 0] = f
-        S.asked[n, 1:] = S.vector
-        S.scalars[ASKED] = n + 1
+    if v.memo(S)[i, 0] != 0:
+        return v.memo(S)[i, 1]
+    n = v.scalars(S)[ASKED]
+    if n < v.asked(S).shape[0]:
+        v.asked(S)[n, 0] = f
+        v.asked(S)[n, 1:] = v.vector(S)
+        v.scalars(S)[ASKED] = n + 1
     return _UNDECIDED
 
 
 @njit(cache=True)
 def _memo_place(T: Any, S: Any, f: int) -> int:
-    memo, vector = S.memo, S.vector
-    first, last = T.filters[f].uses0, T.filters[f].uses1
+    memo, vector = v.memo(S), v.vector(S)
+    first, last = v.filters(T)[f].uses0, v.filters(T)[f].uses1
     h = np.uint64(f + 1) * np.uint64(0x9E3779B97F4A7C15)
     for u in range(first, last):
-        h = mix(h, vector[T.uses[u]])
+        h = mix(h, vector[v.uses(T)[u]])
     mask = np.uint64(memo.shape[0] - 1)
     i = h & mask
     while True:
@@ -124,7 +125,7 @@ def _memo_place(T: Any, S: Any, f: int) -> int:
         if memo[i, 0] == f + 1:
             same = True
             for u in range(first, last):
-                if memo[i, 2 + u - first] != vector[T.uses[u]]:
+                if memo[i, 2 + u - first] != vector[v.uses(T)[u]]:
                     same = False
                     break
             if same:
@@ -135,25 +136,25 @@ def _memo_place(T: Any, S: Any, f: int) -> int:
 @njit(cache=True)
 def remember(T: Any, S: Any, asked: Any, n: int, answer: int) -> None:
     """Keep Python's answer to question `n`; the memo has room."""
-    S.vector[:] = asked[n, 1:]
+    v.vector(S)[:] = asked[n, 1:]
     f = asked[n, 0]
     i = _memo_place(T, S, f)
-    if S.memo[i, 0] == 0:
-        S.scalars[MEMOS] += 1
-        S.memo[i, 0] = f + 1
-        first = T.filters[f].uses0
-        for u in range(first, T.filters[f].uses1):
-            S.memo[i, 2 + u - first] = S.vector[T.uses[u]]
-    S.memo[i, 1] = answer
+    if v.memo(S)[i, 0] == 0:
+        v.scalars(S)[MEMOS] += 1
+        v.memo(S)[i, 0] = f + 1
+        first = v.filters(T)[f].uses0
+        for u in range(first, v.filters(T)[f].uses1):
+            v.memo(S)[i, 2 + u - first] = v.vector(S)[v.uses(T)[u]]
+    v.memo(S)[i, 1] = answer
 
 
 @njit(cache=True)
 def key_order(T: Any, S: Any, p: int, keys: Any, at: int, C: Any) -> tuple[int, float]:
     """(kind, value) by which the key stands in the buckets of probe `p`; smaller values fire first."""
-    probe = T.probes[p]
+    probe = v.probes(T)[p]
     read_key(T, S, keys, at)
     kind, number, exact, quality = value(
-        T.code, probe.key0, probe.key1, S.vector, C.kind, C.number, C.exact, C.quality
+        v.code(T), probe.key0, probe.key1, v.vector(S), C.kind, C.number, C.exact, C.quality
     )
     order = order_kind(kind, number, quality)
     if order == HEAP_TIME:

@@ -154,7 +154,6 @@ NO_SLOT, AT_START = -1, -2
     ENTRY_TOP,
     PENDING,
     FIRED,
-    STAMPED,
     FINALS,
     CLOSINGS,
     ATTEMPT,
@@ -171,7 +170,7 @@ NO_SLOT, AT_START = -1, -2
     NODE_BASE,  # nodes in use when the instant began
     TOUCHED,  # groups and entries looked at, for tests of complexity
     SCALARS,
-) = range(29)
+) = range(28)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
@@ -246,7 +245,6 @@ class Memory(NamedTuple):
     pending: Array  # i32[n, 2]: edge, node
     pending_keys: Array
     fired: Array
-    stamped: Array
     finals: Array  # i64[n, 2]: node, cut-off
     closings: Array
     memo: Array  # i64[n, 2 + uses]: filter + 1, answer, values
@@ -269,8 +267,8 @@ class Rows(NamedTuple):
     values: Array  # i64[n, columns]: term ids
     measures: Array  # f64[n, m]
     measure_kinds: Array  # u8[n, m]
-    base: int  # row id of the first
     instant: Array  # i64[k]: number of the instant among the query's streams
     clock: Array  # i64[k]
     tau: Array  # i64[k]: everything that starts before is dead
     first: Array  # i64[k + 1]: rows of an instant
+    base: Array  # i64[1]: row id of the first row

@@ -35,6 +35,7 @@ from oxiseq.engine.kernels.groups import (
 )
 from oxiseq.engine.kernels.joining import ASK, NO, YES, joins, key_order, order_kind
 from oxiseq.engine.kernels.machine import value
+from oxiseq.engine.kernels import views as v
 from oxiseq.engine.kernels.records import (
     ASKED,
     ATTEMPT,
@@ -99,12 +100,12 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
     `T` tables, `S` memory, `R` rows, `C` term columns. `until`: the smallest clock that may still come;
     matches that wait for a window to close before it are emitted.
     """
-    scalars = S.scalars
-    last = R.clock.shape[0]
+    scalars = v.scalars(S)
+    last = v.clock(R).shape[0]
     while scalars[INSTANT] <= last:
         k = scalars[INSTANT]
-        clock = R.clock[k] if k < last else until
-        tau = R.tau[k] if k < last else np.int64(0)
+        clock = v.clock(R)[k] if k < last else until
+        tau = v.tau(R)[k] if k < last else np.int64(0)
         if scalars[PHASE] == BEGIN:
             need = _close_waits(T, S, clock)
             if need != DONE:
@@ -115,7 +116,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             elif k == last:
                 return DONE
             else:
-                if T.sizes[WINDOWED]:
+                if v.sizes(T)[WINDOWED]:
                     expire(T, S, tau, clock)
                 scalars[PHASE] = READ
         if scalars[PHASE] == EMIT_CLOSED:
@@ -134,7 +135,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             scalars[PROGRESS] = 0
             scalars[PHASE] = WRITE
         if scalars[PHASE] == WRITE:
-            need = _write(T, S, C, R.instant[k], clock, tau)
+            need = _write(T, S, C, v.instant(R)[k], clock, tau)
             if need != DONE:
                 return need
             scalars[PENDING] = 0
@@ -153,16 +154,16 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
 @njit(cache=True)
 def _close_waits(T: Any, S: Any, clock: int) -> int:
     """Groups whose window has closed before `clock` become final."""
-    scalars, closings, groups = S.scalars, S.closings, S.groups
+    scalars, closings, groups = v.scalars(S), v.closings(S), v.groups(S)
     while scalars[CLOSINGS] > 0 and closings[0].close < clock:
         g, close = np.int64(closings[0].group), closings[0].close
         if groups[g].edge >= 0 and groups[g].serial == closings[0].serial:
-            if scalars[FINALS] == S.finals.shape[0]:
+            if scalars[FINALS] == v.finals(S).shape[0]:
                 return NEED_FINALS
             if not _killed(T, S, g):
-                cut = close - T.sizes[WINDOW]
-                S.finals[scalars[FINALS], 0] = groups[g].node
-                S.finals[scalars[FINALS], 1] = cut if T.sizes[SLIDING] else cut + 1
+                cut = close - v.sizes(T)[WINDOW]
+                v.finals(S)[scalars[FINALS], 0] = groups[g].node
+                v.finals(S)[scalars[FINALS], 1] = cut if v.sizes(T)[SLIDING] else cut + 1
                 scalars[FINALS] += 1
             remove_group(T, S, g)
         pop_closing(S)
@@ -172,13 +173,13 @@ def _close_waits(T: Any, S: Any, clock: int) -> int:
 @njit(cache=True)
 def _killed(T: Any, S: Any, g: int) -> bool:
     """Whether a negated row came after the group's last insert."""
-    group = S.groups[g]
-    edge = T.edges[group.edge]
-    probes = T.sizes[PROBES]
+    group = v.groups(S)[g]
+    edge = v.edges(T)[group.edge]
+    probes = v.sizes(T)[PROBES]
     for p in range(edge.probe0, edge.probe1):
-        if T.probes[p].index == STAMP:
-            bucket = S.links[g * probes + T.probes[p].local].bucket
-            if S.buckets[bucket].kill > group.inserted:
+        if v.probes(T)[p].index == STAMP:
+            bucket = v.links(S)[g * probes + v.probes(T)[p].local].bucket
+            if v.buckets(S)[bucket].kill > group.inserted:
                 return True
     return False
 
@@ -188,7 +189,7 @@ def _killed(T: Any, S: Any, g: int) -> bool:
 
 @njit(cache=True)
 def _read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
-    scalars = S.scalars
+    scalars = v.scalars(S)
     scalars[NODE_BASE] = scalars[NODE_TOP]
     scalars[ATTEMPT] += 1
     scalars[PENDING] = 0
@@ -197,24 +198,24 @@ def _read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
     scalars[ASKED] = 0
     asking = False
     leads = scalars[LEADS]
-    for r in range(R.first[k], R.first[k + 1]):
-        leads += T.leads_at[R.letter[r] + 1] - T.leads_at[R.letter[r]]
-    if leads > S.lead_keys.shape[0]:
+    for r in range(v.first(R)[k], v.first(R)[k + 1]):
+        leads += v.leads_at(T)[v.letter(R)[r] + 1] - v.leads_at(T)[v.letter(R)[r]]
+    if leads > v.lead_keys(S).shape[0]:
         return NEED_LEADS
-    for r in range(R.first[k], R.first[k + 1]):
-        letter = R.letter[r]
-        for i in range(T.starts_at[letter], T.starts_at[letter + 1]):
-            need = _start(T, S, R, k, r, T.starts_of[i])
+    for r in range(v.first(R)[k], v.first(R)[k + 1]):
+        letter = v.letter(R)[r]
+        for i in range(v.starts_at(T)[letter], v.starts_at(T)[letter + 1]):
+            need = _start(T, S, R, k, r, np.int64(v.starts_of(T)[i]))
             if need != DONE:
                 return need
-        for i in range(T.arms_at[letter], T.arms_at[letter + 1]):
-            need = _fire(T, S, R, C, k, r, T.arms_of[i])
+        for i in range(v.arms_at(T)[letter], v.arms_at(T)[letter + 1]):
+            need = _fire(T, S, R, C, k, r, np.int64(v.arms_of(T)[i]))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
                 return need
-        for i in range(T.guards_at[letter], T.guards_at[letter + 1]):
-            need = _kill(T, S, R, C, k, r, T.guards_of[i])
+        for i in range(v.guards_at(T)[letter], v.guards_at(T)[letter + 1]):
+            need = _kill(T, S, R, C, k, r, np.int64(v.guards_of(T)[i]))
             if need == NEED_DECISIONS:
                 asking = True
             elif need != DONE:
@@ -225,35 +226,35 @@ def _read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
 @njit(cache=True)
 def _room(S: Any) -> int:
     """Room for one more output, its pending entries aside."""
-    if S.scalars[NODE_TOP] + SPINE > S.nodes.shape[0]:
+    if v.scalars(S)[NODE_TOP] + SPINE > v.nodes(S).shape[0]:
         return NEED_NODES
-    if S.scalars[FINALS] + 1 > S.finals.shape[0]:
+    if v.scalars(S)[FINALS] + 1 > v.finals(S).shape[0]:
         return NEED_FINALS
     return DONE
 
 
 @njit(cache=True)
 def _pos(R: Any, r: int, probe: Any) -> int:
-    return ((R.base + r) << POSITION_BITS) | probe.position
+    return ((v.base(R)[0] + r) << POSITION_BITS) | probe.position
 
 
 @njit(cache=True)
 def _start(T: Any, S: Any, R: Any, k: int, r: int, p: int) -> int:
-    probe = T.probes[p]
+    probe = v.probes(T)[p]
     seen = np.int64(_NEVER_SEEN)
-    tau = R.tau[k]
+    tau = v.tau(R)[k]
     if probe.lead0 < probe.lead1:
         seen = _last_lead(T, S, R, r, probe)
-        if T.sizes[SLIDING] == 0:
-            if seen != _NEVER_SEEN and (T.sizes[WINDOWED] == 0 or seen >= tau):
+        if v.sizes(T)[SLIDING] == 0:
+            if seen != _NEVER_SEEN and (v.sizes(T)[WINDOWED] == 0 or seen >= tau):
                 return DONE
         elif seen < tau:
             seen = np.int64(_NEVER_SEEN)
     need = _room(S)
     if need != DONE:
         return need
-    node = output(S.nodes, S.scalars, -1, _pos(R, r, probe), R.clock[k])
-    return _deliver(T, S, R, k, r, p, node, -1, S.keys, seen)
+    node = output(v.nodes(S), v.scalars(S), -1, _pos(R, r, probe), v.clock(R)[k])
+    return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
 
 
 @njit(cache=True)
@@ -264,36 +265,36 @@ def _deliver(
 
     `keys[at]` is the key of the group it came from; `seen` the clock of a leading negation at a start.
     """
-    probe, scalars = T.probes[p], S.scalars
+    probe, scalars = v.probes(T)[p], v.scalars(S)
     if probe.negated >= 0:
         seen = keys[at, probe.negated]
-    clear = probe.negated == NO_SLOT or seen < R.tau[k]
+    clear = probe.negated == NO_SLOT or seen < v.tau(R)[k]
     if probe.final == 1 and clear:
-        S.finals[scalars[FINALS], 0] = node
-        S.finals[scalars[FINALS], 1] = R.tau[k]
+        v.finals(S)[scalars[FINALS], 0] = node
+        v.finals(S)[scalars[FINALS], 1] = v.tau(R)[k]
         scalars[FINALS] += 1
     for n in range(probe.next0, probe.next1):
-        edge, fill = T.next[n, 0], T.next[n, 1]
-        if T.edges[edge].waits == 1 and not clear:
+        edge, fill = v.next(T)[n, 0], v.next(T)[n, 1]
+        if v.edges(T)[edge].waits == 1 and not clear:
             continue
         i = scalars[PENDING]
-        if i == S.pending.shape[0]:
+        if i == v.pending(S).shape[0]:
             return NEED_PENDING
-        S.pending[i, 0] = edge
-        S.pending[i, 1] = node
-        for s in range(T.edges[edge].width):
-            column, slot = T.fill[fill + s, 0], T.fill[fill + s, 1]
+        v.pending(S)[i, 0] = edge
+        v.pending(S)[i, 1] = node
+        for s in range(v.edges(T)[edge].width):
+            column, slot = v.fill(T)[fill + s, 0], v.fill(T)[fill + s, 1]
             if column >= 0:
-                v = R.values[r, column]
-                if v == 0 and slot >= 0:
-                    v = keys[at, slot]
+                held = v.values(R)[r, column]
+                if held == 0 and slot >= 0:
+                    held = keys[at, slot]
             elif column == FROM_CLOCK:
-                v = R.clock[k]
+                held = v.clock(R)[k]
             elif column == FROM_NEGATED:
-                v = seen
+                held = seen
             else:
-                v = keys[at, slot]
-            S.pending_keys[i, s] = v
+                held = keys[at, slot]
+            v.pending_keys(S)[i, s] = held
         scalars[PENDING] = i + 1
     return DONE
 
@@ -301,14 +302,14 @@ def _deliver(
 @njit(cache=True)
 def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     """Row `r` extends every group that it joins on probe `p`."""
-    probe = T.probes[p]
+    probe = v.probes(T)[p]
     if probe.index == CHAINED:
         return _fire_chain(T, S, R, C, k, r, p)
     if probe.index == DIRECT:
         for i in range(probe.equal0, probe.equal1):
-            S.key[T.equal[i, 0]] = R.values[r, T.equal[i, 1]]
-        width = T.edges[probe.edge].width
-        g = find_group(S, probe.edge, hash_key(probe.edge, S.key, width), S.key, width)
+            v.key(S)[v.equal(T)[i, 0]] = v.values(R)[r, v.equal(T)[i, 1]]
+        width = v.edges(T)[probe.edge].width
+        g = find_group(S, probe.edge, hash_key(probe.edge, v.key(S), width), v.key(S), width)
         if g < 0:
             return DONE
         acc, need = _extend(T, S, R, C, k, r, p, g, -1, False)
@@ -321,50 +322,50 @@ def _extend(
     T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc: int, sure: bool
 ) -> tuple[int, int]:
     """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
-    probe, groups, tau = T.probes[p], S.groups, R.tau[k]
-    S.scalars[TOUCHED] += 1
+    probe, groups, tau = v.probes(T)[p], v.groups(S), v.tau(R)[k]
+    v.scalars(S)[TOUCHED] += 1
     if groups[g].maxs < tau or _killed(T, S, g):
-        if S.scalars[FIRED] == S.fired.shape[0]:
+        if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
-        mark(S, g, S.scalars[ATTEMPT])
+        mark(S, g, v.scalars(S)[ATTEMPT])
         return acc, DONE
     if not sure:
-        outcome = joins(T, S, p, R.values, r, S.keys, g, C)
+        outcome = joins(T, S, p, v.values(R), r, v.keys(S), g, C)
         if outcome == ASK:
             return acc, NEED_DECISIONS
         if outcome == NO:
             return acc, DONE
-    if T.edges[probe.edge].op == NEXT:
-        if S.scalars[FIRED] == S.fired.shape[0]:
+    if v.edges(T)[probe.edge].op == NEXT:
+        if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
-        mark(S, g, S.scalars[ATTEMPT])
+        mark(S, g, v.scalars(S)[ATTEMPT])
     need = _room(S)
     if need != DONE:
         return acc, need
     if probe.rowonly == 1:
-        return meld(S.nodes, S.scalars, S.spine, acc, np.int64(groups[g].node), tau), DONE
-    node = output(S.nodes, S.scalars, groups[g].node, _pos(R, r, probe), groups[g].maxs)
-    return acc, _deliver(T, S, R, k, r, p, node, g, S.keys, _NEVER_SEEN)
+        return meld(v.nodes(S), v.scalars(S), v.spine(S), acc, np.int64(groups[g].node), tau), DONE
+    node = output(v.nodes(S), v.scalars(S), groups[g].node, _pos(R, r, probe), groups[g].maxs)
+    return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), _NEVER_SEEN)
 
 
 @njit(cache=True)
 def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> int:
     """One output for all groups whose future no longer depends on where they came from."""
-    probe = T.probes[p]
+    probe = v.probes(T)[p]
     need = _room(S)
     if need != DONE:
         return need
-    node = output(S.nodes, S.scalars, acc, _pos(R, r, probe), S.nodes[acc].maxs)
-    return _deliver(T, S, R, k, r, p, node, -1, S.keys, _NEVER_SEEN)
+    node = output(v.nodes(S), v.scalars(S), acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
+    return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), _NEVER_SEEN)
 
 
 @njit(cache=True)
 def _bucket_of(T: Any, S: Any, R: Any, r: int, p: int) -> int:
-    probe = T.probes[p]
+    probe = v.probes(T)[p]
     width = probe.equal1 - probe.equal0
     for i in range(width):
-        S.key[i] = R.values[r, T.equal[probe.equal0 + i, 1]]
-    return find_bucket(S, p, hash_key(p, S.key, width), S.key, width)
+        v.key(S)[i] = v.values(R)[r, v.equal(T)[probe.equal0 + i, 1]]
+    return find_bucket(S, p, hash_key(p, v.key(S), width), v.key(S), width)
 
 
 @njit(cache=True)
@@ -373,7 +374,7 @@ def _fire_bucket(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     if b < 0:
         return DONE
     acc, asking = np.int64(-1), False
-    stack, top = S.stack, _gather(T, S, R, r, p, b)
+    stack, top = v.stack(S), _gather(T, S, R, r, p, b)
     if top < 0:
         return NEED_STACK
     for i in range(top):
@@ -394,13 +395,13 @@ def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
     A heap is walked from its top and no further than the inequality holds, so this is linear in what
     passes it. -1: the stack is too small.
     """
-    probe, bucket, stack = T.probes[p], S.buckets[b], S.stack
-    probes, local = T.sizes[PROBES], probe.local
+    probe, bucket, stack = v.probes(T)[p], v.buckets(S)[b], v.stack(S)
+    probes, local = v.sizes(T)[PROBES], probe.local
     kind, measure = NEVER, 0.0
     every = probe.index != HEAP
     if not every:
-        kind = np.int64(R.measure_kinds[r, probe.measure])
-        measure = R.measures[r, probe.measure] * probe.sign
+        kind = np.int64(v.measure_kinds(R)[r, probe.measure])
+        measure = v.measures(R)[r, probe.measure] * probe.sign
         if kind == NEVER:
             return 0
     top = 0
@@ -412,21 +413,21 @@ def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
         low = top
         if top >= stack.shape[0]:
             return -1
-        if not bounded or S.links[root * probes + local].value <= measure:
+        if not bounded or v.links(S)[root * probes + local].value <= measure:
             stack[top, 0] = root
             top += 1
         # the list so far is also the queue of the walk
         while low < top:
             g = stack[low, 0]
-            own = S.links[g * probes + local]
+            own = v.links(S)[g * probes + local]
             stack[low, 1] = 1 if bounded and probe.sole == 1 and own.value < measure else 0
             low += 1
             if top + 2 > stack.shape[0]:
                 return -1
-            if own.left >= 0 and (not bounded or S.links[own.left * probes + local].value <= measure):
+            if own.left >= 0 and (not bounded or v.links(S)[own.left * probes + local].value <= measure):
                 stack[top, 0] = own.left
                 top += 1
-            if own.right >= 0 and (not bounded or S.links[own.right * probes + local].value <= measure):
+            if own.right >= 0 and (not bounded or v.links(S)[own.right * probes + local].value <= measure):
                 stack[top, 0] = own.right
                 top += 1
     g = np.int64(bucket.list)
@@ -435,33 +436,33 @@ def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
             return -1
         stack[top, 0], stack[top, 1] = g, 0
         top += 1
-        g = np.int64(S.links[g * probes + local].left)
+        g = np.int64(v.links(S)[g * probes + local].left)
     return top
 
 
 @njit(cache=True)
 def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     """`,`: only what was put here at the instant just before."""
-    probe, edge = T.probes[p], T.edges[T.probes[p].edge]
+    probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
     for i in range(edge.chained):
-        S.key[i] = R.values[r, T.equal[probe.equal0 + i, 1]]
-    h = hash_key(probe.edge, S.key, edge.chained) & np.uint64(S.chains.shape[0] - 1)
-    if S.chains[h].stamp != R.instant[k] - 1:
+        v.key(S)[i] = v.values(R)[r, v.equal(T)[probe.equal0 + i, 1]]
+    h = hash_key(probe.edge, v.key(S), edge.chained) & np.uint64(v.chains(S).shape[0] - 1)
+    if v.chains(S)[h].stamp != v.instant(R)[k] - 1:
         return DONE
-    at = np.int64(S.chains[h].head)
+    at = np.int64(v.chains(S)[h].head)
     acc, asking = np.int64(-1), False
     while at >= 0:
-        entry = S.entries[at]
+        entry = v.entries(S)[at]
         following = np.int64(entry.next)
-        S.scalars[TOUCHED] += 1
-        if entry.edge == probe.edge and entry.maxs >= R.tau[k]:
+        v.scalars(S)[TOUCHED] += 1
+        if entry.edge == probe.edge and entry.maxs >= v.tau(R)[k]:
             outcome = YES
             for i in range(probe.equal0, probe.equal1):
-                if S.entry_keys[at, T.equal[i, 0]] != R.values[r, T.equal[i, 1]]:
+                if v.entry_keys(S)[at, v.equal(T)[i, 0]] != v.values(R)[r, v.equal(T)[i, 1]]:
                     outcome = NO
                     break
             if outcome == YES:
-                outcome = joins(T, S, p, R.values, r, S.entry_keys, at, C)
+                outcome = joins(T, S, p, v.values(R), r, v.entry_keys(S), at, C)
             if outcome == ASK:
                 asking = True
             elif outcome == YES:
@@ -469,10 +470,10 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
                 if need != DONE:
                     return need
                 if probe.rowonly == 1:
-                    acc = meld(S.nodes, S.scalars, S.spine, acc, np.int64(entry.node), R.tau[k])
+                    acc = meld(v.nodes(S), v.scalars(S), v.spine(S), acc, np.int64(entry.node), v.tau(R)[k])
                 else:
-                    node = output(S.nodes, S.scalars, entry.node, _pos(R, r, probe), entry.maxs)
-                    need = _deliver(T, S, R, k, r, p, node, at, S.entry_keys, _NEVER_SEEN)
+                    node = output(v.nodes(S), v.scalars(S), entry.node, _pos(R, r, probe), entry.maxs)
+                    need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), _NEVER_SEEN)
                     if need != DONE:
                         return need
         at = following
@@ -487,22 +488,22 @@ def _kill(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     b = _bucket_of(T, S, R, r, p)
     if b < 0:
         return DONE
-    if T.probes[p].index == STAMP:
+    if v.probes(T)[p].index == STAMP:
         return DONE  # stamped in `_settle`, when the instant's reading is over
     top = _gather(T, S, R, r, p, b)
     if top < 0:
         return NEED_STACK
     asking = False
     for i in range(top):
-        g = S.stack[i, 0]
-        S.scalars[TOUCHED] += 1
-        outcome = YES if S.stack[i, 1] == 1 else joins(T, S, p, R.values, r, S.keys, g, C)
+        g = v.stack(S)[i, 0]
+        v.scalars(S)[TOUCHED] += 1
+        outcome = YES if v.stack(S)[i, 1] == 1 else joins(T, S, p, v.values(R), r, v.keys(S), g, C)
         if outcome == ASK:
             asking = True
         elif outcome == YES:
-            if S.scalars[FIRED] == S.fired.shape[0]:
+            if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
                 return NEED_FIRED
-            mark(S, g, S.scalars[ATTEMPT])
+            mark(S, g, v.scalars(S)[ATTEMPT])
     return NEED_DECISIONS if asking else DONE
 
 
@@ -511,17 +512,17 @@ def _kill(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 
 @njit(cache=True)
 def _lead_place(S: Any, number: int, width: int, h: Any) -> int:
-    """Where the lead's values (in `S.key`) are or belong in the lead table."""
-    mask = np.uint64(S.lead_table.shape[0] - 1)
+    """Where the lead's values (in `v.key(S)`) are or belong in the lead table."""
+    mask = np.uint64(v.lead_table(S).shape[0] - 1)
     i = h & mask
     while True:
-        at = np.int64(S.lead_table[i])
+        at = np.int64(v.lead_table(S)[i])
         if at < 0:
             return np.int64(i)
-        if S.lead_keys[at, 0] == number:
+        if v.lead_keys(S)[at, 0] == number:
             same = True
             for c in range(width):
-                if S.lead_keys[at, 2 + c] != S.key[c]:
+                if v.lead_keys(S)[at, 2 + c] != v.key(S)[c]:
                     same = False
                     break
             if same:
@@ -534,63 +535,63 @@ def _last_lead(T: Any, S: Any, R: Any, r: int, probe: Any) -> int:
     """The last clock at which a negated row that joins row `r` was seen before this instant."""
     latest = np.int64(_NEVER_SEEN)
     for l in range(probe.lead0, probe.lead1):
-        lead = T.leads[l]
+        lead = v.leads(T)[l]
         width = lead.equal1 - lead.equal0
         if lead.compatible == 0:
             for i in range(width):
-                S.key[i] = R.values[r, T.equal[lead.equal0 + i, 1]]
-            at = np.int64(S.lead_table[_lead_place(S, l, width, hash_key(l, S.key, width))])
+                v.key(S)[i] = v.values(R)[r, v.equal(T)[lead.equal0 + i, 1]]
+            at = np.int64(v.lead_table(S)[_lead_place(S, l, width, hash_key(l, v.key(S), width))])
             if at >= 0:
-                latest = max(latest, S.lead_keys[at, 1])
+                latest = max(latest, v.lead_keys(S)[at, 1])
             continue
-        for at in range(S.scalars[LEADS]):
-            if S.lead_keys[at, 0] != l:
+        for at in range(v.scalars(S)[LEADS]):
+            if v.lead_keys(S)[at, 0] != l:
                 continue
             joined = True
             for i in range(width):
-                mine, theirs = R.values[r, T.equal[lead.equal0 + i, 1]], S.lead_keys[at, 2 + i]
+                mine, theirs = v.values(R)[r, v.equal(T)[lead.equal0 + i, 1]], v.lead_keys(S)[at, 2 + i]
                 if mine != theirs and mine != 0 and theirs != 0:
                     joined = False
                     break
             if joined:
-                latest = max(latest, S.lead_keys[at, 1])
+                latest = max(latest, v.lead_keys(S)[at, 1])
     return latest
 
 
 @njit(cache=True)
 def _see_lead(T: Any, S: Any, R: Any, r: int, l: int, clock: int) -> None:
-    lead = T.leads[l]
+    lead = v.leads(T)[l]
     width = lead.equal1 - lead.equal0
     for i in range(width):
-        S.key[i] = R.values[r, T.equal[lead.equal0 + i, 0]]
-    place = _lead_place(S, l, width, hash_key(l, S.key, width))
-    at = np.int64(S.lead_table[place])
+        v.key(S)[i] = v.values(R)[r, v.equal(T)[lead.equal0 + i, 0]]
+    place = _lead_place(S, l, width, hash_key(l, v.key(S), width))
+    at = np.int64(v.lead_table(S)[place])
     if at < 0:
-        at = S.scalars[LEADS]
-        S.scalars[LEADS] = at + 1
-        S.lead_table[place] = at
-        S.lead_keys[at, 0] = l
+        at = v.scalars(S)[LEADS]
+        v.scalars(S)[LEADS] = at + 1
+        v.lead_table(S)[place] = at
+        v.lead_keys(S)[at, 0] = l
         for c in range(width):
-            S.lead_keys[at, 2 + c] = S.key[c]
-    S.lead_keys[at, 1] = clock
+            v.lead_keys(S)[at, 2 + c] = v.key(S)[c]
+    v.lead_keys(S)[at, 1] = clock
 
 
 @njit(cache=True)
 def rebuild_leads(T: Any, S: Any, keys: Any, count: int, tau: int) -> None:
     """Fill the (new, empty) lead arrays with what is not older than `tau`."""
-    S.lead_table[:] = -1
-    S.scalars[LEADS] = 0
+    v.lead_table(S)[:] = -1
+    v.scalars(S)[LEADS] = 0
     for at in range(count):
         if keys[at, 1] < tau:
             continue
         l = keys[at, 0]
-        width = T.leads[l].equal1 - T.leads[l].equal0
+        width = v.leads(T)[l].equal1 - v.leads(T)[l].equal0
         for c in range(width):
-            S.key[c] = keys[at, 2 + c]
-        to = S.scalars[LEADS]
-        S.lead_table[_lead_place(S, l, width, hash_key(l, S.key, width))] = to
-        S.lead_keys[to, :] = keys[at, :]
-        S.scalars[LEADS] = to + 1
+            v.key(S)[c] = keys[at, 2 + c]
+        to = v.scalars(S)[LEADS]
+        v.lead_table(S)[_lead_place(S, l, width, hash_key(l, v.key(S), width))] = to
+        v.lead_keys(S)[to, :] = keys[at, :]
+        v.scalars(S)[LEADS] = to + 1
 
 
 # --- WRITE ------------------------------------------------------------------------------------------
@@ -599,33 +600,33 @@ def rebuild_leads(T: Any, S: Any, keys: Any, count: int, tau: int) -> None:
 @njit(cache=True)
 def _settle(T: Any, S: Any, R: Any, k: int) -> None:
     """Stamp kills, remove what was marked, clear the last `,` waits, note leading negations."""
-    scalars = S.scalars
-    for r in range(R.first[k], R.first[k + 1]):
-        letter = R.letter[r]
-        for i in range(T.guards_at[letter], T.guards_at[letter + 1]):
-            p = T.guards_of[i]
-            if T.probes[p].index == STAMP:
+    scalars = v.scalars(S)
+    for r in range(v.first(R)[k], v.first(R)[k + 1]):
+        letter = v.letter(R)[r]
+        for i in range(v.guards_at(T)[letter], v.guards_at(T)[letter + 1]):
+            p = np.int64(v.guards_of(T)[i])
+            if v.probes(T)[p].index == STAMP:
                 b = _bucket_of(T, S, R, r, p)
                 if b >= 0:
-                    S.buckets[b].kill = R.instant[k]
+                    v.buckets(S)[b].kill = v.instant(R)[k]
     for i in range(scalars[FIRED]):
-        remove_group(T, S, S.fired[i])
+        remove_group(T, S, v.fired(S)[i])
     scalars[FIRED] = 0
     scalars[ENTRY_TOP] = 0
-    for r in range(R.first[k], R.first[k + 1]):
-        letter = R.letter[r]
-        for i in range(T.leads_at[letter], T.leads_at[letter + 1]):
-            _see_lead(T, S, R, r, T.leads_of[i], R.clock[k])
+    for r in range(v.first(R)[k], v.first(R)[k + 1]):
+        letter = v.letter(R)[r]
+        for i in range(v.leads_at(T)[letter], v.leads_at(T)[letter + 1]):
+            _see_lead(T, S, R, r, np.int64(v.leads_of(T)[i]), v.clock(R)[k])
 
 
 @njit(cache=True)
 def _write(T: Any, S: Any, C: Any, instant: int, clock: int, tau: int) -> int:
     """Pending prefixes become groups, or `,` entries; resumes at the item where something was full."""
-    scalars = S.scalars
+    scalars = v.scalars(S)
     while scalars[PROGRESS] < scalars[PENDING]:
         i = scalars[PROGRESS]
-        edge = np.int64(S.pending[i, 0])
-        if T.edges[edge].op == STRICT and T.edges[edge].waits == 0:
+        edge = np.int64(v.pending(S)[i, 0])
+        if v.edges(T)[edge].op == STRICT and v.edges(T)[edge].waits == 0:
             need = _put_entry(T, S, i, edge, instant)
         else:
             need = _put_group(T, S, C, i, edge, instant, clock, tau)
@@ -637,24 +638,24 @@ def _write(T: Any, S: Any, C: Any, instant: int, clock: int, tau: int) -> int:
 
 @njit(cache=True)
 def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int) -> int:
-    scalars = S.scalars
+    scalars = v.scalars(S)
     at = scalars[ENTRY_TOP]
-    if at == S.entries.shape[0]:
+    if at == v.entries(S).shape[0]:
         return NEED_ENTRIES
-    node = np.int64(S.pending[i, 1])
-    width = T.edges[edge].width
-    chained, first = T.edges[edge].chained, T.edges[edge].chain0
+    node = np.int64(v.pending(S)[i, 1])
+    width = v.edges(T)[edge].width
+    chained, first = v.edges(T)[edge].chained, v.edges(T)[edge].chain0
     for c in range(chained):
-        S.key[c] = S.pending_keys[i, T.chain[first + c]]
-    h = hash_key(edge, S.key, chained) & np.uint64(S.chains.shape[0] - 1)
-    chain = S.chains[h]
-    entry = S.entries[at]
+        v.key(S)[c] = v.pending_keys(S)[i, v.chain(T)[first + c]]
+    h = hash_key(edge, v.key(S), chained) & np.uint64(v.chains(S).shape[0] - 1)
+    chain = v.chains(S)[h]
+    entry = v.entries(S)[at]
     entry.edge = edge
     entry.node = node
-    entry.maxs = S.nodes[node].maxs
+    entry.maxs = v.nodes(S)[node].maxs
     entry.next = chain.head if chain.stamp == instant else -1
     for c in range(width):
-        S.entry_keys[at, c] = S.pending_keys[i, c]
+        v.entry_keys(S)[at, c] = v.pending_keys(S)[i, c]
     chain.stamp = instant
     chain.head = at
     scalars[ENTRY_TOP] = at + 1
@@ -665,36 +666,36 @@ def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int) -> int:
 def _put_group(
     T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: int, tau: int
 ) -> int:
-    scalars, groups = S.scalars, S.groups
-    if scalars[NODE_TOP] + SPINE > S.nodes.shape[0]:
+    scalars, groups = v.scalars(S), v.groups(S)
+    if scalars[NODE_TOP] + SPINE > v.nodes(S).shape[0]:
         return NEED_NODES
-    node = np.int64(S.pending[i, 1])
-    width = T.edges[edge].width
-    h = hash_row(edge, S.pending_keys, i, width)
+    node = np.int64(v.pending(S)[i, 1])
+    width = v.edges(T)[edge].width
+    h = hash_row(edge, v.pending_keys(S), i, width)
     for c in range(width):
-        S.key[c] = S.pending_keys[i, c]
-    g = find_group(S, edge, h, S.key, width)
+        v.key(S)[c] = v.pending_keys(S)[i, c]
+    g = find_group(S, edge, h, v.key(S), width)
     if g >= 0:
         if groups[g].maxs < tau or _killed(T, S, g):
             groups[g].node = node
         else:
-            groups[g].node = meld(S.nodes, scalars, S.spine, node, np.int64(groups[g].node), tau)
-        groups[g].maxs = S.nodes[groups[g].node].maxs
+            groups[g].node = meld(v.nodes(S), scalars, v.spine(S), node, np.int64(groups[g].node), tau)
+        groups[g].maxs = v.nodes(S)[groups[g].node].maxs
         groups[g].inserted = instant
         return DONE
-    if scalars[GROUP_COUNT] == S.groups.shape[0]:
+    if scalars[GROUP_COUNT] == v.groups(S).shape[0]:
         return NEED_GROUPS
-    if scalars[BUCKET_COUNT] + T.sizes[PROBES] > S.buckets.shape[0]:
+    if scalars[BUCKET_COUNT] + v.sizes(T)[PROBES] > v.buckets(S).shape[0]:
         return NEED_BUCKETS
-    if T.edges[edge].waits == 1 and scalars[CLOSINGS] == S.closings.shape[0]:
+    if v.edges(T)[edge].waits == 1 and scalars[CLOSINGS] == v.closings(S).shape[0]:
         return NEED_CLOSINGS
-    g = new_group(S, edge, h, S.key, width)
+    g = new_group(S, edge, h, v.key(S), width)
     groups[g].node = node
-    groups[g].maxs = S.nodes[node].maxs
+    groups[g].maxs = v.nodes(S)[node].maxs
     groups[g].inserted = instant
-    if T.edges[edge].waits == 1:
-        start = S.nodes[node].maxs
-        close = start + T.sizes[WINDOW] if T.sizes[SLIDING] else tau + T.sizes[WINDOW] - 1
+    if v.edges(T)[edge].waits == 1:
+        start = v.nodes(S)[node].maxs
+        close = start + v.sizes(T)[WINDOW] if v.sizes(T)[SLIDING] else tau + v.sizes(T)[WINDOW] - 1
         push_closing(S, close, g)
     else:
         enqueue(S, g, clock)
@@ -705,23 +706,23 @@ def _put_group(
 @njit(cache=True)
 def _index(T: Any, S: Any, C: Any, g: int, edge: int) -> None:
     """Put a new group into the bucket of each probe that has an index."""
-    probes = T.sizes[PROBES]
-    for p in range(T.edges[edge].probe0, T.edges[edge].probe1):
-        probe = T.probes[p]
+    probes = v.sizes(T)[PROBES]
+    for p in range(v.edges(T)[edge].probe0, v.edges(T)[edge].probe1):
+        probe = v.probes(T)[p]
         if probe.index == DIRECT or probe.index == CHAINED:
             continue
         kind, number = LISTED, 0.0
         if probe.index == HEAP:
-            kind, number = key_order(T, S, p, S.keys, g, C)
+            kind, number = key_order(T, S, p, v.keys(S), g, C)
         elif probe.index == STAMP:
             kind = NEVER
         width = probe.equal1 - probe.equal0
         for c in range(width):
-            S.key[c] = S.keys[g, T.equal[probe.equal0 + c, 0]]
-        h = hash_key(p, S.key, width)
-        b = find_bucket(S, p, h, S.key, width)
+            v.key(S)[c] = v.keys(S)[g, v.equal(T)[probe.equal0 + c, 0]]
+        h = hash_key(p, v.key(S), width)
+        b = find_bucket(S, p, h, v.key(S), width)
         if b < 0:
-            b = new_bucket(S, p, h, S.key, width)
+            b = new_bucket(S, p, h, v.key(S), width)
         link(S, probes, probe.local, g, b, kind, number)
 
 
@@ -729,15 +730,15 @@ def _index(T: Any, S: Any, C: Any, g: int, edge: int) -> None:
 def measure(
     T: Any, C: Any, code0: int, code1: int, vector: Any, R: Any, letter: int, column: int
 ) -> None:
-    """The row side of an inequality for all rows of `letter`: `R.measures[:, column]` and its heap order."""
-    for r in range(R.letter.shape[0]):
-        if R.letter[r] != letter:
+    """The row side of an inequality for all rows of `letter`: `v.measures(R)[:, column]` and its heap order."""
+    for r in range(v.letter(R).shape[0]):
+        if v.letter(R)[r] != letter:
             continue
-        for c in range(T.sizes[COLUMNS]):
-            vector[1 + c] = R.values[r, c]
+        for c in range(v.sizes(T)[COLUMNS]):
+            vector[1 + c] = v.values(R)[r, c]
         kind, number, exact, quality = value(
-            T.code, code0, code1, vector, C.kind, C.number, C.exact, C.quality
+            v.code(T), code0, code1, vector, C.kind, C.number, C.exact, C.quality
         )
         order = order_kind(kind, number, quality)
-        R.measure_kinds[r, column] = order
-        R.measures[r, column] = np.float64(exact) if order == HEAP_TIME else number
+        v.measure_kinds(R)[r, column] = order
+        v.measures(R)[r, column] = np.float64(exact) if order == HEAP_TIME else number

@@ -86,6 +86,11 @@ class Clock:
         """The largest timestamp seen on any stream."""
         return max(clock.largest for clock in self._streams)
 
+    @property
+    def open(self) -> bool:
+        """Whether events wait for their instant to be complete."""
+        return any(clock.pending for clock in self._streams)
+
     def take(self) -> Instants:
         """All complete instants since the last call."""
         passed = self.passed

@@ -51,7 +51,8 @@ class QueryRun:
         self._sequence = SequenceRun(plan.sequence, terms, capacities)
         self._rows = RowStore(len(plan.stored))
         self._writer = AnswerWriter(plan, terms)
-        self._tau = BEFORE_ALL
+        self._kept_answers: list[tuple[int, dict[str, KbAnswer]]] = []
+        self._kept_rows = 0
 
     def push(self, stream: str, batch: EventBatch) -> EventBatch:
         """Take events of a stream in order of arrival; returns the late ones. Call `advance` for matches."""
@@ -86,18 +87,43 @@ class QueryRun:
         """Numbers of live records."""
         return {**self._sequence.live, "rows": self._rows.held}
 
+    @property
+    def open(self) -> bool:
+        """Whether events wait for their instant to be complete."""
+        return self._clock.open
+
+    def keep_answers(self) -> None:
+        """The KB is about to change: what has been pushed so far keeps the answers of now."""
+        if self._clock.open and any(gpm.kb is not None for gpm in self.plan.gpms.values()):
+            self._kept_answers.append((self._clock.newest, self._answers()))
+
+    def _answers(self) -> dict[str, KbAnswer]:
+        return {name: gpm.kb.answer(self._kb) for name, gpm in self.plan.gpms.items() if gpm.kb is not None}
+
     def advance(self) -> list[MatchBatch]:
         """Work through all instants that are complete by now; the matches found, in order."""
         instants = self._clock.take()
         found: list[MatchBatch] = []
         total = len(instants.time)
-        for low in range(0, max(total, 1), _CHUNK):
-            chunk = _slice(instants, low, min(low + _CHUNK, total))
-            last = low + _CHUNK >= total
-            found += self._work(chunk, last)
+        low = 0
+        while low < total or low == 0:
+            answers, high = self._answers_at(instants, low)
+            high = min(low + _CHUNK, high)
+            found += self._work(_slice(instants, low, high), high >= total, answers)
+            low = max(high, 1)
         return found
 
-    def _work(self, instants: Instants, last: bool) -> list[MatchBatch]:
+    def _answers_at(self, instants: Instants, low: int) -> tuple[dict[str, KbAnswer], int]:
+        """The KB answers that hold for the instants from `low` on, and the first instant for which they do not."""
+        while self._kept_answers and low < len(instants.time):
+            bound, answers = self._kept_answers[0]
+            high = int(np.searchsorted(instants.time, bound, "right"))
+            if high > low:
+                return answers, high
+            self._kept_answers.pop(0)
+        return self._answers(), len(instants.time)
+
+    def _work(self, instants: Instants, last: bool, answers: dict[str, KbAnswer]) -> list[MatchBatch]:
         times = instants.time
         if len(times) and self._start is None:
             self._start = int(times[0])
@@ -106,11 +132,6 @@ class QueryRun:
         window = self.plan.window
         clocks = number if window is not None and window.events else times
         until = self._until(int(clocks[-1]) + 1 if len(clocks) else None, last)
-        answers = {
-            name: gpm.kb.answer(self._kb)
-            for name, gpm in self.plan.gpms.items()
-            if gpm.kb is not None
-        }
         epoch = self._rows.epoch(answers)
         frames = self._frames(instants, answers)
         rows, block = self._letter_rows(frames, number, clocks, times, epoch)
@@ -187,14 +208,12 @@ class QueryRun:
 
     def _forget(self, clocks: NDArray[np.int64]) -> None:
         if self.plan.window is None:
-            if self._rows.held > 4 * max(self._kept, 1024):
+            if self._rows.held > 4 * max(self._kept_rows, 1024):
                 self._sequence.collect()
                 self._rows.forget(BEFORE_ALL, self._sequence.oldest_row)
-                self._kept = self._rows.held
+                self._kept_rows = self._rows.held
         elif len(clocks):
             self._rows.forget(int(self._floors(clocks[-1:])[0]), 0)
-
-    _kept: int = 0
 
 
 def _slice(instants: Instants, low: int, high: int) -> Instants:

@@ -15,6 +15,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.kernels import records as k
 from oxiseq.engine.kernels.sequence import advance, measure
+from oxiseq.engine.kernels.views import point
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -78,15 +79,16 @@ class SequenceRun:
         columns = self._terms.columns
         batch = k.Rows(
             rows.letter, rows.values, np.zeros((len(rows.letter), max(self._compiled.measure_count, 1))),
-            np.zeros((len(rows.letter), max(self._compiled.measure_count, 1)), np.uint8), rows.base,
-            rows.instant, rows.clock, rows.tau, rows.first,
+            np.zeros((len(rows.letter), max(self._compiled.measure_count, 1)), np.uint8),
+            rows.instant, rows.clock, rows.tau, rows.first, np.array([rows.base]),
         )
+        T, R = point(tables), point(batch)
         for m in self._compiled.measures:
-            measure(tables, columns, m.code0, m.code1, memory.vector, batch, m.letter, m.column)
+            measure(T, columns, m.code0, m.code1, memory.vector, R, m.letter, m.column)
         parts: list[Found] = []
         failed = -1
         while True:
-            need = int(advance(tables, self._memory, batch, columns, until))
+            need = int(advance(T, point(self._memory), R, columns, until))
             if need == k.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])

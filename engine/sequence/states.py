@@ -219,7 +219,8 @@ class _Scopes:
     def again(self, wanted: Iterable[Variable]) -> None:
         """Begin the innermost repeat's next iteration."""
         found = {v: self.find(v) for v in wanted}
-        self.previous[-1] = {v: cell for v, cell in found.items() if cell is not None}
+        if found:
+            self.previous[-1] = {v: cell for v, cell in found.items() if cell is not None}
         self.levels[-1] = {}
 
     def bind(self, scope: LetterScope, relevant: frozenset[Variable]) -> None:

@@ -1,0 +1,60 @@
+"""Match batches as Arrow tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyoxigraph import BlankNode
+
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.query.plan import QueryPlan
+from oxiseq.engine.terms import kinds
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+_TIME = pa.timestamp("us", tz="UTC")
+
+
+def arrow_table(batch: MatchBatch, plan: QueryPlan, terms: TermDictionary) -> pa.Table:
+    """`time`, a column per answer column, and per positive GPM the times of its events."""
+    columns: dict[str, pa.Array] = {"time": pa.array(batch.time, _TIME)}
+    for i, column in enumerate(plan.answer.columns):
+        columns[_free(column.variable.value, columns)] = _values(batch.values[:, i], terms)
+    for gpm in plan.gpms:
+        letters = np.array([letter.positive and gpm in letter.letter for letter in plan.letters])
+        if letters.any():
+            columns[_free(f"events_{gpm}", columns)] = _events(batch, letters)
+    return pa.table(columns)
+
+
+def _free(name: str, taken: dict[str, pa.Array]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _values(ids: NDArray[np.uint32], terms: TermDictionary) -> pa.Array:
+    """Numbers where all terms are of one numeric kind, else text, each distinct term looked up once."""
+    columns = terms.columns
+    bound = ids != 0
+    found = set(np.unique(columns.kind[ids[bound]]).tolist())
+    if found == {kinds.INTEGER} and bool((columns.quality[ids[bound]] & kinds.EXACT_INTEGER).all()):
+        return pa.array(columns.exact[ids], pa.int64(), mask=~bound)
+    if found and found <= {kinds.DOUBLE, kinds.FLOAT, kinds.DECIMAL}:
+        return pa.array(columns.number[ids], pa.float64(), mask=~bound)
+    distinct, inverse = np.unique(ids, return_inverse=True)
+    texts = [_text(int(i), terms) if i else None for i in distinct]
+    return pa.array(texts, pa.string()).take(pa.array(inverse))
+
+
+def _text(number: int, terms: TermDictionary) -> str:
+    term = terms.term(number)
+    return str(term) if isinstance(term, BlankNode) else term.value
+
+
+def _events(batch: MatchBatch, letters: NDArray[np.bool_]) -> pa.Array:
+    mine = letters[batch.event_letter]
+    counts = np.concatenate([[0], np.cumsum(mine)])
+    return pa.ListArray.from_arrays(
+        pa.array(counts[batch.ends].astype(np.int32)), pa.array(batch.event_time[mine], _TIME)
+    )

@@ -1,0 +1,62 @@
+"""The knowledge base: a pyoxigraph store, filled from files or text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyoxigraph import RdfFormat
+from pyoxigraph import Store as RdfStore
+
+from oxiseq.engine.errors import KbError
+from oxiseq.engine.events.encode import syntax_reason
+
+_ENDINGS = {
+    ".nq": RdfFormat.N_QUADS,
+    ".trig": RdfFormat.TRIG,
+    ".nt": RdfFormat.N_TRIPLES,
+    ".ttl": RdfFormat.TURTLE,
+    ".n3": RdfFormat.N3,
+    ".rdf": RdfFormat.RDF_XML,
+    ".owl": RdfFormat.RDF_XML,
+    ".xml": RdfFormat.RDF_XML,
+    ".jsonld": RdfFormat.JSON_LD,
+}
+
+
+def load_file(store: RdfStore, path: str | Path) -> None:
+    """Load an RDF file (a store's folder is opened instead: see `open_kb`). Raises KbError."""
+    file = Path(path)
+    chosen = _ENDINGS.get(file.suffix.lower())
+    if not file.exists():
+        raise KbError(f"{path}: there is no such file")
+    if chosen is None:
+        raise KbError(f"{path}: unknown ending {file.suffix or '(none)'}; known: {', '.join(_ENDINGS)}")
+    try:
+        store.load(path=str(file), format=chosen)
+    except SyntaxError as error:
+        raise KbError(f"{path}:{error.lineno}: {syntax_reason(error)}") from error
+    except OSError as error:
+        raise KbError(f"{path}: cannot be read: {error}") from error
+
+
+def load_text(store: RdfStore, text: str) -> None:
+    """Load N-Quads text (N-Triples too). Raises KbError."""
+    try:
+        store.load(text.encode(), format=RdfFormat.N_QUADS)
+    except SyntaxError as error:
+        raise KbError(f"KB text, line {error.lineno}: {syntax_reason(error)}") from error
+
+
+def is_path(given: str | Path) -> bool:
+    """Whether a string names a file rather than being N-Quads text."""
+    if isinstance(given, Path):
+        return True
+    return bool(given.strip()) and "\n" not in given and not given.lstrip().startswith(("<", "_:", "#"))
+
+
+def open_kb(path: Path) -> RdfStore:
+    """An on-disk store's folder, opened for reading. Raises KbError."""
+    try:
+        return RdfStore.read_only(str(path))
+    except OSError as error:
+        raise KbError(f"{path}: cannot be opened as a store: {error}") from error

@@ -1,0 +1,176 @@
+"""The store: pyoxigraph's, with streams and continuous queries.
+
+pyoxigraph's class cannot be inherited from, so this one stands in front of it: what it does not define goes
+to the store behind it, and what changes the content is noted, so that KB patterns are answered again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from pyoxigraph import Quad
+from pyoxigraph import Store as RdfStore
+
+from oxiseq.continuous import ContinuousQuery
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.query.plan import compile_query
+from oxiseq.engine.query.run import QueryRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+from oxiseq.matches import Match, Shape
+from oxiseq.stream import Stream
+
+_CHANGES = frozenset(
+    ["add", "add_graph", "bulk_extend", "bulk_load", "clear", "clear_graph", "extend", "load", "remove",
+     "remove_graph", "update"]
+)
+
+
+class Store:
+    """A pyoxigraph store with event streams.
+
+    All of `pyoxigraph.Store`'s methods work; `path` makes it durable as there.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register('''
+    ... PREFIX : <http://example.org/>
+    ... SELECT ?house ?after WITHIN 1 HOUR
+    ... FROM STREAM S <http://example.org/power>
+    ... WHERE {
+    ...   SEQ(A; B)
+    ...   DEFINE GPM A ON S { ?house :watts ?before }
+    ...   DEFINE GPM B ON S { ?house :watts ?after FILTER(?after > 2 * ?before) }
+    ... }''')
+    >>> stream = store.stream("http://example.org/power")
+    >>> reading = "<http://example.org/h1> <http://example.org/watts> {} ."
+    >>> stream.push(reading.format(100), 1_000_000)
+    >>> stream.push(reading.format(250), 2_000_000)
+    >>> for match in query.matches(timeout=1):
+    ...     print(match.datetime, match["after"].value)
+    1970-01-01 00:00:02+00:00 250
+    """
+
+    def __init__(self, path: str | None = None, *, inner: RdfStore | None = None) -> None:
+        self._inner = inner if inner is not None else RdfStore(path)
+        self._kb = StoreKb(self._inner)
+        self._terms = TermDictionary()
+        self._lock = threading.RLock()
+        self._streams: dict[str, Stream] = {}
+        self._queries: list[ContinuousQuery] = []
+        self._outbox: deque[tuple[str, Match]] = deque()
+        self._sending = False
+
+    @property
+    def inner(self) -> RdfStore:
+        """The pyoxigraph store behind; after changing it directly, call `touch`."""
+        return self._inner
+
+    def touch(self) -> None:
+        """Say that the content has changed: KB patterns are answered anew for events from now on."""
+        with self._lock:
+            self._kb.touch()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if name not in _CHANGES:
+            return found
+
+        def change(*args: Any, **named: Any) -> Any:
+            with self._lock:
+                for query in self._queries:
+                    query.before_change()
+                try:
+                    return found(*args, **named)
+                finally:
+                    self._kb.touch()
+
+        return change
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __iter__(self) -> Iterator[Quad]:
+        return iter(self._inner)
+
+    def __contains__(self, quad: Quad) -> bool:
+        return quad in self._inner
+
+    # --- streams and queries ------------------------------------------------------------------------
+
+    def stream(self, iri: str) -> Stream:
+        """The stream of this name; the same object for the same name."""
+        with self._lock:
+            if iri not in self._streams:
+                self._streams[iri] = Stream(iri, self._terms, self._lock)
+            return self._streams[iri]
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """All streams that have been named so far."""
+        return tuple(self._streams.values())
+
+    @property
+    def queries(self) -> tuple[ContinuousQuery, ...]:
+        """The registered queries."""
+        return tuple(self._queries)
+
+    def register(
+        self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0
+    ) -> ContinuousQuery:
+        """Register a continuous query; it sees the events that are pushed from now on.
+
+        `start` is the t of tumbling windows (default: the time of the first event it sees); `lateness`, in
+        microseconds or as timedelta, how much a stream may be out of order. Raises QueryError.
+        """
+        query = load(text)
+        delay = lateness if isinstance(lateness, int) else lateness // timedelta(microseconds=1)
+        if delay < 0:
+            raise OxiseqError(f"lateness must not be negative, but is {lateness}")
+        with self._lock:
+            plan = compile_query(query, self._terms)
+            begin = None if start is None else to_microseconds(start)
+            run = QueryRun(plan, self._terms, self._kb, begin, delay)
+            registered = ContinuousQuery(self, text, run, Shape(plan, self._terms), self._lock)
+            self._queries.append(registered)
+            for iri in plan.streams:
+                self.stream(iri).attach(registered)
+            return registered
+
+    def forget(self, query: ContinuousQuery) -> None:
+        """Send no more events to `query`; `query.close()` calls it."""
+        with self._lock:
+            self._queries = [q for q in self._queries if q is not query]
+            for stream in self._streams.values():
+                stream.detach(query)
+
+    def advance(self, time: int | datetime) -> None:
+        """Punctuation for all streams: no event before `time` will come any more."""
+        with self._lock:
+            for stream in self.streams:
+                stream.advance(time)
+
+    def publish(self, shape: Shape, match: Match) -> None:
+        """Push a match of a CONSTRUCT ... INTO STREAM query to its stream, after what is being pushed now."""
+        target = shape.plan.answer.into
+        if target is None:
+            return
+        self._outbox.append((target, match))
+        if self._sending:
+            return
+        self._sending = True
+        try:
+            while self._outbox:
+                iri, found = self._outbox.popleft()
+                self.stream(iri).push(found.graph, found.time)
+        finally:
+            self._sending = False
+
+    def __repr__(self) -> str:
+        return f"<oxiseq.Store: {len(self)} quads, {len(self._streams)} streams, {len(self._queries)} queries>"
