@@ -78,6 +78,7 @@ _DECIMAL = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?", re.ASCII)
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _SPECIAL: Final = {"INF": math.inf, "+INF": math.inf, "-INF": -math.inf, "NaN": math.nan}
 _TWO_53: Final = 2**53
+_ALL_EXACT: Final = kinds.ROUNDED | kinds.EXACT_INTEGER | kinds.EXACT_NUMBER
 MAX_DIGITS: Final = 4000
 """Python refuses to read integers of more digits than 4,300 by default; numbers as long are UNKNOWN."""
 
@@ -86,13 +87,16 @@ def _boolean(text: str) -> Value | None:
     if text not in ("true", "false", "1", "0"):
         return None
     truth = int(text in ("true", "1"))
-    return Value(kinds.BOOLEAN, float(truth), truth, kinds.ROUNDED | kinds.EXACT_INTEGER | kinds.EXACT_NUMBER)
+    return Value(kinds.BOOLEAN, float(truth), truth, _ALL_EXACT)
 
 
 def _integer(text: str) -> Value | None:
     if _INTEGER.fullmatch(text) is None or len(text) > MAX_DIGITS:
         return None
-    return _exact_number(kinds.INTEGER, int(text), 0)
+    number = int(text)
+    if -_TWO_53 <= number <= _TWO_53:
+        return Value(kinds.INTEGER, float(number), number, _ALL_EXACT)
+    return _exact_number(kinds.INTEGER, number, 0)
 
 
 def _decimal(text: str) -> Value | None:
