@@ -46,10 +46,12 @@ def _fewer_triples(found: Situation, fails: Fails) -> Situation:
 
 
 def _fewer_lines(found: Situation, fails: Fails) -> Situation:
-    for line in found.text.splitlines(keepends=True):
-        for shorter in ("", "SELECT *\n" if "SELECT" in line or "CONSTRUCT" in line else ""):
-            if line != shorter:
-                found = _if_fails(found, replace(found, text=found.text.replace(line, shorter, 1)), fails)
+    for index in reversed(range(found.text.count("\n"))):
+        lines = found.text.split("\n")
+        found = _if_fails(found, replace(found, text="\n".join(lines[:index] + lines[index + 1 :])), fails)
+        if lines[index].startswith(("SELECT", "CONSTRUCT", "ASK")) and lines[index] != "SELECT *":
+            lines[index] = "SELECT *"
+            found = _if_fails(found, replace(found, text="\n".join(lines)), fails)
     return found
 
 

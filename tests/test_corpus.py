@@ -27,28 +27,20 @@ def test_reference_answers_the_case(case: Case) -> None:
     kb = Store()
     kb.load((case.kb or "").encode(), format=RdfFormat.N_QUADS)
     streams = {
-        iri: [
-            (time, [q.triple for q in parse(text.encode(), format=RdfFormat.N_TRIPLES)])
-            for time, text in events
-        ]
+        iri: [(time, [q.triple for q in parse(text.encode(), format=RdfFormat.N_TRIPLES)]) for time, text in events]
         for iri, events in case.streams.items()
     }
     result = evaluate(parse_query(case.query), streams, kb, case.start)
-    rows = Counter(
-        (r.time, tuple(sorted((v.value, str(t)) for v, t in r.bindings.items()))) for r in result.rows
-    )
+    rows = Counter((r.time, tuple(sorted((v.value, str(t)) for v, t in r.bindings.items()))) for r in result.rows)
     assert rows == case.rows
     assert Counter(tuple(sorted(r.events.items())) for r in result.rows) == case.matches
     assert result.late == 0 and not result.ambiguous
 
 
-@pytest.mark.skipif(not hasattr(oxiseq, "run"), reason="the engine's public API does not exist yet")
 @pytest.mark.parametrize("case", ANSWERED, ids=by_name)
 def test_engine_answers_the_case(case: Case) -> None:
     found = list(oxiseq.run(case.query, streams=case.streams, kb=case.kb, start=case.start))
-    rows = Counter(
-        (m.time, tuple(sorted((v, str(t)) for v, t in m.bindings.items() if t is not None))) for m in found
-    )
+    rows = Counter((m.time, tuple(sorted((v, str(t)) for v, t in m.bindings.items() if t is not None))) for m in found)
     assert rows == case.rows
     matches = Counter(
         tuple(sorted((name, tuple(events)) for name, events in m.events.items() if events)) for m in found

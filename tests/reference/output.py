@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -213,6 +214,7 @@ def _sum(values: list[Term]) -> Literal:
 def _extreme(values: list[Term], better: Callable[[Term, Term], bool]) -> Term:
     best = values[0]
     for value in values[1:]:
-        if better(value, best):
-            best = value
+        with suppress(ExpressionError):  # those that do not compare keep the order in which they came
+            if better(value, best):
+                best = value
     return best
