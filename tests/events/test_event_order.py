@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from conftest import Content, batch_contents
+from event_contents import Content, batch_contents
 from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad

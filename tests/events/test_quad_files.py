@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Content, Contents
+from event_contents import Content, Contents
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import EventError
