@@ -39,8 +39,11 @@ def check(query: Query, text: str = "") -> tuple[Finding, ...]:
     `text` is what `query` was parsed from: with it findings point at a variable, not only at the clause
     that holds it, and can show their line.
     """
-    seen = overview(query, text)
-    found = dict.fromkeys(f for run in CHECKS for f in run(seen))
+    try:
+        seen = overview(query, text)
+        found = dict.fromkeys(f for run in CHECKS for f in run(seen))
+    except RecursionError:
+        return (Finding("error", "depth", "the query is nested too deeply", query.span, text=text),)
     ordered = sorted(found, key=lambda f: (f.span.start, f.severity != "error"))
     return tuple(replace(f, text=text) for f in ordered)
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
-from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.algebra import NOWHERE, Query
 from oxiseq.grammar.build_spaseq import SpaseqBuilder
+from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.syntax_errors import explain
 
 
@@ -41,7 +42,11 @@ def parse(text: str) -> Query:
     >>> query.streams[0].iri.value
     'http://e/s'
     """
-    return SpaseqBuilder(text).query(tree(text))
+    read = tree(text)
+    try:
+        return SpaseqBuilder(text).query(read)
+    except RecursionError:
+        raise QueryError("the query is nested too deeply", NOWHERE, text, code="depth") from None
 
 
 def tree(text: str) -> Tree[Token]:

@@ -241,7 +241,16 @@ class SparqlWriter:
             listed = ", ".join(at(a, _OR) for a in args[1:])
             return f"{at(args[0], _SUM)} {name} ({listed})", _RELATION
         if name in _BINARY and len(args) == 2:
-            binds = _BINARY[name]
-            left = binds + 1 if binds == _RELATION else binds
-            return f"{at(args[0], left)} {name} {at(args[1], binds + 1)}", binds
+            return self._chain(name, args, at)
         return f"{name}({', '.join(at(a, _OR) for a in args)})", _PRIMARY
+
+    def _chain(self, name: str, args: tuple[Expression, ...], at: Callable[[Expression, int], str]) -> tuple[str, int]:
+        """`a + b - c`: operators of one level from left to right, without a call per operator."""
+        binds = _BINARY[name]
+        left, right = args
+        tail = [f"{name} {at(right, binds + 1)}"]
+        while binds != _RELATION and isinstance(left, Call) and len(left.args) == 2 and _BINARY.get(left.name) == binds:
+            tail.append(f"{left.name} {at(left.args[1], binds + 1)}")
+            left = left.args[0]
+        head = at(left, binds + 1 if binds == _RELATION else binds)
+        return " ".join([head, *reversed(tail)]), binds

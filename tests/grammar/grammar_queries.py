@@ -51,7 +51,8 @@ QUERIES = {name: body(pattern) for name, pattern in PATTERNS.items()} | {
     "nested parentheses": seq("((A; B)+, (C | (D & E)))?; ((F))+?"),
     "select columns": "SELECT DISTINCT ?a (COUNT(A) + 1 AS ?n) (TIMEOF(A) AS ?t) (AVG(?p) AS ?m) (STARTTIME() AS ?s)"
     " WITHIN 1 MINUTE FROM STREAM S1 <http://e/s> WHERE { SEQ(A+) DEFINE GPM A ON S1 { ?a <http://e/p> ?p } }",
-    "construct": "BASE <http://e/> PREFIX : <#> CONSTRUCT { ?a a :Rise ; :by (?q - ?p), 2 . [ :at (ENDTIME()) ] :of _:b}"
+    "construct": "BASE <http://e/> PREFIX : <#>"
+    " CONSTRUCT { ?a a :Rise ; :by (?q - ?p), 2 . [ :at (ENDTIME()) ] :of _:b}"
     " INTO STREAM <out> FROM STREAM S1 <s> WITHIN 10 EVENTS SLIDING WHERE { SEQ(A) DEFINE GPM A ON S1 { ?a :p ?p } }",
     "ask": "ASK FROM STREAM S1 <http://e/s> WITHIN PT1H30M WHERE { SEQ(A) }",
     "clauses in any order": "select all * consume by none from stream S2 <http://e/t> within 2 days from stream S1 <http://e/s>"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oxiseq.grammar import Finding, check, load, parse
+from oxiseq.grammar import Finding, QueryError, check, load, parse, render
 
 HEAD = "PREFIX : <http://e/>\nSELECT * FROM STREAM S <http://e/s> WITHIN 1 HOUR\nWHERE {\n"
 A = "  DEFINE GPM A ON S { ?a :p ?x }\n"
@@ -162,3 +162,14 @@ def test_findings_come_in_the_order_of_the_text() -> None:
     places = [f.span.start for f in findings(text)]
     assert places == sorted(places)
     assert len(places) == 3
+
+
+@pytest.mark.parametrize("nested", ["!" * 3000 + "?x", "?x = 1" + " || ?x = 2" * 3000])
+def test_too_deep_nesting_is_an_error_with_a_message(nested: str) -> None:
+    with pytest.raises(QueryError, match="the query is nested too deeply"):
+        load(query("A", f"A ON S {{ ?a :p ?x FILTER({nested}) }}"))
+
+
+def test_long_disjunction_is_fine() -> None:
+    text = query("A", "A ON S { ?a :p ?x FILTER(" + " || ".join(f"?x = {i}" for i in range(200)) + ") }")
+    assert parse(render(load(text))) == parse(text)
