@@ -33,7 +33,6 @@ SEQ_WORDS = {
     "=>": ";",
     ">": ";",
     ".": ";",
-    "^": "&",
     "/": ";",
 }
 """What people write in SEQ → the operator."""
@@ -187,10 +186,18 @@ def _define(s: Slip) -> Said | None:
             return Said("SEQ( is closed already: one ) too many")
         if s.kind in ("variable", "iri", "name") or s.word in ("FILTER", "GRAPH", "OPTIONAL"):
             return Said("patterns stand inside DEFINE GPM name ON stream { ... }")
+        if s.found and s.found in ";.,":
+            return Said(f"no {s.found} between definitions")
+        if s.found and s.found in "+?!{" and s.last_mark == ")":
+            return Said(f"{s.found} stands inside SEQ: SEQ((A; B){s.found})" if s.found != "{" else "")
     if "_GPM" in s.accepts:
         return Said(f"write DEFINE GPM {s.found if s.kind == 'word' else 'A'} ON ...")
     if "_ON" in s.accepts:
-        name = s.found if s.kind == "word" else "S1"
+        name = s.found if s.kind == "word" and s.word not in KEYWORDS else "S1"
+        if s.last_word == "ON":
+            return Said(f"name the GPM: DEFINE GPM A ON {name} {{ ... }}")
+        if s.last_word == "GPM" or s.kind == "number":
+            return Said("a GPM's name is letters, digits and _")
         return Said(f"a definition names its stream: DEFINE GPM {s.last_name} ON {name} {{ ... }}")
     return None
 
@@ -202,6 +209,8 @@ def _gpm_body(s: Slip) -> Said | None:
 
 
 def _seq(s: Slip) -> Said | None:
+    if "_SEQ" in s.accepts and (s.found == "(" or s.word.startswith("SEQ")):
+        return Said("write SEQ(...)")
     if "_SEQ" in s.accepts:
         return Said("WHERE begins with SEQ(...), the definitions follow")
     if s.last_word == "SEQ" and "LPAR" in s.accepts:
@@ -222,8 +231,10 @@ def _seq_operator(s: Slip) -> Said | None:
         return Said(f"in SEQ write {SEQ_WORDS[s.word]} for {written}")
     if s.found == "*":
         return Said("any number of times is {0,}: A{0,}")
-    if s.word == "NOT":
+    if s.word == "NOT" or s.last_word == "NOT":
         return Said("negation stands after the name: A!")
+    if s.found in ("^", "["):
+        return Said("repeats look like A{2} or A{2,5}")
     if s.kind == "word" and s.word not in KEYWORDS:
         return Said("put an operator between two GPMs: , (at once), ; (next) or : (any later)")
     if s.kind == "mark" and s.found == "}":
@@ -268,6 +279,8 @@ def _where(s: Slip) -> Said | None:
         return Said("write WHERE { SEQ(...) ... }")
     if "_WHERE" not in s.accepts:
         return None
+    if s.word == "STREAM":
+        return Said("write FROM STREAM")
     if s.found == "{" or s.word == "SEQ":
         return Said("WHERE { is missing")
     if s.found == ",":
@@ -350,7 +363,8 @@ def _triple(s: Slip) -> Said | None:
 
 def _filter(s: Slip) -> Said | None:
     if s.last_word in ("FILTER", "HAVING") and "FNAME" in s.accepts and "VAR" not in s.accepts:
-        return Said(f"put parentheses around the condition: {s.last_word}({s.found} ...)")
+        shown = s.found if s.kind in ("variable", "number", "string") else "condition"
+        return Said(f"put parentheses around the condition: {s.last_word}({shown} ...)")
     return None
 
 
@@ -372,6 +386,10 @@ def _expression(s: Slip) -> Said | None:
     if s.found == ">" and s.last_mark == "<" and "FNAME" in s.accepts:
         at = len(s.before.rstrip()) - 1
         return Said("write != for <>", "", (at, at + 2))
+    if s.found in ("<", ">", "<=", ">=", "=", "!=") and "AND" in s.accepts:
+        return Said("comparisons do not chain: write 1 < ?x && ?x < 5")
+    if s.found == "," and s.accepts & {"AND", "OR"}:
+        return Said("join conditions with &&")
     if s.found == "&" and "AND" in s.accepts:
         return Said("write && for &")
     if "_AS" in s.accepts and s.kind == "variable":
@@ -385,7 +403,39 @@ def _select(s: Slip) -> Said | None:
     if {"VAR", "STAR", "LPAR"} <= s.accepts and s.kind == "word":
         if re.match(r"\w+\s*\(", s.text[s.at :]):
             return Said(f"put parentheses around: ({s.found}(...) AS ?name)")
+        if s.word in KEYWORDS:
+            return Said("name the columns, or write * for all")
         return Said(f"did you mean ?{s.found}?")
+    return None
+
+
+def _braces(s: Slip) -> Said | None:
+    """OPTIONAL, UNION, GRAPH, BIND... without what belongs to them."""
+    if s.last_word in ("OPTIONAL", "MINUS", "UNION", "EXISTS") and s.accepts <= {"OPEN", "LBRACE"}:
+        return Said(f"{s.last_word} is followed by a pattern in braces: {s.last_word} {{ ... }}")
+    if s.word == "UNION":
+        return Said("both sides stand in braces: { ... } UNION { ... }")
+    if s.last_word == "BIND" and s.accepts == {"LPAR"}:
+        return Said("write BIND(expression AS ?name)")
+    if s.last_word == "GRAPH" and s.found == "{":
+        return Said("name the graph: GRAPH <iri> { ... }")
+    if s.last_word == "CONSTRUCT":
+        return Said("a template stands in braces: CONSTRUCT { ... }")
+    if s.last_word == "ON" and s.accepts == {"NAME"}:
+        return Said("name the stream as FROM STREAM does: ON S1")
+    if s.last_word == "GPM" and s.accepts == {"NAME"}:
+        return Said("a GPM's name is letters, digits and _")
+    return None
+
+
+def _bare_iri(s: Slip) -> Said | None:
+    line = s.before[s.before.rfind("\n") + 1 :] + s.text[s.at :].split("\n")[0]
+    start = len(line) - len(s.text[s.at :].split("\n")[0])
+    for match in re.finditer(r"(?<![<\w])https?://\S*", line):
+        if match.start() <= start < match.end():
+            offset = s.at - start + match.start()
+            hint = f"write <{match.group()}>"
+            return Said(hint, "an IRI stands in < and >", (offset, offset + len(match.group())))
     return None
 
 
@@ -422,6 +472,8 @@ def _open_bracket(s: Slip) -> Said | None:
 RULES: tuple[Callable[[Slip], Said | None], ...] = (
     _unclosed_string,
     _broken_iri,
+    _bare_iri,
+    _braces,
     _seq_operand,
     _bounds,
     _seq,
