@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyoxigraph import RdfFormat, parse
 
-from oxiseq.engine.errors import EventError
+from oxiseq.engine.errors import EventError, LimitError
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.events.write import replacing
@@ -43,6 +43,7 @@ VERSION: Final = 1
 FORMAT_KEY: Final = b"oxiseq.format"
 VERSION_KEY: Final = b"oxiseq.version"
 BATCH_EVENTS: Final = 8192
+MAX_CODE: Final = 2**31 - 1
 
 _TRIPLE = pa.struct(
     [pa.field(name, pa.int32(), nullable=False) for name in ("subject", "predicate", "object")]
@@ -124,6 +125,8 @@ class _Coder:
         fresh = np.flatnonzero((self._codes[ids] == 0) & ~blank)
         _, first = np.unique(ids[fresh], return_index=True)
         where = fresh[np.sort(first)]
+        if self._next + len(where) > MAX_CODE:
+            raise LimitError(self._next + len(where), MAX_CODE, "terms of an event table")
         self._codes[ids[where]] = np.arange(self._next, self._next + len(where))
         self._next += len(where)
         texts = pa.array([self._terms.text(term) for term in ids[where].tolist()], pa.string())

@@ -10,6 +10,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from oxiseq.engine.terms import dictionary, kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
+from oxiseq.engine.terms.value import literal_value
 
 A = NamedNode("http://example.org/a")
 
@@ -104,6 +105,17 @@ def test_columns_grow_and_keep_their_content(numbers: list[int]) -> None:
         assert column.flags.c_contiguous
         assert column.flags.writeable
     assert len(terms) == len(set(numbers)) + 1
+
+
+def test_the_columns_hold_the_values() -> None:
+    terms = TermDictionary()
+    texts = {"dateTime": "1970-01-01T00:00:00.0000019", "decimal": "-0.5", "boolean": "false", "double": "-0"}
+    for name, text in texts.items():
+        literal = Literal(text, datatype=NamedNode(XSD + name))
+        term_id = terms.intern(literal)
+        row = tuple(column[term_id] for column in terms.columns)
+        assert row == (value := literal_value(literal))
+        assert str(row[1]) == str(value.number)
 
 
 def test_full_caches_are_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
