@@ -8,13 +8,15 @@ Where it stands: GpmParts → **FallbackGpm** → fallback.py. A batch of events
 | MINUS whose sides surely share a variable | by batch (`?event` counts as shared too, which then changes nothing) |
 | MINUS whose sides cannot share one | it removes nothing and is dropped |
 | MINUS whose sides perhaps share one | by event |
+| OPTIONAL, MINUS or EXISTS in a group without a triple pattern | by event |
 | sub-SELECT at any depth (a group, LIMIT or DISTINCT would mix events) | by event |
-| a pattern that can match without a triple (VALUES, `p*`, an OPTIONAL alone) | `GRAPH ?event {}` before it |
+| a pattern that can match without a triple (VALUES, `p*`) | `GRAPH ?event {}` before it |
 | everything else | by batch |
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pyoxigraph import NamedNode, Variable
@@ -44,7 +46,14 @@ from oxiseq.grammar.algebra import (
     Values,
 )
 from oxiseq.grammar.render import render_group
-from oxiseq.grammar.scope import GpmParts, certain_variables, nested_elements, visible_variables
+from oxiseq.grammar.scope import (
+    GpmParts,
+    certain_variables,
+    holds_exists,
+    nested_elements,
+    subexpressions,
+    visible_variables,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,9 @@ def compile_fallback(request: int, name: str, parts: GpmParts, keep: tuple[Varia
         columns=columns,
         keep=tuple(columns.index(v) for v in keep),
         conditions=tuple(condition(e) for e in parts.filters),
-        by_event=not exact or any(isinstance(e, SubSelect) for e in elements),
+        by_event=not exact
+        or any(isinstance(e, SubSelect) for e in elements)
+        or any(_needs_its_event(g) for g in _groups(pattern)),
         anchored=is_anchored(pattern),
         predicates=tuple(dict.fromkeys(_mandatory(pattern))),
         graphs=None
@@ -147,15 +158,45 @@ def _inside(element: PatternElement) -> tuple[PatternElement, bool]:
 
 
 def _inside_expression(e: Expression) -> tuple[Expression, bool]:
+    """EXISTS sees the outer variables, also inside MINUS (Oxigraph joins them in): it is left as it stands."""
     match e:
         case Call(_, args) | FunctionCall(_, args):
-            done = [_inside_expression(arg) for arg in args]
-            return replace(e, args=tuple(x for x, _ in done)), all(fine for _, fine in done)
+            return e, all(_inside_expression(arg)[1] for arg in args)
         case Exists(pattern):
             inner, exact = drop_idle_minus(pattern)
-            return replace(e, pattern=inner), exact
+            return e, exact and inner == pattern
         case _:
             return e, True
+
+
+def _needs_its_event(group: Group) -> bool:
+    """OPTIONAL, MINUS or EXISTS beside nothing that says of which event: they would look into all of them."""
+    return not is_anchored(group) and any(
+        isinstance(e, (OptionalPattern, Minus))
+        or (isinstance(e, Filter) and holds_exists(e.condition))
+        or (isinstance(e, Bind) and holds_exists(e.expression))
+        for e in group.elements
+    )
+
+
+def _groups(group: Group) -> Iterator[Group]:
+    """The group and all below it, those of EXISTS too."""
+    yield group
+    for element in group.elements:
+        match element:
+            case Group():
+                yield from _groups(element)
+            case OptionalPattern(inner) | Minus(inner) | GraphPattern(_, inner) | SubSelect(_, inner):
+                yield from _groups(inner)
+            case Union(branches):
+                for branch in branches:
+                    yield from _groups(branch)
+            case Filter(condition) | Bind(condition):
+                for e in subexpressions(condition):
+                    if isinstance(e, Exists):
+                        yield from _groups(e.pattern)
+            case _:
+                pass
 
 
 def is_anchored(group: Group) -> bool:

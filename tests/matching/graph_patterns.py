@@ -148,7 +148,12 @@ def as_mappings(
     rows: list[list[Mu]] = [[] for _ in labels]
     for event, ids in zip(found.event.tolist(), found.values.tolist(), strict=True):
         mapping = frozenset(
-            (v, labels[event][i] if terms.columns.kind[i] == kinds.BLANK else terms.term(i))
+            (
+                v,
+                labels[event].get(i, BlankNode(f"kb{i}"))
+                if terms.columns.kind[i] == kinds.BLANK
+                else terms.term(i),
+            )
             for v, i in zip(wanted.keep, ids, strict=True)
             if i != 0
         )
