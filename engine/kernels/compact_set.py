@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from oxiseq.engine.kernels import views as v
+from oxiseq.engine.kernels.options import INNER
 from oxiseq.engine.kernels.records import (
     DONE,
     ENTRY_TOP,
@@ -33,7 +34,7 @@ SPINE = 128
 """More than the right spine of any leftist heap that fits into memory; also the spare nodes of one meld."""
 
 
-@njit(cache=True)
+@njit(**INNER)
 def output(nodes: Any, scalars: Any, left: int, pos: int, maxs: int) -> int:
     """A new output node: row `pos` after the prefixes `left` (-1: it starts a match)."""
     top = scalars[NODE_TOP]
@@ -48,7 +49,7 @@ def output(nodes: Any, scalars: Any, left: int, pos: int, maxs: int) -> int:
     return top
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _heap(nodes: Any, scalars: Any, leaf: int, left: int, right: int) -> int:
     """A new heap node; the sub-heap with the longer right spine goes left."""
     left_rank = nodes[left].rank if left >= 0 else 0
@@ -68,7 +69,7 @@ def _heap(nodes: Any, scalars: Any, leaf: int, left: int, right: int) -> int:
     return top
 
 
-@njit(cache=True)
+@njit(**INNER)
 def meld(nodes: Any, scalars: Any, spine: Any, a: int, b: int, tau: int) -> int:
     """The union of two heaps (-1: empty) without what starts before `tau`; O(log) new nodes.
 
@@ -101,7 +102,7 @@ def meld(nodes: Any, scalars: Any, spine: Any, a: int, b: int, tau: int) -> int:
     return rest
 
 
-@njit(cache=True)
+@njit(**INNER)
 def emit(S: Any) -> int:
     """Enumerate the final nodes into the output buffers; resumable when a buffer is full.
 
@@ -152,7 +153,7 @@ def emit(S: Any) -> int:
             out_ends[matches + 1] = rows + depth + 1
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _mark(marks: Any, node: int) -> None:
     if node >= 0:
         marks[node] = 1
@@ -199,7 +200,7 @@ def collect(S: Any, marks: Any, tau: int) -> int:
     return oldest
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _slide(nodes: Any, scalars: Any, marks: Any, top: int) -> int:
     """Move marked nodes together; `marks` becomes the old → new index."""
     oldest = np.int64(1) << np.int64(62)

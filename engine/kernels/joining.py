@@ -14,6 +14,7 @@ from numba import njit
 from oxiseq.engine.kernels.groups import mix
 from oxiseq.engine.kernels.machine import truth, value
 from oxiseq.engine.kernels import views as v
+from oxiseq.engine.kernels.options import INNER
 from oxiseq.engine.kernels.records import (
     ASKED,
     COLUMNS,
@@ -32,7 +33,7 @@ _INTEGER, _DECIMAL, _DOUBLE, _DATETIME = 6, 7, 9, 10
 _ROUNDED, _EXACT, _ZONED = 1, 2, 4
 
 
-@njit(cache=True)
+@njit(**INNER)
 def order_kind(kind: int, number: float, quality: int) -> int:
     """In which heap a value stands: numbers and zoned times are ordered by a float64 that rounds them
     correctly; errors and NaN never satisfy an inequality; anything else is compared one by one."""
@@ -47,7 +48,7 @@ def order_kind(kind: int, number: float, quality: int) -> int:
     return LISTED
 
 
-@njit(cache=True)
+@njit(**INNER)
 def read_key(T: Any, S: Any, keys: Any, at: int) -> None:
     """Copy a key into the value vector."""
     first = 1 + v.sizes(T)[COLUMNS]
@@ -55,14 +56,14 @@ def read_key(T: Any, S: Any, keys: Any, at: int) -> None:
         v.vector(S)[first + k] = keys[at, k]
 
 
-@njit(cache=True)
+@njit(**INNER)
 def read_row(T: Any, S: Any, values: Any, r: int) -> None:
     """Copy a row into the value vector."""
     for c in range(v.sizes(T)[COLUMNS]):
         v.vector(S)[1 + c] = values[r, c]
 
 
-@njit(cache=True)
+@njit(**INNER)
 def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: Any) -> int:
     """Whether row `r` passes all checks of probe `p` with the key `keys[at]`, the bucket's equalities aside.
 
@@ -96,7 +97,7 @@ def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: An
     return outcome
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _decided(T: Any, S: Any, f: int) -> int:
     """The decision for filter `f` on the value vector, or undecided after having asked for it."""
     i = _memo_place(T, S, f)
@@ -110,7 +111,7 @@ def _decided(T: Any, S: Any, f: int) -> int:
     return _UNDECIDED
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _memo_place(T: Any, S: Any, f: int) -> int:
     memo, vector = v.memo(S), v.vector(S)
     first, last = v.filters(T)[f].uses0, v.filters(T)[f].uses1
@@ -148,7 +149,7 @@ def remember(T: Any, S: Any, asked: Any, n: int, answer: int) -> None:
     v.memo(S)[i, 1] = answer
 
 
-@njit(cache=True)
+@njit(**INNER)
 def key_order(T: Any, S: Any, p: int, keys: Any, at: int, C: Any) -> tuple[int, float]:
     """(kind, value) by which the key stands in the buckets of probe `p`; smaller values fire first."""
     probe = v.probes(T)[p]

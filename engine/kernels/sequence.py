@@ -36,6 +36,7 @@ from oxiseq.engine.kernels.groups import (
 from oxiseq.engine.kernels.joining import ASK, NO, YES, joins, key_order, order_kind
 from oxiseq.engine.kernels.machine import value
 from oxiseq.engine.kernels import views as v
+from oxiseq.engine.kernels.options import INNER
 from oxiseq.engine.kernels.records import (
     ASKED,
     ATTEMPT,
@@ -151,7 +152,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
     return DONE
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _close_waits(T: Any, S: Any, clock: int) -> int:
     """Groups whose window has closed before `clock` become final."""
     scalars, closings, groups = v.scalars(S), v.closings(S), v.groups(S)
@@ -170,7 +171,7 @@ def _close_waits(T: Any, S: Any, clock: int) -> int:
     return DONE
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _killed(T: Any, S: Any, g: int) -> bool:
     """Whether a negated row came after the group's last insert."""
     group = v.groups(S)[g]
@@ -187,7 +188,7 @@ def _killed(T: Any, S: Any, g: int) -> bool:
 # --- READ -------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
     scalars = v.scalars(S)
     scalars[NODE_BASE] = scalars[NODE_TOP]
@@ -205,8 +206,10 @@ def _read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
     for r in range(v.first(R)[k], v.first(R)[k + 1]):
         letter = v.letter(R)[r]
         for i in range(v.starts_at(T)[letter], v.starts_at(T)[letter + 1]):
-            need = _start(T, S, R, k, r, np.int64(v.starts_of(T)[i]))
-            if need != DONE:
+            need = _start(T, S, R, C, k, r, np.int64(v.starts_of(T)[i]))
+            if need == NEED_DECISIONS:
+                asking = True
+            elif need != DONE:
                 return need
         for i in range(v.arms_at(T)[letter], v.arms_at(T)[letter + 1]):
             need = _fire(T, S, R, C, k, r, np.int64(v.arms_of(T)[i]))
@@ -223,7 +226,7 @@ def _read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
     return NEED_DECISIONS if asking else DONE
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _room(S: Any) -> int:
     """Room for one more output, its pending entries aside."""
     if v.scalars(S)[NODE_TOP] + SPINE > v.nodes(S).shape[0]:
@@ -233,14 +236,18 @@ def _room(S: Any) -> int:
     return DONE
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _pos(R: Any, r: int, probe: Any) -> int:
     return ((v.base(R)[0] + r) << POSITION_BITS) | probe.position
 
 
-@njit(cache=True)
-def _start(T: Any, S: Any, R: Any, k: int, r: int, p: int) -> int:
+@njit(**INNER)
+def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     probe = v.probes(T)[p]
+    if probe.filter0 < probe.filter1:  # all that stands left was skipped: its variables are unbound
+        outcome = joins(T, S, p, v.values(R), r, v.keys(S), 0, C)
+        if outcome != YES:
+            return NEED_DECISIONS if outcome == ASK else DONE
     seen = np.int64(_NEVER_SEEN)
     tau = v.tau(R)[k]
     if probe.lead0 < probe.lead1:
@@ -257,7 +264,7 @@ def _start(T: Any, S: Any, R: Any, k: int, r: int, p: int) -> int:
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _deliver(
     T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int, keys: Any, seen: int
 ) -> int:
@@ -299,7 +306,7 @@ def _deliver(
     return DONE
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     """Row `r` extends every group that it joins on probe `p`."""
     probe = v.probes(T)[p]
@@ -317,7 +324,7 @@ def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     return _fire_bucket(T, S, R, C, k, r, p)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _extend(
     T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc: int, sure: bool
 ) -> tuple[int, int]:
@@ -348,7 +355,7 @@ def _extend(
     return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), _NEVER_SEEN)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> int:
     """One output for all groups whose future no longer depends on where they came from."""
     probe = v.probes(T)[p]
@@ -359,7 +366,7 @@ def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> in
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), _NEVER_SEEN)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _bucket_of(T: Any, S: Any, R: Any, r: int, p: int) -> int:
     probe = v.probes(T)[p]
     width = probe.equal1 - probe.equal0
@@ -368,7 +375,7 @@ def _bucket_of(T: Any, S: Any, R: Any, r: int, p: int) -> int:
     return find_bucket(S, p, hash_key(p, v.key(S), width), v.key(S), width)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _fire_bucket(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     b = _bucket_of(T, S, R, r, p)
     if b < 0:
@@ -388,7 +395,7 @@ def _fire_bucket(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     return DONE if acc < 0 else _accumulated(T, S, R, k, r, p, acc)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
     """List the groups of bucket `b` that may join row `r`: (group, surely) in the stack, their number.
 
@@ -440,7 +447,7 @@ def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
     return top
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     """`,`: only what was put here at the instant just before."""
     probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
@@ -482,7 +489,7 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     return DONE if acc < 0 else _accumulated(T, S, R, k, r, p, acc)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _kill(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     """A negated row: note the bucket to be stamped, or mark the groups it joins."""
     b = _bucket_of(T, S, R, r, p)
@@ -510,7 +517,7 @@ def _kill(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 # --- leading negations ------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _lead_place(S: Any, number: int, width: int, h: Any) -> int:
     """Where the lead's values (in `v.key(S)`) are or belong in the lead table."""
     mask = np.uint64(v.lead_table(S).shape[0] - 1)
@@ -530,7 +537,7 @@ def _lead_place(S: Any, number: int, width: int, h: Any) -> int:
         i = (i + np.uint64(1)) & mask
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _last_lead(T: Any, S: Any, R: Any, r: int, probe: Any) -> int:
     """The last clock at which a negated row that joins row `r` was seen before this instant."""
     latest = np.int64(_NEVER_SEEN)
@@ -558,7 +565,7 @@ def _last_lead(T: Any, S: Any, R: Any, r: int, probe: Any) -> int:
     return latest
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _see_lead(T: Any, S: Any, R: Any, r: int, l: int, clock: int) -> None:
     lead = v.leads(T)[l]
     width = lead.equal1 - lead.equal0
@@ -597,7 +604,7 @@ def rebuild_leads(T: Any, S: Any, keys: Any, count: int, tau: int) -> None:
 # --- WRITE ------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _settle(T: Any, S: Any, R: Any, k: int) -> None:
     """Stamp kills, remove what was marked, clear the last `,` waits, note leading negations."""
     scalars = v.scalars(S)
@@ -619,7 +626,7 @@ def _settle(T: Any, S: Any, R: Any, k: int) -> None:
             _see_lead(T, S, R, r, np.int64(v.leads_of(T)[i]), v.clock(R)[k])
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _write(T: Any, S: Any, C: Any, instant: int, clock: int, tau: int) -> int:
     """Pending prefixes become groups, or `,` entries; resumes at the item where something was full."""
     scalars = v.scalars(S)
@@ -636,7 +643,7 @@ def _write(T: Any, S: Any, C: Any, instant: int, clock: int, tau: int) -> int:
     return DONE
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int) -> int:
     scalars = v.scalars(S)
     at = scalars[ENTRY_TOP]
@@ -662,7 +669,7 @@ def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int) -> int:
     return DONE
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _put_group(
     T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: int, tau: int
 ) -> int:
@@ -703,7 +710,7 @@ def _put_group(
     return DONE
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _index(T: Any, S: Any, C: Any, g: int, edge: int) -> None:
     """Put a new group into the bucket of each probe that has an index."""
     probes = v.sizes(T)[PROBES]
