@@ -1,1 +1,9 @@
-"""The demonstration."""
+"""The demonstration: two of the SPAseq paper's queries on real stock quotes.
+
+quotes.py (real quotes → events) → `oxiseq.run` with the two queries and companies.nq → show.py (tables).
+`python -m oxiseq.demo FILE` writes the events to a file, for `oxiseq run`.
+"""
+
+from oxiseq.demo.show import show
+
+__all__ = ["show"]
