@@ -170,13 +170,21 @@ def _inside_expression(e: Expression) -> tuple[Expression, bool]:
 
 
 def _needs_its_event(group: Group) -> bool:
-    """OPTIONAL, MINUS or EXISTS beside nothing that says of which event: they would look into all of them."""
-    return not is_anchored(group) and any(
-        isinstance(e, (OptionalPattern, Minus))
-        or (isinstance(e, Filter) and holds_exists(e.condition))
-        or (isinstance(e, Bind) and holds_exists(e.expression))
-        for e in group.elements
-    )
+    """OPTIONAL, MINUS or EXISTS beside nothing that says of which event: they would look into all of them.
+
+    OPTIONAL, MINUS and BIND see what stands before them, a FILTER the whole group.
+    """
+    anchored, whole = False, is_anchored(group)
+    for element in group.elements:
+        match element:
+            case OptionalPattern() | Minus() if not anchored:
+                return True
+            case Bind(expression) if not anchored and holds_exists(expression):
+                return True
+            case Filter(condition) if not whole and holds_exists(condition):
+                return True
+        anchored = anchored or _anchors(element)
+    return False
 
 
 def _groups(group: Group) -> Iterator[Group]:
