@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.engine.events.time import to_duration_literal, to_literal
 from oxiseq.engine.expressions.aggregate import aggregate
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate
 from oxiseq.engine.output.form import match_parts
 from oxiseq.engine.query.plan import QueryPlan
+from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import Term, TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Prev
 from oxiseq.grammar.scope import expression_variables
@@ -41,6 +42,7 @@ class ExpressionColumns:
         self._terms = terms
         self._index = {v: i for i, v in enumerate(variables)}
         self._columns = [(i, c.expression) for i, c in enumerate(plan.answer.columns) if c.expression is not None]
+        self._computed = {plan.answer.columns[i].variable: i for i, _ in self._columns}
         self._letters = [plan.letter for plan in plan.letters]
 
     def fill(self, matches: MatchRows, values: NDArray[np.uint32]) -> None:
@@ -49,12 +51,12 @@ class ExpressionColumns:
             return
         for m in range(len(matches.resolved)):
             for column, expression in self._columns:
-                values[m, column] = self._value(expression, matches, m)
+                values[m, column] = self._value(expression, matches, m, values[m])
 
-    def _value(self, expression: Expression, matches: MatchRows, m: int) -> int:
+    def _value(self, expression: Expression, matches: MatchRows, m: int, row: NDArray[np.uint32]) -> int:
         leaves: dict[Variable | Prev | MatchFunction | Aggregate, Term] = {}
         for variable in expression_variables(expression):
-            term = self._term(matches.resolved[m], variable)
+            term = self._named(variable, row) or self._term(matches.resolved[m], variable)
             if term is not None:
                 leaves[variable] = term
         for part in match_parts(expression):
@@ -72,7 +74,22 @@ class ExpressionColumns:
             term = evaluate(expression, leaves)
         except ExpressionError:
             return 0
-        return self._terms.intern(term)
+        return self._number(term)
+
+    def _number(self, term: Term) -> int:
+        """The id of a computed term; a blank node of the match keeps its own (`b` and the id, as the
+        dictionary labels it), one from BNODE() is new."""
+        if not isinstance(term, BlankNode):
+            return self._terms.intern(term)
+        label = term.value
+        known = int(label[1:]) if label[:1] == "b" and label[1:].isdecimal() else 0
+        held = 0 < known < len(self._terms) and self._terms.columns.kind[known] == kinds.BLANK
+        return known if held else self._terms.blank()
+
+    def _named(self, variable: Variable, row: NDArray[np.uint32]) -> Term | None:
+        """The value of an expression column that stands before, by its AS name."""
+        at = self._computed.get(variable)
+        return self._terms.term(int(row[at])) if at is not None and row[at] else None
 
     def _term(self, row: NDArray[np.uint32], variable: Variable) -> Term | None:
         at = self._index.get(variable)
