@@ -1,0 +1,16 @@
+.PHONY: check lint test nightly bench
+
+check: lint test
+
+lint:
+	ruff check .
+	lint-imports
+
+test:
+	python -m pytest
+
+nightly:
+	OXISEQ_PROFILE=nightly python -m pytest
+
+bench:
+	python -m benchmarks
