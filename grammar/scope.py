@@ -183,10 +183,12 @@ class GpmParts:
 
 def split_gpm(gpm: Gpm) -> GpmParts:
     """Split a GPM's body into what is answered where."""
-    conditions, graphs, rest = _sort_elements(gpm.pattern)
+    conditions, body = _take_filters(gpm.pattern)
+    graphs = [e for e in body if isinstance(e, GraphPattern)]
+    rest = [e for e in body if not isinstance(e, GraphPattern)]
     in_place = _needs_kb_inside(rest, graphs)
     if in_place:
-        rest, graphs = [*rest, *graphs], []
+        rest, graphs = body, []
     pattern = Group(tuple(rest), span=gpm.pattern.span)
     kb = Group(tuple(graphs), span=gpm.pattern.span) if graphs else None
     own = frozenset(visible_variables(pattern))
@@ -214,26 +216,24 @@ def split_gpm(gpm: Gpm) -> GpmParts:
     )
 
 
-def _sort_elements(body: Group) -> tuple[list[Expression], list[PatternElement], list[PatternElement]]:
+def _take_filters(body: Group) -> tuple[list[Expression], list[PatternElement]]:
+    """The conditions of top-level FILTERs, and the other elements in their order; EXISTS needs the graph."""
     conditions: list[Expression] = []
-    graphs: list[PatternElement] = []
     rest: list[PatternElement] = []
     for element in body.elements:
-        if isinstance(element, Filter):
-            for condition in conjuncts(element.condition):
-                if holds_exists(condition):
-                    rest.append(Filter(condition, span=element.span))
-                else:
-                    conditions.append(condition)
-        elif isinstance(element, GraphPattern):
-            graphs.append(element)
-        else:
+        if not isinstance(element, Filter):
             rest.append(element)
-    return conditions, graphs, rest
+            continue
+        for condition in conjuncts(element.condition):
+            if holds_exists(condition):
+                rest.append(Filter(condition, span=element.span))
+            else:
+                conditions.append(condition)
+    return conditions, rest
 
 
 def _needs_kb_inside(rest: Iterable[PatternElement], graphs: list[PatternElement]) -> bool:
-    """GRAPH below the top level, or an expression inside the pattern that reads a variable only the KB binds."""
+    """GRAPH below the top level, or an expression in the pattern that reads what only the KB binds."""
     own = Group(tuple(rest))
     if any(isinstance(e, GraphPattern) for e in nested_elements(own)):
         return True
