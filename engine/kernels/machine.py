@@ -5,6 +5,8 @@ here on a vector of term ids and the term columns. An outcome is FALSE, TRUE, ER
 undecided, `expressions.exact` decides in Python. The machine never contradicts it.
 
 Code is int32, position independent: `FRAME depth` first (the stack entries that it needs), then operators.
+Helpers that take arrays are inlined: each array that is handed to a function costs two atomic reference counts.
+
 A stack entry is a row of `numbers` (value, error bound) and one of `entries` (kind, exact, quality, term id;
 id 0: computed). Kind 0 stands for an error, UNDECIDED_KIND for a value that the machine cannot compute.
 """
@@ -162,12 +164,13 @@ def _ebv(k: int, f: float, e: float, i: int, q: int) -> int:
     return UNDECIDED if k == UNDECIDED_KIND else ERROR
 
 
-@njit(cache=True, error_model="numpy")
-def _entry_ebv(n: int, numbers: Any, entries: Any) -> int:
+@njit(cache=True, error_model="numpy", inline="always")
+def entry_truth(n: int, numbers: Any, entries: Any) -> int:
+    """The effective boolean value of entry n: FALSE, TRUE, ERROR or UNDECIDED."""
     return _ebv(entries[n, 0], numbers[n, 0], numbers[n, 1], entries[n, 1], entries[n, 2])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def fused(op: int, t: int, c: int, kind: Any, number: Any, exact: Any, quality: Any) -> int:
     """`term t op number c`: most are decided by the doubles alone."""
     if t == 0:
@@ -199,7 +202,7 @@ def _connect(op: int, a: int, b: int) -> int:
     return TRUE if op == AND else FALSE
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def _push_outcome(outcome: int, n: int, numbers: Any, entries: Any) -> None:
     k = _BOOLEAN if outcome <= TRUE else 0 if outcome == ERROR else UNDECIDED_KIND
     entries[n, 0] = k
@@ -210,7 +213,7 @@ def _push_outcome(outcome: int, n: int, numbers: Any, entries: Any) -> None:
     numbers[n, 1] = 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def _compare(op: int, n: int, numbers: Any, entries: Any) -> int:
     """The comparison of the entries n and n + 1."""
     k1, k2 = entries[n, 0], entries[n + 1, 0]
@@ -230,7 +233,7 @@ def _compare(op: int, n: int, numbers: Any, entries: Any) -> int:
     )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def _same_term(n: int, entries: Any) -> int:
     if entries[n, 0] == 0 or entries[n + 1, 0] == 0:
         return ERROR
@@ -240,7 +243,7 @@ def _same_term(n: int, entries: Any) -> int:
     return TRUE if id1 == id2 else FALSE
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def _calculate(op: int, n: int, numbers: Any, entries: Any) -> None:
     """Entries n and n + 1 → their sum, difference, product or quotient in n."""
     k1, k2 = entries[n, 0], entries[n + 1, 0]
@@ -262,7 +265,7 @@ def _no_operand(k: int) -> bool:
     return k < _INTEGER or k == _UNKNOWN
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def _store(n: int, k: int, f: float, e: float, i: int, q: int, numbers: Any, entries: Any) -> None:
     """A computed value into entry n."""
     numbers[n, 0] = f
@@ -273,7 +276,7 @@ def _store(n: int, k: int, f: float, e: float, i: int, q: int, numbers: Any, ent
     entries[n, 3] = 0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
     k = entries[n, 0]
     if _INTEGER <= k <= _DOUBLE:
@@ -287,7 +290,7 @@ def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
         entries[n, 0] = UNDECIDED_KIND
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def _load(
     t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numbers: Any, entries: Any
 ) -> None:
@@ -339,10 +342,10 @@ def run(
             _push_outcome(_compare(op, n - 1, numbers, entries), n - 1, numbers, entries)
         elif AND <= op <= OR:
             n -= 1
-            joint = _connect(op, _entry_ebv(n - 1, numbers, entries), _entry_ebv(n, numbers, entries))
+            joint = _connect(op, entry_truth(n - 1, numbers, entries), entry_truth(n, numbers, entries))
             _push_outcome(joint, n - 1, numbers, entries)
         elif op == NOT:
-            a = _entry_ebv(n - 1, numbers, entries)
+            a = entry_truth(n - 1, numbers, entries)
             _push_outcome(a if a > TRUE else 1 - a, n - 1, numbers, entries)
         elif op <= DIVIDE:
             n -= 1
@@ -371,27 +374,6 @@ def run(
 
 
 @njit(cache=True, error_model="numpy")
-def truth_in(
-    code: Any,
-    start: int,
-    end: int,
-    vals: Any,
-    kind: Any,
-    number: Any,
-    exact: Any,
-    quality: Any,
-    memo: Any,
-    numbers: Any,
-    entries: Any,
-) -> int:
-    """`truth` with memo tables and the caller's scratch (see `run`)."""
-    if code[start + 2] == FUSED and end == start + 6:
-        return fused(code[start + 3], vals[code[start + 4]], code[start + 5], kind, number, exact, quality)
-    run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
-    return _entry_ebv(0, numbers, entries)
-
-
-@njit(cache=True, error_model="numpy")
 def truth(
     code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any
 ) -> int:
@@ -404,7 +386,7 @@ def truth(
     entries = np.empty((depth, 4), np.int64)
     memo = np.empty((1, 1), np.uint8)
     run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
-    return _entry_ebv(0, numbers, entries)
+    return entry_truth(0, numbers, entries)
 
 
 @njit(cache=True, error_model="numpy")
@@ -455,7 +437,6 @@ def truth_column(
     memo = np.empty((1, 1), np.uint8)
     outcomes = np.empty(n, np.uint8)
     for r in range(n):
-        outcomes[r] = truth_in(
-            code, start, end, vals[r], kind, number, exact, quality, memo, numbers, entries
-        )
+        run(code, start, end, vals[r], kind, number, exact, quality, memo, numbers, entries)
+        outcomes[r] = entry_truth(0, numbers, entries)
     return outcomes

@@ -24,7 +24,8 @@ from oxiseq.engine.kernels.machine import (
     TRUE,
     UNDECIDED,
     UNEQUAL,
-    truth_in,
+    entry_truth,
+    run,
 )
 from oxiseq.engine.terms import kinds
 
@@ -75,10 +76,10 @@ def match_events(
     out_gpm: Any,
     out_flag: Any,
     out_values: Any,
-) -> tuple[int, int, int, int]:
-    """(status, rows, event, GPM). T: MatchTables. C: TermColumns. memo: u8[tables, terms].
+) -> tuple[int, int, int, int, int]:
+    """(status, rows, event, GPM, rows with a flag). T: MatchTables. C: TermColumns. memo: u8[tables, terms].
 
-    sizes: int64 (first event, rows already written, most triples of an event, heads of the hash tables (a
+    sizes: int64 (first event, rows already written, 1 to grow the hash tables with the events, their heads (a
     power of two), hash_from, most rows per event and GPM, most visited entries per event and instance). Rows
     are written behind those already there; `out_flag` is 1 when a filter was undecided. On FULL `event` is
     the event to go on with, on TOO_MANY_* the event and GPM in question.
@@ -91,10 +92,15 @@ def match_events(
     gpm0, gpm, column0, column = T.gpm0, T.gpm, T.column0, T.column
     program0, code, quick, quick_number = T.program0, T.code, T.quick, T.quick_number
     kind, number, exact, quality = C.kind, C.number, C.exact, C.quality
-    first, rows, most_triples, heads = sizes[0], sizes[1], sizes[2], sizes[3]
+    first, rows, heads = sizes[0], sizes[1], sizes[3]
     hash_from, most_rows, most_visits = sizes[4], sizes[5], sizes[6]
 
     n_slots, n_predicates = slots.shape[0], predicate_number.shape[0]
+    most_triples = 0
+    for event in range(first, offset.shape[0] - 1):
+        most_triples = max(most_triples, offset[event + 1] - offset[event])
+    while sizes[2] != 0 and heads < most_triples:
+        heads *= 2
     most_hits = most_triples * T.widths[3] + 1
     count = np.zeros(n_slots, np.int64)
     base = np.zeros(n_slots, np.int64)
@@ -109,7 +115,7 @@ def match_events(
     head = np.empty((3, heads), np.int64)
     head_stamp = np.zeros((3, heads), np.int64)
     built = np.zeros((2, n_slots), np.int64)
-    stamp = 0
+    stamp, doubtful_rows = 0, 0
     candidates = np.empty(instance0.shape[0], np.int64)
     vals = np.zeros(T.widths[0], np.int64)
     at_entry = np.empty(T.widths[1], np.int64)
@@ -121,7 +127,7 @@ def match_events(
     entries = np.empty((T.widths[2], 4), np.int64)
 
     for event in range(first, offset.shape[0] - 1):
-        rows_before = rows
+        rows_before, doubtful_before = rows, doubtful_rows
         n_touched = 0
         hits = 0
         for t in range(offset[event], offset[event + 1]):
@@ -260,7 +266,7 @@ def match_events(
                         break
                     i = i + 1 if by < 0 else chain[by, i]
                 if visits > most_visits:
-                    return TOO_MANY_VISITS, rows_before, event, np.int64(gpm[gpm0[b]])
+                    return TOO_MANY_VISITS, rows_before, event, np.int64(gpm[gpm0[b]]), doubtful_before
                 if not found:
                     d -= 1
                     continue
@@ -284,10 +290,11 @@ def match_events(
                         if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[x] & _ROUNDED:
                             outcome = _quick_outcome(quick[program, 0], number[x], quick_number[program])
                     if outcome == UNDECIDED:
-                        outcome = truth_in(
+                        run(
                             code, program0[program], program0[program + 1], vals,
                             kind, number, exact, quality, memo, numbers, entries,
                         )  # fmt: skip
+                        outcome = entry_truth(0, numbers, entries)
                     if outcome == UNDECIDED:
                         doubt |= concerned
                     elif outcome != TRUE:
@@ -324,17 +331,18 @@ def match_events(
                         continue
                     g = np.int64(gpm[q])
                     if rows == out_event.shape[0]:
-                        return FULL, rows_before, event, g
+                        return FULL, rows_before, event, g, doubtful_before
                     written[g] += 1
                     if written[g] > most_rows:
-                        return TOO_MANY_ROWS, rows_before, event, g
+                        return TOO_MANY_ROWS, rows_before, event, g, doubtful_before
                     out_event[rows] = event
                     out_gpm[rows] = g
                     out_flag[rows] = 1 if doubt & bit else 0
+                    doubtful_rows += 1 if doubt & bit else 0
                     first_column = column0[g]
                     for j in range(first_column, column0[g + 1]):
                         out_values[rows, j - first_column] = vals[column[j]]
                     rows += 1
         for k in range(n_touched):
             count[touched[k]] = 0
-    return DONE, rows, np.int64(offset.shape[0] - 1), np.int64(-1)
+    return DONE, rows, np.int64(offset.shape[0] - 1), np.int64(-1), doubtful_rows

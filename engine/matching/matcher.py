@@ -8,7 +8,7 @@ rows and their order on that event alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
 from oxiseq.engine.matching.fallback import FallbackMatcher
 from oxiseq.engine.matching.plan import KernelGpm, StreamPlan
 from oxiseq.engine.matching.tables import MatchTables
-from oxiseq.engine.terms.dictionary import TermColumns, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,9 @@ class MatchLimits:
     grow_heads: bool = True
 
 
+_Id = TypeVar("_Id", np.int64, np.uint32)
+_I64: Final = np.dtype(np.int64)
+_U32: Final = np.dtype(np.uint32)
 DEFAULT_LIMITS: Final = MatchLimits()
 
 
@@ -71,6 +74,7 @@ class StreamMatcher:
         self._terms = terms
         self._limits = limits
         self._memo = ConditionMemo(plan.memo, terms)
+        self._sizes = np.zeros(7, np.int64)
         self._fallback = FallbackMatcher(plan.fallback, terms, kb, limits.rows) if plan.fallback else None
         self._rows = _RowBuffer(limits.buffer, max((len(g.columns) for g in plan.kernel), default=0))
 
@@ -97,22 +101,19 @@ class StreamMatcher:
     def _run(self, batch: EventBatch, tables: MatchTables) -> None:
         """Fill the row buffer."""
         limits, rows = self._limits, self._rows
-        offset = _writable(batch.offset, np.int64)
-        triples = [_writable(a, np.uint32) for a in (batch.subject, batch.predicate, batch.object)]
-        most = int(np.diff(offset).max(initial=0))
-        heads = limits.heads
-        while limits.grow_heads and heads < most:
-            heads *= 2
-        columns = TermColumns(*self._terms.columns)
-        memo = self._memo.reserve()
-        first, rows.used = 0, 0
+        offset = _writable(batch.offset, _I64)
+        subject, predicate = _writable(batch.subject, _U32), _writable(batch.predicate, _U32)
+        object_ = _writable(batch.object, _U32)
+        columns, memo, sizes = self._terms.columns, self._memo.reserve(), self._sizes
+        first, rows.used, rows.doubtful = 0, 0, 0
         while True:
-            sizes = np.array(
-                [first, rows.used, most, heads, limits.hash_from, limits.rows, limits.visits], np.int64
+            sizes[:] = (
+                first, rows.used, limits.grow_heads, limits.heads, limits.hash_from, limits.rows, limits.visits
+            )  # fmt: skip
+            status, rows.used, first, gpm, doubtful = match.match_events(
+                tables, offset, subject, predicate, object_, columns, memo, sizes, *rows.arrays()
             )
-            status, rows.used, first, gpm = match.match_events(
-                tables, offset, *triples, columns, memo, sizes, *rows.arrays()
-            )
+            rows.doubtful += doubtful
             if status == match.DONE:
                 return
             if status != match.FULL:
@@ -128,18 +129,18 @@ class StreamMatcher:
 
     def _occurrences(self, number: int, gpm: KernelGpm) -> Occurrences:
         rows = self._rows
-        used = rows.used
-        alone = len(self.plan.kernel) == 1
-        index = np.arange(used) if alone else np.flatnonzero(rows.gpm[:used] == number)
+        used, kept = rows.used, len(self.plan.requests[gpm.request].keep)
+        if len(self.plan.kernel) == 1 and not rows.doubtful and not gpm.distinct:
+            return Occurrences(rows.event[:used].copy(), rows.values[:used, :kept].copy())
+        index = np.flatnonzero(rows.gpm[:used] == number)
         event, values = rows.event[index], rows.values[index, : len(gpm.columns)]
         flags = rows.flag[index]
-        if flags.any():
+        if rows.doubtful and flags.any():
             keep = self._decide(gpm, values, flags)
             event, values = event[keep], values[keep]
         if gpm.distinct:
             keep = first_of_each(event, values)
             event, values = event[keep], values[keep]
-        kept = len(self.plan.requests[gpm.request].keep)
         return Occurrences(event, np.ascontiguousarray(values[:, :kept]))
 
     def _decide(
@@ -169,6 +170,8 @@ class _RowBuffer:
 
     def __init__(self, capacity: int, width: int) -> None:
         self.used = 0
+        self.doubtful = 0
+        """Rows with a flag."""
         self.event = np.empty(capacity, np.int64)
         self.gpm = np.empty(capacity, np.int32)
         self.flag = np.empty(capacity, np.uint8)
@@ -192,6 +195,9 @@ def first_of_each(event: NDArray[np.int64], values: NDArray[np.uint32]) -> NDArr
     return np.sort(places)
 
 
-def _writable(array: NDArray[np.generic], dtype: type[np.generic]) -> NDArray[np.generic]:
+def _writable(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
     """C-contiguous and writable: Numba compiles anew for anything else."""
+    flags = array.flags
+    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+        return array
     return np.require(array, dtype, ("C", "W"))
