@@ -1,0 +1,94 @@
+"""Results and their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from benchmarks.measure import Measured
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured: events per run, rounds, triples of the KBs, events that SPARQL is asked about."""
+
+    events: int
+    rounds: int
+    kb: tuple[int, ...]
+    sparql_events: int
+
+
+FULL = Size(200_000, 7, (10_000, 100_000, 1_000_000), 10_000)
+QUICK = Size(60_000, 3, (10_000, 100_000), 3_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way: `ns` per event, the median of the rounds; `spread`, slowest round over quickest."""
+
+    what: str
+    where: str
+    ns: float
+    spread: float
+    matches: int
+    note: str = ""
+
+    @classmethod
+    def of(cls, what: str, where: str, measured: Measured, events: int, note: str = "") -> Row:
+        """From a measurement whose answer is the number of matches."""
+        assert isinstance(measured.answer, int)
+        spread = max(measured.seconds) / max(min(measured.seconds), 1e-9)
+        return cls(what, where, 1e9 * measured.median / events, spread, measured.answer, note)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A ratio. `at_most`/`at_least` is what is asked of it, if anything."""
+
+    what: str
+    ratio: float
+    at_most: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is as asked."""
+        return self.at_most is None or self.ratio <= self.at_most
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one case found."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    figures: tuple[Figure, ...]
+
+
+def markdown(results: Iterable[Result], setting: str) -> str:
+    """Ratios first, then what they are made of."""
+    every = list(results)
+    lines = [setting, "", "| ratio | measured | asked |", "|---|---:|---:|"]
+    lines += [_figure(figure) for result in every for figure in result.figures]
+    for result in every:
+        lines += ["", f"**{result.title}** (`--only {result.name}`)", "",
+                  "| | | ns per event | events/s | matches | |", "|---|---|---:|---:|---:|---|"]
+        lines += [_row(row) for row in result.rows]
+    return "\n".join(lines) + "\n"
+
+
+def _figure(figure: Figure) -> str:
+    asked = "" if figure.at_most is None else f"≤ {figure.at_most:g}×"
+    measured = f"{figure.ratio:.2f}×" if figure.ratio < 10 else f"{figure.ratio:,.0f}×"
+    return f"| {figure.what} | {measured if figure.holds else f'**{measured}**'} | {asked} |"
+
+
+def _row(row: Row) -> str:
+    rate = 1e9 / row.ns if row.ns else 0.0
+    return f"| {row.what} | {row.where} | {row.ns:,.0f} | {_round(rate)} | {row.matches:,} | {row.note} |"
+
+
+def _round(rate: float) -> str:
+    """Three digits: the rest is noise."""
+    digits = max(0, len(str(int(rate))) - 3)
+    return f"{round(rate, -digits):,.0f}"
