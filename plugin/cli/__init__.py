@@ -1,1 +1,15 @@
-"""The command line."""
+"""The command line: `oxiseq run`, `check`, `explain`, `convert`, `warmup`, `demo`.
+
+    arguments ─▶ one file per command (light) ─▶ its work (`running`, `converting`, `oxiseq.explain`...)
+
+Importing the engine loads Numba and pyarrow, about a second. What must answer at once, `--help` and `check`,
+does without: the command modules import only click, the grammar and each other; a command that needs the
+engine imports it inside its callback. That is the one reason for imports within functions here.
+
+Exit status: 0 all went well (also without a match); 1 the query, an event, the KB or a file is wrong, with the
+message on stderr; 2 the command line itself is wrong.
+"""
+
+from oxiseq.cli.app import main
+
+__all__ = ["main"]

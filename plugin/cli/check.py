@@ -1,0 +1,75 @@
+"""`oxiseq check`: errors and lints of queries, with their places."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from oxiseq.cli.options import QueryFile, QuerySource
+from oxiseq.grammar import Finding, QueryError, check, parse
+from oxiseq.grammar.errors import Severity
+
+_COLOURS = {"error": "red", "lint": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding of the checks, or the error that parsing ended with."""
+
+    severity: Severity
+    what: Finding | QueryError
+
+
+@click.command("check")
+@click.argument("queries", metavar="QUERY...", nargs=-1, required=True, type=QueryFile())
+@click.option("--json", "as_json", is_flag=True, help="One JSON list of findings on stdout.")
+@click.pass_context
+def check_command(ctx: click.Context, queries: tuple[QuerySource, ...], as_json: bool) -> None:
+    """Errors and lints of queries, with their places.
+
+    QUERY is a file, or - for stdin. The exit status is 1 if there is an error, 0 if there are only lints.
+    """
+    found = [(source, finding) for source in queries for finding in findings(source)]
+    if as_json:
+        click.echo(json.dumps([as_values(source, finding) for source, finding in found], indent=2))
+    else:
+        for source, finding in found:
+            click.echo(shown(source, finding))
+        errors = sum(f.severity == "error" for _, f in found)
+        click.echo(f"{_count(len(queries), 'query', 'queries')}, {_count(errors, 'error', 'errors')}, "
+                   f"{_count(len(found) - errors, 'lint', 'lints')}", err=True)  # fmt: skip
+    if any(finding.severity == "error" for _, finding in found):
+        ctx.exit(1)
+
+
+def findings(source: QuerySource) -> tuple[Found, ...]:
+    """What is wrong with a query: the one syntax error, or all that the checks find."""
+    try:
+        return tuple(Found(f.severity, f) for f in check(parse(source.text), source.text))
+    except QueryError as error:
+        return (Found("error", error),)
+
+
+def as_values(source: QuerySource, found: Found) -> dict[str, Any]:
+    """A finding as JSON values: the file, then what grammar/errors.py writes, with the end's line and column."""
+    values = found.what.to_json()
+    before = source.text[: values["end"]]
+    values["end_line"] = before.count("\n") + 1
+    values["end_column"] = len(before) - (before.rfind("\n") + 1) + 1
+    return {"file": source.name, **values}
+
+
+def shown(source: QuerySource, found: Found) -> str:
+    """`file:line:column: error: message`, the line with a caret, the hint."""
+    what = found.what
+    _, *below = str(what).removeprefix(what.message).split("\n")
+    place = f"{source.name}:{what.line}:{what.column}"
+    severity = click.style(found.severity, fg=_COLOURS[found.severity], bold=True)
+    return "\n".join([f"{place}: {severity}: {what.message} [{what.code}]", *below[1:]])
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

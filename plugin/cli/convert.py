@@ -1,0 +1,35 @@
+"""`oxiseq convert`: events from one format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from oxiseq.cli.options import on_error_option, quiet_option, time_predicate_option
+from oxiseq.cli.request import ConvertRequest, OnError
+
+FORMATS = ("nquads", "trig", "arrow", "parquet")
+
+
+@click.command("convert")
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--from", "from_", type=click.Choice(FORMATS), help="Default: by IN's name.")
+@click.option("--to", type=click.Choice(FORMATS), help="Default: by OUT's name.")
+@time_predicate_option
+@on_error_option
+@quiet_option
+def convert_command(
+    source: Path, target: Path, from_: str | None, to: str | None, time_predicate: str, on_error: OnError, quiet: bool
+) -> None:
+    """Events from one format to another: N-Quads, TriG (.gz too), Arrow and Parquet event tables.
+
+    Event tables load without parsing: convert a file once that is read often.
+
+    \b
+    oxiseq convert quotes.nq.gz quotes.arrow
+    """
+    from oxiseq.cli.converting import convert_events  # noqa: PLC0415  loads the engine: see __init__.py
+
+    convert_events(ConvertRequest(source, target, from_, to, time_predicate, on_error, quiet))

@@ -1,0 +1,30 @@
+"""The work of `oxiseq explain`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from oxiseq.cli.knowledge import combined
+from oxiseq.cli.options import QuerySource
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.query.plan import compile_query
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.explain import explain
+from oxiseq.explain_text import as_dot, as_text
+from oxiseq.grammar import QueryError, load
+from oxiseq.replay import kb_store
+
+
+def explained(source: QuerySource, kbs: Sequence[Path], form: str) -> str:
+    """The explanation as `text`, `dot` or `json`. Raises QueryError, KbError."""
+    try:
+        query = load(source.text)
+    except QueryError as error:
+        raise source.located(error) from None
+    plan = compile_query(query, TermDictionary())
+    explanation = explain(plan, StoreKb(kb_store(combined(kbs))) if kbs else None)
+    if form == "json":
+        return json.dumps(explanation.to_json(), indent=2, ensure_ascii=False) + "\n"
+    return as_dot(explanation) if form == "dot" else as_text(explanation)

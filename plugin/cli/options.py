@@ -1,0 +1,127 @@
+"""Parameter types and options that several commands share."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import click
+from pyoxigraph import Literal, NamedNode
+
+from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.time import to_microseconds
+from oxiseq.grammar import QueryError
+
+GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
+_DATETIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
+_DATE = re.compile(r"-?\d{4,}-\d\d-\d\d")
+_SHORT = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|min|h|d)?")
+_LONG = re.compile(
+    r"P(?=[\dT])(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
+)
+_UNITS: Final = {
+    "us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySource:
+    """A query's text and the name of the file that it is from."""
+
+    name: str
+    text: str
+
+    def located(self, error: QueryError) -> QueryError:
+        """The same error with the file's name before its message."""
+        return QueryError(
+            f"{self.name}: {error.message}", error.span, error.text, hint=error.hint, expected=error.expected,
+            code=error.code,
+        )  # fmt: skip
+
+
+class QueryFile(click.ParamType[QuerySource]):
+    """A query's file, or `-` for stdin."""
+
+    name = "query"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> QuerySource:
+        """Read it."""
+        if isinstance(value, QuerySource):
+            return value
+        try:
+            with click.open_file(value, encoding="utf-8") as file:
+                return QuerySource("<stdin>" if value == "-" else value, file.read())
+        except OSError as error:
+            self.fail(f"{value}: {error.strerror or error}", param, ctx)
+        except UnicodeDecodeError:
+            self.fail(f"{value}: not UTF-8 text", param, ctx)
+
+
+class Time(click.ParamType[int]):
+    """A time: xsd:dateTime, a date (its first instant), or integer microseconds since 1970 UTC."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Microseconds since 1970 UTC."""
+        if isinstance(value, int):
+            return value
+        try:
+            if re.fullmatch(r"[+-]?\d+", value):
+                return to_microseconds(int(value))
+            text = f"{value}T00:00:00Z" if _DATE.fullmatch(value) else value
+            return to_microseconds(Literal(text, datatype=_DATETIME))
+        except EventError:
+            self.fail(f"{value!r} is not a time: 2024-05-01T10:00:00Z, 2024-05-01 or integer microseconds", param, ctx)
+
+
+class Duration(click.ParamType[int]):
+    """A span of time: 5s, 2m, 1.5h, 1d, 200ms, PT5S, or integer microseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Microseconds."""
+        if isinstance(value, int):
+            return value
+        total = _microseconds(value)
+        if total is None or total.denominator != 1:
+            self.fail(f"{value!r} is not a duration: 5s, 2m, 1.5h, 1d, 200ms, PT5S or integer microseconds", param, ctx)
+        return int(total)
+
+
+def _microseconds(text: str) -> Fraction | None:
+    if short := _SHORT.fullmatch(text.strip()):
+        return Fraction(short[1]) * _UNITS[short[2] or "us"]
+    if long := _LONG.fullmatch(text.strip()):
+        days, hours, minutes, seconds = (Fraction(g or 0) for g in long.groups())
+        return (days * 86_400 + hours * 3_600 + minutes * 60 + seconds) * 1_000_000
+    return None
+
+
+class Iri(click.ParamType[str]):
+    """An IRI, with or without its angle brackets."""
+
+    name = "iri"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The IRI without brackets."""
+        text = str(value).removeprefix("<").removesuffix(">")
+        try:
+            NamedNode(text)
+        except ValueError as error:
+            self.fail(f"{value!r} is not an IRI: {error}", param, ctx)
+        return text
+
+
+time_predicate_option = click.option(
+    "--time-predicate", metavar="IRI", type=Iri(), default=GENERATED_AT, show_default=True,
+    help="The predicate that gives an event its time.",
+)  # fmt: skip
+on_error_option = click.option(
+    "--on-error", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
+    help="At a malformed line or event: stop, or leave it out and go on.",
+)  # fmt: skip
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar and no summary.")

@@ -1,0 +1,41 @@
+"""What `oxiseq run` and `oxiseq convert` were asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from oxiseq.cli.options import QuerySource
+
+OnError: TypeAlias = Literal["stop", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """The arguments of `oxiseq run`; times and durations in microseconds."""
+
+    query: QuerySource
+    streams: tuple[str, ...]
+    kbs: tuple[Path, ...]
+    format: str | None
+    output: Path | None
+    start: int | None
+    lateness: int
+    time_predicate: str
+    on_error: OnError
+    sort: bool
+    quiet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertRequest:
+    """The arguments of `oxiseq convert`."""
+
+    source: Path
+    target: Path
+    source_format: str | None
+    target_format: str | None
+    time_predicate: str
+    on_error: OnError
+    quiet: bool

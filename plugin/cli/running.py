@@ -1,0 +1,126 @@
+"""The work of `oxiseq run`: streams and KB opened, matches written, a summary told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import cast
+
+import click
+
+from oxiseq.cli.knowledge import combined
+from oxiseq.cli.output import open_output, show_table
+from oxiseq.cli.progress import Bar, closing, counted, progress_bar
+from oxiseq.cli.request import RunRequest
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.formats import (
+    BINARY,
+    ResultFormat,
+    check_format,
+    completes_in_order,
+    result_format,
+    sorted_batch,
+    write_results,
+)
+from oxiseq.grammar import QueryError, load
+from oxiseq.grammar.algebra import Query
+from oxiseq.replay import Replay
+from oxiseq.warmup import is_compiled
+
+
+def run_query(request: RunRequest) -> None:
+    """Answer the query. Raises OxiseqError and click's usage errors."""
+    begun = perf_counter()
+    query = load_source(request)
+    files = stream_files(request.streams, query)
+    chosen = _format(request)
+    replay = Replay(query, combined(request.kbs), request.start, request.lateness)
+    check_format(replay.shape, chosen)
+    for name, path in files.items():
+        replay.attach(name, path, request.on_error, request.time_predicate)
+    if not request.quiet:
+        _tell_before(query, files)
+    on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
+    with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
+        count = _write(request, replay, chosen, bar)
+    if not request.quiet:
+        click.echo(_summary(replay, count, perf_counter() - begun), err=True)
+
+
+def load_source(request: RunRequest) -> Query:
+    """The checked query; its errors name the file."""
+    try:
+        return load(request.query.text)
+    except QueryError as error:
+        raise request.query.located(error) from None
+
+
+def stream_files(given: tuple[str, ...], query: Query) -> dict[str, Path]:
+    """Stream IRI → file, from `NAME=FILE`, `IRI=FILE` or, with a single stream, `FILE`."""
+    iris = {s.name: s.iri.value for s in query.streams}
+    files: dict[str, Path] = {}
+    for text in given:
+        iri, file = _split(text, iris)
+        if iri in files:
+            raise click.BadParameter(f"the stream <{iri}> is given twice", param_hint="--stream")
+        files[iri] = Path(file)
+    return files
+
+
+def _split(text: str, iris: dict[str, str]) -> tuple[str, str]:
+    known = {**{iri: iri for iri in iris.values()}, **iris}
+    for i, character in enumerate(text):  # an IRI may hold a "="
+        if character == "=":
+            name = text[:i].strip().removeprefix("<").removesuffix(">")
+            if name in known:
+                return known[name], text[i + 1 :]
+    if len(set(iris.values())) == 1 and ("=" not in text or Path(text).exists()):
+        return next(iter(iris.values())), text
+    declared = ", ".join(f"{name} <{iri}>" for name, iri in iris.items())
+    raise click.BadParameter(f"{text!r}: NAME=FILE with one of {declared} expected", param_hint="--stream")
+
+
+def _format(request: RunRequest) -> ResultFormat:
+    if request.format is not None:
+        chosen = cast(ResultFormat, request.format)  # click has checked the choice
+    else:
+        chosen = "table" if request.output is None else result_format(request.output)
+    if chosen in BINARY and request.output is None and sys.stdout.isatty():
+        raise click.UsageError(f"{chosen} is not for a terminal: give --output FILE or redirect stdout")
+    return chosen
+
+
+def _tell_before(query: Query, files: dict[str, Path]) -> None:
+    for stream in query.streams:
+        if stream.iri.value not in files:
+            click.echo(f"note: no events are given for the stream {stream.name} <{stream.iri.value}>", err=True)
+    if not is_compiled():
+        click.echo("note: first run, the kernels are compiled now and kept (a minute or two; "
+                   "`oxiseq warmup` does it ahead)", err=True)  # fmt: skip
+
+
+def _write(request: RunRequest, replay: Replay, chosen: ResultFormat, bar: Bar) -> int:
+    if chosen == "table" and request.output is None and sys.stdout.isatty() and not replay.plan.answer.ask:
+        batch = sorted_batch(replay.shape, replay.batches(bar.update), ties=request.sort)
+        bar.close()
+        return show_table(replay.shape, batch)
+    with open_output(request.output) as out:
+        return write_results(
+            replay.shape, _ordered(request, replay, bar.update), chosen, out, stream=request.output is None
+        )
+
+
+def _ordered(request: RunRequest, replay: Replay, progress: Callable[[], None]) -> Iterator[MatchBatch]:
+    """The matches in order of end time: as they come where that is the order they come in."""
+    if completes_in_order(replay.shape) and not request.sort:
+        yield from replay.batches(progress)
+    else:
+        yield sorted_batch(replay.shape, replay.batches(progress), ties=request.sort)
+
+
+def _summary(replay: Replay, count: int, seconds: float) -> str:
+    events = replay.run.events
+    parts = [counted(events, "event", "events"), counted(count, "match", "matches"), f"{replay.run.late:,} late"]
+    return closing(replay.reports, parts, events, seconds)

@@ -1,0 +1,17 @@
+"""`oxiseq warmup`: compile the kernels ahead."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("warmup")
+def warmup_command() -> None:
+    """Compile the kernels ahead, so that the first query need not wait.
+
+    It takes a minute or two; the result is kept on disk, and later calls take a second.
+    """
+    from oxiseq.warmup import warm_up  # noqa: PLC0415  loads the engine: see __init__.py
+
+    click.echo("compiling the kernels...", err=True)
+    click.echo(f"kernels ready after {warm_up():.1f} s")

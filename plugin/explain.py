@@ -1,0 +1,355 @@
+"""What a query is compiled to, as plain facts.
+
+Where it stands: query plan → **explanation** → text, Graphviz (explain_text.py) or JSON. Nothing is run; with a
+knowledge base its patterns are asked, so that their rows can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.expressions.program import is_native
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matching.bgp import basic_patterns
+from oxiseq.engine.matching.conditions import Condition
+from oxiseq.engine.matching.plan import StreamPlan
+from oxiseq.engine.query.plan import GpmPlan, QueryPlan
+from oxiseq.engine.sequence.positions import START, Letter
+from oxiseq.engine.sequence.states import Check, GuardCheck, Value, ValueKind
+from oxiseq.grammar.algebra import (
+    Bind,
+    Call,
+    Exists,
+    Expression,
+    Filter,
+    FunctionCall,
+    GraphPattern,
+    Group,
+    Minus,
+    OptionalPattern,
+    PathPattern,
+    PatternElement,
+    SubSelect,
+    Union,
+    Values,
+    Window,
+)
+from oxiseq.grammar.render import render
+from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.scope import GpmParts, subexpressions
+
+
+@dataclass(frozen=True, slots=True)
+class FilterFacts:
+    """A condition and how it is decided."""
+
+    text: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class KbFacts:
+    """P_D of a GPM. `how`: "late enrichment" (rows are only checked, matches are enriched) or "join" (each row is
+    joined at once); `rows`: distinct solutions, None without a knowledge base."""
+
+    how: str
+    variables: tuple[str, ...]
+    shared: tuple[str, ...]
+    filters: tuple[str, ...]
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GpmFacts:
+    """How one graph pattern is answered.
+
+    `answered`: "columns" (the match kernel), "store" (Oxigraph) or "always" (an empty pattern); `reason` says why
+    it is the store, `asked` whether a batch of events or one event at a time. `patterns`: triple patterns of
+    a BGP. `keeps`: the variables that its rows hand on.
+    """
+
+    name: str
+    stream: str
+    negated: bool
+    answered: str
+    reason: str
+    asked: str
+    patterns: int
+    filters: tuple[FilterFacts, ...]
+    keeps: tuple[str, ...]
+    kb: KbFacts | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFacts:
+    """A stream; `slots`: the distinct triple patterns that one pass over an event's triples fills."""
+
+    name: str
+    iri: str
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFacts:
+    """A letter that an edge waits for or must not see.
+
+    `letter`: GPM names, joined at one instant. `target`: the state it leads to (None for a negation). `index`: how
+    the waiting runs are found; `conditions`: what row and run must agree on.
+    """
+
+    letter: str
+    target: int | None
+    index: str
+    conditions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeFacts:
+    """A wait. `source`: a state, −1 where a match begins. `op`: `,` `;` `:`, or "window" for the wait for the
+    window's end. `live`: the values that tell its runs apart; runs that agree on them are one group."""
+
+    source: int
+    op: str
+    arms: tuple[WaitFacts, ...]
+    guards: tuple[WaitFacts, ...]
+    live: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StateFacts:
+    """A state: which letter was met last, whether a run here is a match, and what it may have bound."""
+
+    number: int
+    letter: str
+    final: bool
+    bound: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All facts about one compiled query."""
+
+    form: str
+    columns: tuple[str, ...]
+    sequence: str
+    window: str
+    streams: tuple[StreamFacts, ...]
+    gpms: tuple[GpmFacts, ...]
+    states: tuple[StateFacts, ...]
+    edges: tuple[EdgeFacts, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values, with the names of the fields."""
+        return asdict(self)
+
+
+def explain(plan: QueryPlan, kb: KnowledgeBase | None = None) -> Explanation:
+    """The facts about a compiled query; `kb` is asked the GRAPH patterns. Raises KbError."""
+    return _Explainer(plan, kb).explain()
+
+
+_INDEX_WORDS = {
+    "key": "hash of the key",
+    "list": "list, conditions tried one by one",
+    "heap": "ordered index",
+    "stamp": "stamp on the key, nothing is searched",
+    "chain": "runs of the instant before",
+    "start": "begins a run",
+}
+
+
+class _Explainer:
+    def __init__(self, plan: QueryPlan, kb: KnowledgeBase | None) -> None:
+        self.plan = plan
+        self.kb = kb
+        self.write = SparqlWriter(dict(plan.query.prefixes))
+
+    def explain(self) -> Explanation:
+        plan, query = self.plan, self.plan.query
+        return Explanation(
+            form=type(query.form).__name__.upper(),
+            columns=tuple(f"?{c.variable.value}" for c in plan.answer.columns),
+            sequence=_line_of(render(query), "SEQ("),
+            window=window_text(query.window),
+            streams=tuple(self.stream(s.name, s.iri.value) for s in query.streams),
+            gpms=tuple(self.gpm(g.name) for g in query.gpms if g.name in plan.gpms),
+            states=tuple(self.states()),
+            edges=tuple(self.edges()),
+        )
+
+    # --- graph patterns ---------------------------------------------------------------------------
+
+    def stream(self, name: str, iri: str) -> StreamFacts:
+        request = self.plan.requests[self.plan.streams.index(iri)]
+        tables = request.tables if request is not None else None
+        return StreamFacts(name, iri, 0 if tables is None else len(tables.slots))
+
+    def gpm(self, name: str) -> GpmFacts:
+        gpm = self.plan.gpms[name]
+        stream = self.plan.requests[gpm.stream]
+        assert stream is not None, "a GPM's stream has requests"
+        answered, conditions, asked = _way(stream, gpm.order)
+        store = answered == "store"
+        return GpmFacts(
+            name=name,
+            stream=gpm.parts.gpm.stream,
+            negated=not any(letter.positive and name in letter.letter for letter in self.plan.letters),
+            answered=answered,
+            reason=store_reason(gpm.parts) if store else "",
+            asked=asked,
+            patterns=0 if store else len(basic_patterns(gpm.parts.pattern) or ()),
+            filters=tuple(FilterFacts(self.write.expression(c.expression), _decided(c)) for c in conditions),
+            keeps=_names(gpm.keep),
+            kb=self.kb_facts(gpm),
+        )
+
+    def kb_facts(self, gpm: GpmPlan) -> KbFacts | None:
+        if gpm.kb is None:
+            return None
+        rows = None if self.kb is None else len(gpm.kb.answer(self.kb))
+        filters = tuple(self.write.expression(e) for e in gpm.parts.kb_filters)
+        how = "late enrichment" if gpm.late else "join"
+        return KbFacts(how, _names(gpm.parts.kb_variables), _names(gpm.kb.shared), filters, rows)
+
+    # --- automaton --------------------------------------------------------------------------------
+
+    def states(self) -> Iterator[StateFacts]:
+        automaton = self.plan.automaton
+        for number, state in enumerate(self.plan.sequence.graph.states):
+            letters = automaton.positions[state.position].letters
+            bound = sorted({value_text(v) for v in state.values})
+            yield StateFacts(number, " | ".join(letter_text(x) for x in letters), state.final, tuple(bound))
+
+    def edges(self) -> Iterator[EdgeFacts]:
+        tables = self.plan.sequence
+        for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):
+            at_start = edge.source == START
+            index = iter(words)
+            arms = tuple(
+                WaitFacts(letter_text(arm.letter), arm.target, _INDEX_WORDS[next(index)], self.conditions(arm.check))
+                for arm in edge.arms
+            )
+            guards = tuple(self.guard(g, "looked up at the start" if at_start else _INDEX_WORDS[next(index)])
+                           for g in edge.guards)  # fmt: skip
+            op = edge.op.value if edge.arms else "window"
+            yield EdgeFacts(edge.source, op, arms, guards, tuple(value_text(v) for v in key))
+
+    def guard(self, guard: GuardCheck, index: str) -> WaitFacts:
+        return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.check))
+
+    def conditions(self, check: Check) -> tuple[str, ...]:
+        same = [f"same ?{v.value}" for v, _ in check.equal]
+        same += [f"same ?{v.value} unless unbound" for v, _ in check.compatible]
+        return (*same, *(self.write.expression(f.original) for f in check.filters))
+
+
+_UNITS = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000),
+          ("MILLISECOND", 1_000), ("MICROSECOND", 1))  # fmt: skip
+
+
+def letter_text(letter: Letter) -> str:
+    """`A`, `A & B`."""
+    return " & ".join(letter)
+
+
+def value_text(value: Value) -> str:
+    """Something that a run carries, in words."""
+    name = "" if value.variable is None else f"?{value.variable.value}"
+    match value.kind:
+        case ValueKind.BOUND:
+            return name if value.level == 0 else f"{name} of the iteration"
+        case ValueKind.PREVIOUS:
+            return f"PREV({name})"
+        case ValueKind.START:
+            return "start of the match"
+        case ValueKind.NEGATED:
+            return "last time of the leading negation"
+
+
+def window_text(window: Window | None) -> str:
+    """`60 MINUTES tumbling`, or `none`."""
+    if window is None:
+        return "none"
+    kind = "sliding" if window.sliding else "tumbling"
+    if window.events:
+        return f"{window.size} EVENTS {kind}"
+    unit, size = next((u, size) for u, size in _UNITS if window.size % size == 0)
+    number = window.size // size
+    return f"{number} {unit}{'' if number == 1 else 'S'} {kind}"
+
+
+def _line_of(text: str, beginning: str) -> str:
+    return next(line.strip() for line in text.split("\n") if line.strip().startswith(beginning))
+
+
+def _names(variables: tuple[Variable, ...]) -> tuple[str, ...]:
+    return tuple(f"?{v.value}" for v in variables)
+
+
+def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], str]:
+    """How a request is answered, its conditions, and how the store is asked."""
+    for kernel in plan.kernel:
+        if kernel.request == request:
+            return "columns", kernel.conditions, ""
+    for number, conditions in plan.everywhere:
+        if number == request:
+            return "always", conditions, ""
+    fallback = next(f for f in plan.fallback if f.request == request)
+    return "store", fallback.conditions, "one event at a time" if fallback.by_event else "a batch of events per query"
+
+
+def _decided(condition: Condition) -> str:
+    if condition.wants_memo:
+        return "once per term"
+    if not is_native(condition.expression):
+        return "by the store's functions, row by row"
+    return "in the kernel"
+
+
+# --- why the store --------------------------------------------------------------------------------
+
+_ELEMENTS: Mapping[type, str] = {
+    Bind: "BIND",
+    GraphPattern: "GRAPH",
+    Minus: "MINUS",
+    OptionalPattern: "OPTIONAL",
+    PathPattern: "a property path",
+    SubSelect: "a sub-SELECT",
+    Union: "UNION",
+    Values: "VALUES",
+}
+
+
+def store_reason(parts: GpmParts) -> str:
+    """What in a pattern is more than a BGP: `it has OPTIONAL, a property path`."""
+    found = list(dict.fromkeys(_beyond(parts.pattern)))
+    if parts.in_place:
+        found = ["a GRAPH that cannot be split off", *(x for x in found if x != "GRAPH")]
+    return "it has " + (", ".join(found) or "a group that holds blank nodes")
+
+
+def _beyond(group: Group) -> Iterator[str]:
+    for element in group.elements:
+        yield from _beyond_bgp(element)
+
+
+def _beyond_bgp(element: PatternElement) -> Iterator[str]:
+    match element:
+        case Group():
+            yield from _beyond(element)
+        case Filter(condition):
+            yield from _beyond_filter(condition)
+        case _ if type(element) in _ELEMENTS:
+            yield _ELEMENTS[type(element)]
+
+
+def _beyond_filter(condition: Expression) -> Iterator[str]:
+    parts = [e for e in subexpressions(condition) if isinstance(e, Exists | Call | FunctionCall)]
+    exists = [e for e in parts if isinstance(e, Exists)]
+    yield from ("NOT EXISTS" if e.negated else "EXISTS" for e in exists)
+    if not exists:
+        yield "a FILTER of an inner group"

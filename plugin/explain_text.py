@@ -1,0 +1,129 @@
+"""Explanations for people: text, and the automaton for Graphviz."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oxiseq.explain import EdgeFacts, Explanation, GpmFacts, KbFacts, StateFacts, WaitFacts
+
+_OPERATORS = {",": "at the next instant", ";": "at the next one", ":": "at any later one"}
+
+
+def as_text(explanation: Explanation) -> str:
+    """The whole explanation, for a terminal."""
+    return "\n".join(_lines(explanation)) + "\n"
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    yield f"{explanation.form} {' '.join(explanation.columns)}".rstrip()
+    yield explanation.sequence
+    yield f"window: {explanation.window}"
+    yield ""
+    yield "streams"
+    for stream in explanation.streams:
+        yield f"  {stream.name} <{stream.iri}>: {_count(stream.slots, 'triple pattern')} looked for in one pass"
+    yield ""
+    yield "graph patterns"
+    for gpm in explanation.gpms:
+        yield from _gpm(gpm)
+    yield ""
+    yield "automaton"
+    yield "  start"
+    yield from _leaving(explanation, -1)
+    for state in explanation.states:
+        yield _state(state)
+        yield from _leaving(explanation, state.number)
+
+
+def _gpm(gpm: GpmFacts) -> Iterator[str]:
+    role = ", negated" if gpm.negated else ""
+    yield f"  {gpm.name} on {gpm.stream}{role}: {_answered(gpm)}"
+    for condition in gpm.filters:
+        yield f"    filter {condition.text}: {condition.how}"
+    if gpm.keeps:
+        yield f"    keeps {' '.join(gpm.keeps)}"
+    if gpm.kb is not None:
+        yield from _kb(gpm.kb)
+
+
+def _answered(gpm: GpmFacts) -> str:
+    if gpm.answered == "columns":
+        return f"columnar, {_count(gpm.patterns, 'triple pattern')}"
+    if gpm.answered == "always":
+        return "every event, the pattern is empty"
+    return f"Oxigraph, {gpm.asked} ({gpm.reason})"
+
+
+def _kb(kb: KbFacts) -> Iterator[str]:
+    rows = "rows not known without --kb" if kb.rows is None else _count(kb.rows, "row")
+    meaning = "rows are checked, matches are enriched when written" if kb.how == "late enrichment" else "row by row"
+    on = f" on {' '.join(kb.shared)}" if kb.shared else ""
+    yield f"    knowledge base: {kb.how}{on} ({meaning}), {rows}"
+    yield f"    gives {' '.join(kb.variables)}"
+    for condition in kb.filters:
+        yield f"    filter with the knowledge base {condition}"
+
+
+def _state(state: StateFacts) -> str:
+    final = ", a match" if state.final else ""
+    bound = f" (may carry {', '.join(state.bound)})" if state.bound else ""
+    return f"  state {state.number}, after {state.letter}{final}{bound}"
+
+
+def _leaving(explanation: Explanation, source: int) -> Iterator[str]:
+    for edge in explanation.edges:
+        if edge.source == source:
+            yield from _edge(edge)
+
+
+def _edge(edge: EdgeFacts) -> Iterator[str]:
+    if edge.op == "window":
+        yield "    waits for the window's end, then is a match"
+    for arm in edge.arms:
+        op = "" if edge.source < 0 else f" {_OPERATORS[edge.op]} ({edge.op})"
+        yield f"    {arm.letter}{op} → state {arm.target}: {_wait(arm)}"
+    for guard in edge.guards:
+        yield f"    not {guard.letter}: {_wait(guard)}"
+    if edge.source >= 0:
+        yield f"      runs are told apart by {', '.join(edge.live) or 'nothing: all are one group'}"
+
+
+def _wait(wait: WaitFacts) -> str:
+    return ", ".join([wait.index, *wait.conditions])
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+# --- Graphviz -------------------------------------------------------------------------------------
+
+
+def as_dot(explanation: Explanation) -> str:
+    """The automaton in Graphviz' language: states with what they carry, waits with operator, letter, conditions."""
+    lines = ["digraph query {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];',
+             '  edge [fontname="sans-serif", fontsize=10];', '  start [shape=point, label=""];']  # fmt: skip
+    for state in explanation.states:
+        peripheries = ", peripheries=2" if state.final else ""
+        lines.append(f"  s{state.number} [label={_quoted(state.letter)}{peripheries}];")
+    for edge in explanation.edges:
+        lines += _dot_edge(edge)
+    if any(edge.op == "window" for edge in explanation.edges):
+        lines.append('  end [label="window closed", shape=box, peripheries=2];')
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _dot_edge(edge: EdgeFacts) -> Iterator[str]:
+    source = "start" if edge.source < 0 else f"s{edge.source}"
+    without = [f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards]
+    key = [f"key: {', '.join(edge.live)}"] if edge.live and edge.source >= 0 else []
+    if edge.op == "window":
+        yield f"  {source} -> end [style=dashed, label={_quoted(*without, *key)}];"
+    for arm in edge.arms:
+        op = "" if edge.source < 0 else f"{edge.op} "
+        yield f"  {source} -> s{arm.target} [label={_quoted(op + arm.letter, *arm.conditions, *without, *key)}];"
+
+
+def _quoted(*lines: str) -> str:
+    escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for line in lines)
+    return '"' + "\\n".join(escaped) + '"'
