@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pyoxigraph import BlankNode
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from oxiseq.demo.quotes import STREAM, daily_events
-from oxiseq.matches import Match
+from oxiseq.matches import Match, short
 from oxiseq.replay import run
 
 HERE: Final = Path(__file__).parent
@@ -110,7 +109,7 @@ def _show_next(console: Console) -> None:
 
 def _text(match: Match, variable: str) -> str:
     term = match[variable]
-    return "" if term is None or isinstance(term, BlankNode) else term.value
+    return "" if term is None else short(term)
 
 
 def _number(match: Match, variable: str) -> float:

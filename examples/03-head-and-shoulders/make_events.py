@@ -1,0 +1,10 @@
+"""Real daily stock quotes, from the PyPI package bokeh_sampledata; the code is the demonstration's."""
+
+from __future__ import annotations
+
+from oxiseq.demo.quotes import STREAM, daily_events
+
+
+def streams() -> dict[str, list[tuple[int, str]]]:
+    """The quotes: one event per trading day."""
+    return {STREAM: daily_events()}
