@@ -77,7 +77,7 @@ def _microseconds(text: str) -> Fraction:
     assert whole is not None  # its kind is DATETIME
     fraction = _FRACTION.search(text)
     below = fraction.group(1) if fraction else ""
-    return whole.microseconds + (Fraction(int(below), 10 ** len(below)) if below else 0)
+    return Fraction(whole.microseconds) + (Fraction(int(below), 10 ** len(below)) if below else 0)
 
 
 def boolean(truth: bool) -> Value:

@@ -87,9 +87,7 @@ def product_fits(a: int, b: int) -> bool:
 
 
 @njit(cache=True, error_model="numpy")
-def order(
-    k1: int, f1: float, e1: float, i1: int, q1: int, k2: int, f2: float, e2: float, i2: int, q2: int
-) -> int:
+def order(k1: int, f1: float, e1: float, i1: int, q1: int, k2: int, f2: float, e2: float, i2: int, q2: int) -> int:
     """How two numbers stand: LESS, SAME, MORE, UNORDERED or NOT_DECIDED."""
     if k1 >= _FLOAT or k2 >= _FLOAT:
         target = max(k1, k2)
@@ -140,9 +138,7 @@ def _undecided() -> tuple[int, float, float, int, int]:
 
 
 @njit(cache=True, error_model="numpy")
-def _with_bounds(
-    op: int, kind: int, f1: float, e1: float, f2: float, e2: float
-) -> tuple[int, float, float, int, int]:
+def _with_bounds(op: int, kind: int, f1: float, e1: float, f2: float, e2: float) -> tuple[int, float, float, int, int]:
     """The operation on doubles with error bounds, its own rounding included."""
     if op == ADD:
         f, e = f1 + f2, e1 + e2

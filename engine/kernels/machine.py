@@ -291,9 +291,7 @@ def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _load(
-    t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numbers: Any, entries: Any
-) -> None:
+def _load(t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numbers: Any, entries: Any) -> None:
     k, f, q = np.int64(kind[t]), number[t], np.int64(quality[t])
     entries[n, 0] = k
     entries[n, 1] = exact[t]
@@ -374,9 +372,7 @@ def run(
 
 
 @njit(cache=True, error_model="numpy")
-def truth(
-    code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any
-) -> int:
+def truth(code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any) -> int:
     """The outcome of the condition code[start:end] on the term ids `vals` (int64[slots], 0 unbound):
     FALSE, TRUE, ERROR or UNDECIDED. The code has no memo tables."""
     if code[start + 2] == FUSED and end == start + 6:
@@ -427,9 +423,7 @@ def value_column(
 
 
 @njit(cache=True, error_model="numpy")
-def truth_column(
-    code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any
-) -> Any:
+def truth_column(code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any) -> Any:
     """`truth` of every row of `vals` (int64[n, slots]): u8[n]."""
     n, depth = vals.shape[0], code[start + 1]
     numbers = np.empty((depth, 2), np.float64)

@@ -74,15 +74,12 @@ def _has_blank(pattern: TriplePattern) -> bool:
 def canonical(patterns: tuple[TriplePattern, ...], terms: TermDictionary) -> tuple[Instance, dict[Key, int]]:
     """The instance of a BGP, and the number that each of its variables has in it."""
     distinct = dict.fromkeys((p.subject, p.predicate, p.object) for p in patterns)
-    slotted = sorted(
-        ((_slot(triple, terms), triple) for triple in distinct), key=lambda item: _order(item[0])
-    )
+    slotted = sorted(((_slot(triple, terms), triple) for triple in distinct), key=lambda item: _order(item[0]))
     numbers: dict[Key, int] = {}
     steps = []
     for slot, triple in slotted:
         variables = tuple(
-            numbers.setdefault(t, len(numbers)) if isinstance(t, (Variable, BlankNode)) else -1
-            for t in triple
+            numbers.setdefault(t, len(numbers)) if isinstance(t, (Variable, BlankNode)) else -1 for t in triple
         )
         steps.append(PatternStep(slot, (variables[0], variables[1], variables[2])))
     return Instance(tuple(steps), len(numbers)), numbers

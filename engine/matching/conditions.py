@@ -94,7 +94,8 @@ class ConditionMemo:
         if len(missing):
             terms = [self._terms.term(int(i)) for i in missing]
             row[missing] = self._conditions[table].ask(terms)
-        return row[ids]
+        outcomes: NDArray[np.uint8] = row[ids]
+        return outcomes
 
 
 class _Batched:
@@ -187,9 +188,7 @@ def _only_functions(e: Expression) -> bool:
 class ConditionFilter:
     """Conditions on rows that are at hand as a whole (not in the kernel): the machine first, then `passes`."""
 
-    def __init__(
-        self, conditions: Sequence[Condition], columns: Sequence[Variable], terms: TermDictionary
-    ) -> None:
+    def __init__(self, conditions: Sequence[Condition], columns: Sequence[Variable], terms: TermDictionary) -> None:
         slots = {v: i for i, v in enumerate(columns)}
         self._conditions = [(c, compile_program(c.expression, slots, terms).code) for c in conditions]
         self._slots = slots
@@ -211,9 +210,7 @@ class ConditionFilter:
         return keep
 
 
-def passes(
-    condition: Condition, columns: Sequence[NDArray[np.integer]], terms: TermDictionary
-) -> NDArray[np.bool_]:
+def passes(condition: Condition, columns: Sequence[NDArray[np.integer]], terms: TermDictionary) -> NDArray[np.bool_]:
     """Whether each row satisfies the condition; `columns` are the ids of its variables (0 unbound).
 
     Asked once per distinct row, unless the condition is impure.

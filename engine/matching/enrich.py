@@ -121,7 +121,8 @@ class KbAnswer:
         return keep
 
     def _shared(self) -> Ids:
-        return self.columns[:, list(self.shared_places)]
+        shared: Ids = self.columns[:, list(self.shared_places)]
+        return shared
 
     def _parts(self, shared_values: Ids) -> list[tuple[_Index, Ids, Places]]:
         """Rows grouped by which shared variables they bind, against KB rows grouped likewise: for each pair of
@@ -145,7 +146,8 @@ class KbAnswer:
 def _bound_masks(values: Ids) -> Places:
     """Per row a bit for each bound column."""
     weights = np.left_shift(np.int64(1), np.arange(values.shape[1], dtype=np.int64))
-    return ((values != 0) * weights).sum(axis=1, dtype=np.int64)
+    masks: Places = ((values != 0) * weights).sum(axis=1, dtype=np.int64)
+    return masks
 
 
 class _Index:

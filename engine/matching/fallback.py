@@ -61,9 +61,7 @@ class FallbackMatcher:
         return {
             gpm.request: (
                 np.concatenate([e for e, _ in parts[gpm.request]] or [np.zeros(0, np.int64)]),
-                np.concatenate(
-                    [v for _, v in parts[gpm.request]] or [np.zeros((0, len(gpm.keep)), np.uint32)]
-                ),
+                np.concatenate([v for _, v in parts[gpm.request]] or [np.zeros((0, len(gpm.keep)), np.uint32)]),
             )
             for gpm in self._gpms
         }
@@ -111,9 +109,7 @@ class FallbackMatcher:
         return event_column[keep], np.ascontiguousarray(values[keep][:, list(gpm.keep)])
 
 
-def content_order(
-    event: NDArray[np.int64], values: NDArray[np.uint32], terms: TermDictionary
-) -> NDArray[np.int64]:
+def content_order(event: NDArray[np.int64], values: NDArray[np.uint32], terms: TermDictionary) -> NDArray[np.int64]:
     """Rows by event, then by the texts of their terms; blank nodes, whose labels mean nothing, by id."""
     if len(event) == 0:
         return np.zeros(0, np.int64)
@@ -165,7 +161,9 @@ class _KbGraphs:
 
         names = set()
         for s, p, o, g in self._quads(self._kb):
-            self.store.add(Quad(renamed(s), p, renamed(o), g))
+            subject = renamed(s)
+            assert isinstance(subject, (NamedNode, BlankNode))  # nothing else stands there
+            self.store.add(Quad(subject, p, renamed(o), g))
             names.add(g)
         self.names = tuple(sorted(names, key=lambda n: n.value))
 

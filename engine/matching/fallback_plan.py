@@ -62,7 +62,10 @@ class FallbackGpm:
 
     request: int
     name: str
+    written: Group
+    """As it stands in the text."""
     pattern: Group
+    """Without the MINUS elements that remove nothing."""
     columns: tuple[Variable, ...]
     keep: tuple[int, ...]
     """Columns that are handed on."""
@@ -82,7 +85,8 @@ class FallbackGpm:
 
     def query(self, kb_graphs: tuple[NamedNode, ...], *, by_event: bool) -> str:
         """SELECT of the event (when asked by batch) and the columns. `kb_graphs`: what GRAPH ?g ranges over."""
-        group = _fix_graphs(self.pattern, kb_graphs) if self.graphs is None else self.pattern
+        group = self.written if by_event else self.pattern
+        group = _fix_graphs(group, kb_graphs) if self.graphs is None else group
         names = " ".join(f"?{v.value}" for v in self.columns)
         if by_event:
             return f"SELECT DISTINCT {names or '(1 AS ?oxiseq_one)'} WHERE {render_group(group)}"
@@ -105,6 +109,7 @@ def compile_fallback(request: int, name: str, parts: GpmParts, keep: tuple[Varia
     return FallbackGpm(
         request=request,
         name=name,
+        written=parts.pattern,
         pattern=pattern,
         columns=columns,
         keep=tuple(columns.index(v) for v in keep),

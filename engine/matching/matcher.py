@@ -136,16 +136,14 @@ class StreamMatcher:
         event, values = rows.event[index], rows.values[index, : len(gpm.columns)]
         flags = rows.flag[index]
         if rows.doubtful and flags.any():
-            keep = self._decide(gpm, values, flags)
-            event, values = event[keep], values[keep]
+            decided = self._decide(gpm, values, flags)
+            event, values = event[decided], values[decided]
         if gpm.distinct:
             keep = first_of_each(event, values)
             event, values = event[keep], values[keep]
         return Occurrences(event, np.ascontiguousarray(values[:, :kept]))
 
-    def _decide(
-        self, gpm: KernelGpm, values: NDArray[np.uint32], flags: NDArray[np.uint8]
-    ) -> NDArray[np.bool_]:
+    def _decide(self, gpm: KernelGpm, values: NDArray[np.uint32], flags: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Which rows stand once the undecided ones among them have been asked exactly."""
         keep = np.ones(len(values), np.bool_)
         place = {v: i for i, v in enumerate(gpm.columns)}

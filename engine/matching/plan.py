@@ -94,9 +94,7 @@ class _Compiler:
             instance, numbers = canonical(patterns, self.terms)
             self.add_native(number, request, instance, numbers)
 
-    def add_native(
-        self, number: int, request: GpmRequest, instance: Instance, numbers: dict[Key, int]
-    ) -> None:
+    def add_native(self, number: int, request: GpmRequest, instance: Instance, numbers: dict[Key, int]) -> None:
         conditions = tuple(condition(e) for e in request.parts.filters)
         distinct = any(isinstance(key, BlankNode) for key in numbers)
         named = {key: n for key, n in numbers.items() if isinstance(key, Variable)}

@@ -103,9 +103,7 @@ FACTS = {
         COALESCE(1/0, ?nothing)
     """,
 }
-CASES = [
-    (line.strip(), outcome) for outcome, lines in FACTS.items() for line in lines.splitlines() if line.strip()
-]
+CASES = [(line.strip(), outcome) for outcome, lines in FACTS.items() for line in lines.splitlines() if line.strip()]
 OUTCOMES = {"true": machine.TRUE, "false": machine.FALSE, "error": machine.ERROR}
 
 

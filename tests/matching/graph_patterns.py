@@ -33,13 +33,9 @@ def _typed(kind: str, *texts: str) -> list[Literal]:
     return [Literal(text, datatype=NamedNode(XSD + kind)) for text in texts]
 
 
-PLAIN = (
-    _typed("integer", "1", "2", "3", "01") + _typed("decimal", "1.0", "2.5") + _typed("double", "2e0", "2.0")
-)
+PLAIN = _typed("integer", "1", "2", "3", "01") + _typed("decimal", "1.0", "2.5") + _typed("double", "2e0", "2.0")
 ODD = [
-    *_typed(
-        "integer", "16777217", "9007199254740993", "9007199254740992", "4611686018427387905", "9" * 20, "x"
-    ),
+    *_typed("integer", "16777217", "9007199254740993", "9007199254740992", "4611686018427387905", "9" * 20, "x"),
     *_typed("decimal", "0.1", "0.100000000000000000", "123456789012345678.5", "9007199254740993.0"),
     *_typed("double", "9007199254740992", "0.1", "NaN", "INF", "-0"),
     *_typed("float", "0.1", "16777216", "NaN"),
@@ -96,8 +92,17 @@ def random_condition(dice: random.Random, variables: Sequence[str], functions: b
     roll = dice.random()
     if functions and roll < 0.2:
         one = dice.choice(variables)
-        return dice.choice([f"REGEX(STR({one}), 'a')", f"STRLEN(STR({one})) > 1", f"isLiteral({one})", f"LANG({one}) = 'en'",
-                            f"STR({one}) < STR({dice.choice(variables)})", f"{one} < 'b'", f"BOUND({one})"])  # fmt: skip
+        return dice.choice(
+            [
+                f"REGEX(STR({one}), 'a')",
+                f"STRLEN(STR({one})) > 1",
+                f"isLiteral({one})",
+                f"LANG({one}) = 'en'",
+                f"STR({one}) < STR({dice.choice(variables)})",
+                f"{one} < 'b'",
+                f"BOUND({one})",
+            ]
+        )
     if roll < 0.3:
         return f"!({random_condition(dice, variables, functions)})"
     if roll < 0.45:
@@ -121,9 +126,7 @@ def request(gpm: Gpm, keep: Sequence[str] | None = None) -> GpmRequest:
     return GpmRequest(gpm.name, parts, kept)
 
 
-def batch_of(
-    events: Sequence[Sequence[Triple]], terms: TermDictionary
-) -> tuple[EventBatch, list[dict[int, Term]]]:
+def batch_of(events: Sequence[Sequence[Triple]], terms: TermDictionary) -> tuple[EventBatch, list[dict[int, Term]]]:
     """The batch, and for each event the ids of its blank nodes as the terms that stood there."""
     batch = encode_events(list(enumerate(events)), terms)
     labels: list[dict[int, Term]] = []
@@ -134,9 +137,7 @@ def batch_of(
         )
         given = {}
         for s, o, triple in zip(*ids, triples, strict=True):
-            given |= {
-                int(i): t for i, t in ((s, triple.subject), (o, triple.object)) if isinstance(t, BlankNode)
-            }
+            given |= {int(i): t for i, t in ((s, triple.subject), (o, triple.object)) if isinstance(t, BlankNode)}
         labels.append(given)
     return batch, labels
 
@@ -150,9 +151,7 @@ def as_mappings(
         mapping = frozenset(
             (
                 v,
-                labels[event].get(i, BlankNode(f"kb{i}"))
-                if terms.columns.kind[i] == kinds.BLANK
-                else terms.term(i),
+                labels[event].get(i, BlankNode(f"kb{i}")) if terms.columns.kind[i] == kinds.BLANK else terms.term(i),
             )
             for v, i in zip(wanted.keep, ids, strict=True)
             if i != 0

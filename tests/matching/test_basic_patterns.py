@@ -111,17 +111,11 @@ def test_projection_repeats_mappings() -> None:
 
 def test_blank_node_variables_do_not_multiply() -> None:
     assert _count("?x :p [] ", "<http://e/a> <http://e/p> 1, 2 .") == 1
-    assert (
-        _count("?x :p [ :q ?y ]", "<http://e/a> <http://e/p> [ <http://e/q> 1 ], [ <http://e/q> 1.0, 01 ] .")
-        == 2
-    )
+    assert _count("?x :p [ :q ?y ]", "<http://e/a> <http://e/p> [ <http://e/q> 1 ], [ <http://e/q> 1.0, 01 ] .") == 2
 
 
 def test_normalised_duplicates_are_one_triple() -> None:
-    assert (
-        _count("?x :p ?y", '<http://e/a> <http://e/p> 1, 01, "1"^^<http://www.w3.org/2001/XMLSchema#byte> .')
-        == 1
-    )
+    assert _count("?x :p ?y", '<http://e/a> <http://e/p> 1, 01, "1"^^<http://www.w3.org/2001/XMLSchema#byte> .') == 1
 
 
 def test_empty_pattern_matches_every_event_once() -> None:

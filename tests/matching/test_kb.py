@@ -105,9 +105,7 @@ def test_pattern_without_variables_is_one_empty_row_or_none() -> None:
 
 def test_blank_nodes_of_the_kb_keep_their_identity() -> None:
     store = Store()
-    store.extend(
-        parse("_:b <http://e/p> _:b <http://e/kb> .\n_:b <http://e/p> _:c <http://e/kb> .", RdfFormat.N_QUADS)
-    )
+    store.extend(parse("_:b <http://e/p> _:b <http://e/kb> .\n_:b <http://e/p> _:c <http://e/kb> .", RdfFormat.N_QUADS))
     pattern = split_gpm(parsed("?q :p ?w GRAPH :kb { ?x :p ?y }")).kb
     assert pattern is not None
     terms = TermDictionary()

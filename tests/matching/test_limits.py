@@ -22,9 +22,7 @@ def test_too_many_mappings_name_the_gpm_and_the_event(body: str) -> None:
     batch, _ = batch_of([[], triples], terms)
     plan = compile_stream([request(parsed(body, "Big"))], terms)
     assert len(StreamMatcher(plan, terms, limits=MatchLimits(rows=400)).match(batch)[0]) == 400
-    with pytest.raises(
-        LimitError, match=r"mappings of GPM Big on the event at 1970-01-01T00:00:00.000001Z"
-    ) as raised:
+    with pytest.raises(LimitError, match=r"mappings of GPM Big on the event at 1970-01-01T00:00:00.000001Z") as raised:
         StreamMatcher(plan, terms, limits=MatchLimits(rows=399)).match(batch)
     assert (raised.value.given, raised.value.limit) == (400, 399)
 

@@ -58,9 +58,7 @@ def path(dice: random.Random) -> str:
 
 
 def select(dice: random.Random, inner: str) -> str:
-    form = dice.choice(
-        ["SELECT DISTINCT ?x", "SELECT ?x ?y", "SELECT ?x (COUNT(?y) AS ?n)", "SELECT (COUNT(*) AS ?n)"]
-    )
+    form = dice.choice(["SELECT DISTINCT ?x", "SELECT ?x ?y", "SELECT ?x (COUNT(?y) AS ?n)", "SELECT (COUNT(*) AS ?n)"])
     end = dice.choice(["", " LIMIT 1", " ORDER BY ?x"]) if "COUNT" not in form else ""
     return f"{{ {form} {{ {inner} }}{' GROUP BY ?x' if 'x (' in form else ''}{end} }}"
 
