@@ -11,14 +11,17 @@ from contextlib import contextmanager
 from time import process_time
 from typing import Any
 
-from benchmarks.data import Events
+from benchmarks import knowledge, sequences, shapes
+from benchmarks.data import Events, quotes, stock_events
 from benchmarks.drive import WARM, Prepared
+from benchmarks.report import Size
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.query.clock import Clock
 from oxiseq.engine.query.rows import RowStore
 from oxiseq.engine.query.run import QueryRun
 from oxiseq.engine.sequence.run import SequenceRun
+from oxiseq.engine.terms.dictionary import TermDictionary
 
 STAGES: tuple[tuple[str, type, str], ...] = (
     ("clock", Clock, "push"),
@@ -94,3 +97,45 @@ def profile(cases: Mapping[str, tuple[Prepared, Events]], rounds: int = 3) -> st
     return "\n".join(lines) + "\n"
 
 
+
+
+def run(name: str, size: Size) -> str:
+    """The table of one case at its smallest and largest window, or KB."""
+    return profile(CASES[name](size), min(3, size.rounds))
+
+
+def _sequences(size: Size) -> dict[str, tuple[Prepared, Events]]:
+    terms = TermDictionary()
+    events = stock_events(terms, size.events)
+    ends = sequences.SECONDS[0], sequences.SECONDS[-1]
+    return {
+        f"`:` {steps} steps, {seconds} s": (Prepared.of(sequences.query(steps, seconds), terms), events)
+        for steps in sequences.STEPS for seconds in ends
+    }
+
+
+def _shapes(queries: Mapping[str, Callable[[int], str]], size: Size) -> dict[str, tuple[Prepared, Events]]:
+    cases = {}
+    for moves in shapes.MOVES:
+        terms = TermDictionary()
+        events = quotes(terms, size.events, moves=moves)
+        for shape, query in queries.items():
+            for window in (shapes.WINDOWS[0], shapes.WINDOWS[-1]):
+                cases[f"{shape}, {moves}, {window:,}"] = Prepared.of(query(window), terms), events
+    return cases
+
+
+def _knowledge(size: Size) -> dict[str, tuple[Prepared, Events]]:
+    cases = {}
+    for triples in (size.kb[0], size.kb[-1]):
+        for kind, (prepared, events, _) in knowledge.prepare(triples, size).items():
+            cases[f"KB variables {kind}, {triples:,} triples"] = prepared, events
+    return cases
+
+
+CASES: Mapping[str, Callable[[Size], Mapping[str, tuple[Prepared, Events]]]] = {
+    "sequences": _sequences,
+    "v-shape": lambda size: _shapes({"V `;`": shapes.v_shape}, size),
+    "kleene": lambda size: _shapes(shapes.KLEENE, size),
+    "knowledge": _knowledge,
+}

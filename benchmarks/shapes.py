@@ -47,6 +47,9 @@ WHERE {{
     return query
 
 
+KLEENE = {"`A; B+; C`": kleene("+"), "`A; B;+; C`": kleene(";+")}
+
+
 def run_v_shape(size: Size) -> Result:
     """Nanoseconds per event of the V-shape, per window and kind of prices."""
     return _run("v-shape", "V-shape with `;`, 110 companies", {"V `;`": v_shape}, size)
@@ -54,8 +57,7 @@ def run_v_shape(size: Size) -> Result:
 
 def run_kleene(size: Size) -> Result:
     """Nanoseconds per event of `A; B+; C`, per window and kind of prices."""
-    queries = {"`A; B+; C`": kleene("+"), "`A; B;+; C`": kleene(";+")}
-    return _run("kleene", "Kleene with rising prices, 110 companies", queries, size)
+    return _run("kleene", "Kleene with rising prices, 110 companies", KLEENE, size)
 
 
 def _run(name: str, title: str, queries: dict[str, Callable[[int], str]], size: Size) -> Result:

@@ -1,0 +1,80 @@
+"""The command: `python -m benchmarks [--quick] [--only NAME] [--output FILE] [--profile NAME]`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+import numba
+import numpy as np
+import pyoxigraph
+
+from benchmarks import formats, knowledge, profile, sequences, shapes
+from benchmarks.report import FULL, QUICK, Result, Size, markdown
+
+CASES: Mapping[str, Callable[[Size], Result]] = {
+    "sequences": sequences.run,
+    "v-shape": shapes.run_v_shape,
+    "kleene": shapes.run_kleene,
+    "formats": formats.run,
+    "knowledge": knowledge.run,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the chosen cases; exit status 1 when a ratio is not as asked."""
+    options = _options().parse_args(arguments)
+    size = QUICK if options.quick else FULL
+    size = replace(size, events=options.events or size.events, rounds=options.rounds or size.rounds)
+    if options.profile:
+        text = profile.run(options.profile, size)
+        results = []
+    else:
+        results = [_run(name, size) for name in options.only or CASES]
+        text = markdown(results, setting(size))
+    print(text)
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    missed = [figure.what for result in results for figure in result.figures if not figure.holds]
+    for what in missed:
+        print(f"not as asked: {what}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+def _run(name: str, size: Size) -> Result:
+    begin = perf_counter()
+    print(f"{name} ...", end=" ", flush=True, file=sys.stderr)
+    result = CASES[name](size)
+    print(f"{perf_counter() - begin:.0f} s", file=sys.stderr)
+    return result
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m benchmarks", description="Ratios and medians of one run.")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer rounds: for a first look")
+    parser.add_argument("--only", action="append", choices=list(CASES), metavar="NAME", help=f"one of: {', '.join(CASES)}")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the Markdown there too")
+    parser.add_argument("--profile", choices=list(profile.CASES), metavar="NAME",
+                        help=f"split a case's time by stage instead: {', '.join(profile.CASES)}")
+    parser.add_argument("--events", type=int, help="events of a run, instead of the usual number")
+    parser.add_argument("--rounds", type=int, help="rounds, instead of the usual number")
+    return parser
+
+
+def setting(size: Size) -> str:
+    """What was measured on what."""
+    return (
+        f"{size.events:,} events per run, medians of {size.rounds} interleaved rounds, CPU time of the process; "
+        f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}, "
+        f"pyoxigraph {pyoxigraph.__version__}, {platform.machine()}, {os.cpu_count()} cores."
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
