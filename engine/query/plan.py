@@ -21,7 +21,7 @@ from oxiseq.engine.sequence.states import StateBuilder, own_filters
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression, Query, Window
-from oxiseq.grammar.scope import GpmParts, expression_variables, split_gpm
+from oxiseq.grammar.scope import GpmParts, certain_variables, expression_variables, split_gpm
 
 NO_CLOCK = BEFORE_ALL
 
@@ -138,8 +138,8 @@ def _gpm_plan(
         shared = tuple(v for v in parts.kb_variables if v in own)
         needed |= set(shared)
         kb = KbPattern(parts.kb, shared, terms)
-        only_kb = set(parts.kb_variables) - set(own)
-        late = not parts.kb_filters and not (compared & only_kb)
+        from_kb = set(parts.kb_variables) - certain_variables(parts.pattern)
+        late = not parts.kb_filters and not (compared & from_kb)
     keep = tuple(v for v in own if v in needed)
     return GpmPlan(parts.gpm.name, stream, parts, keep, kb, late, order)
 
