@@ -51,6 +51,7 @@ def properties(kb: ox.Store, sensor: str) -> dict[str, ox.NamedNode]:
         f"SELECT ?class ?property WHERE {{ GRAPH ?g {{ "
         f"<{CITYBENCH}AarhusTrafficData{sensor}> <{SSN}observes> ?property . ?property a ?class }} }}"
     )
+    assert isinstance(found, ox.QuerySolutions)
     return {solution["class"].value.rsplit("#", 1)[1]: solution["property"] for solution in found}
 
 

@@ -19,4 +19,5 @@ def main() -> oxiseq.Matches:
 
 if __name__ == "__main__":
     for match in main():
-        print(f"{match.datetime:%H:%M}  {match['n'].value} of {match['cname'].value}, at sea {len(match.events['B'])} min")
+        minutes = len(match.events["B"])
+        print(f"{match.datetime:%H:%M}  {match['n'].value} of {match['cname'].value}, {minutes} min at sea")
