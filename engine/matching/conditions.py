@@ -132,11 +132,14 @@ class _Batched:
             else:  # VALUES takes no blank nodes
                 self._ask_one(mapping)
         binds = " ".join(f"BIND({render_expression(e)} AS ?{v.value})" for e, v in self.calls.items())
-        text = f"SELECT * {{ VALUES (?i_ ?{self.variable.value}) {{ {' '.join(rows)} }} {binds} }}"
-        solutions = _EMPTY.query(text)
+        text = f"SELECT * {{ VALUES (?oxiseq_row ?{self.variable.value}) {{ {' '.join(rows)} }} {binds} }}"
+        try:
+            solutions = _EMPTY.query(text)
+        except RuntimeError:  # a function that Oxigraph does not know: an error for every term
+            return
         assert isinstance(solutions, QuerySolutions)  # it is a SELECT
         for solution in solutions:
-            mapping = answers[int(solution["i_"].value)]
+            mapping = answers[int(solution["oxiseq_row"].value)]
             for v in self.calls.values():
                 if (found := solution[v]) is not None:
                     mapping[v] = found

@@ -91,6 +91,8 @@ class KbAnswer:
     columns: Ids
     shared_places: tuple[int, ...]
     _indexes: dict[tuple[int, int], _Index] = field(default_factory=dict, repr=False, compare=False)
+    _groups: dict[int, Places] = field(default_factory=dict, repr=False, compare=False)
+    """KB rows by which shared variables they bind (a bit each); empty until asked for."""
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -124,20 +126,24 @@ class KbAnswer:
         shared: Ids = self.columns[:, list(self.shared_places)]
         return shared
 
+    def _kb_groups(self) -> dict[int, Places]:
+        if not self._groups and len(self):
+            masks = _bound_masks(self._shared())
+            self._groups.update((int(m), np.flatnonzero(masks == m)) for m in np.unique(masks))
+        return self._groups
+
     def _parts(self, shared_values: Ids) -> list[tuple[_Index, Ids, Places]]:
         """Rows grouped by which shared variables they bind, against KB rows grouped likewise: for each pair of
         groups an index of the KB rows on the variables that both bind, the rows' values of them, the rows."""
         parts = []
-        mine = _bound_masks(self._shared())
         theirs = _bound_masks(np.asarray(shared_values, np.uint32))
         for their_mask in np.unique(theirs):
             rows = np.flatnonzero(theirs == their_mask)
-            for my_mask in np.unique(mine):
-                common = int(my_mask & their_mask)
-                key = int(my_mask), common
+            for my_mask, kb_rows in self._kb_groups().items():
+                common = my_mask & int(their_mask)
+                key = my_mask, common
                 places = [i for i in range(len(self.shared_places)) if common >> i & 1]
                 if key not in self._indexes:
-                    kb_rows = np.flatnonzero(mine == my_mask)
                     self._indexes[key] = _Index(self._shared()[kb_rows][:, places], kb_rows)
                 parts.append((self._indexes[key], shared_values[rows][:, places], rows))
         return parts

@@ -135,3 +135,10 @@ def _count(body: str, event: str) -> int:
 
 def _triples(text: str) -> list[Triple]:
     return [quad.triple for quad in parse(text, RdfFormat.TURTLE)]
+
+
+def test_unknown_function_is_an_error_hence_false() -> None:
+    event = "<http://e/a> <http://e/p> 1 ."
+    assert _count("?x :p ?y FILTER(<http://e/f>(?y))", event) == 0
+    assert _count("?x :p ?y FILTER(<http://e/f>(?x, ?y))", event) == 0
+    assert _count("?x :p ?y FILTER(COALESCE(<http://e/f>(?y), true))", event) == 1
