@@ -63,3 +63,9 @@ def test_demo_writes_its_events(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "3,270 events" in capsys.readouterr().out
     assert write_quotes([]) == 2
     assert write_quotes([str(tmp_path / "quotes.txt")]) == 1
+
+
+def test_demo_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bokeh_sampledata.stocks", None)
+    with pytest.raises(oxiseq.OxiseqError, match=r"pip install 'oxiseq\[examples\]'"):
+        show(Console(quiet=True))
