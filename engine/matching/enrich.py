@@ -16,6 +16,7 @@ from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kernels import hash_index
 from oxiseq.engine.terms.dictionary import Term, TermDictionary
 from oxiseq.grammar.algebra import Group
 from oxiseq.grammar.render import render_group
@@ -157,14 +158,21 @@ def _bound_masks(values: Ids) -> Places:
 
 
 class _Index:
-    """KB rows sorted by their key (u32[r, width], all bound), to be searched."""
+    """KB rows by their key (u32[r, width], all bound)."""
 
     def __init__(self, keys: Ids, kb_rows: Places) -> None:
         self._dictionaries: list[NDArray[np.uint64]] = []
         codes = self._encode(keys, building=True)
         order = np.argsort(codes, kind="stable")
-        self._codes = codes[order]
+        codes = codes[order]
         self._kb_rows = kb_rows[order]
+        new = np.ones(len(codes), np.bool_)
+        new[1:] = codes[1:] != codes[:-1]
+        firsts = np.flatnonzero(new)
+        self._codes = codes[firsts]
+        self._starts = np.append(firsts, len(codes))
+        """Key number → its KB rows, `starts[i] : starts[i + 1]`."""
+        self._table = hash_index.build(self._codes)
 
     def _encode(self, keys: Ids, *, building: bool) -> NDArray[np.uint64]:
         """One number per key. Beyond two columns, pairs are numbered densely before the next is added."""
@@ -192,8 +200,9 @@ class _Index:
         return np.where(hit, at + 1, 0).astype(np.uint64)  # 0 stands for a key that no KB row has
 
     def _range(self, values: Ids) -> tuple[Places, Places]:
-        codes = self._encode(values, building=False)
-        return np.searchsorted(self._codes, codes, "left"), np.searchsorted(self._codes, codes, "right")
+        number = hash_index.find(self._table, self._codes, self._encode(values, building=False))
+        low = self._starts[number]  # −1 reads some place, and is emptied in the next line
+        return low, np.where(number >= 0, self._starts[number + 1], low)
 
     def counts(self, values: Ids) -> Places:
         """How many KB rows have each key."""
