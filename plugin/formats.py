@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyoxigraph import BlankNode, NamedNode
+from pyoxigraph import BlankNode, NamedNode, Triple
 from pyoxigraph import Literal as RdfLiteral
 
 from oxiseq.columns import arrow_table
@@ -170,12 +170,14 @@ def _json(shape: Shape, batches: Batches) -> Iterator[str]:
     yield "\n]}}\n"
 
 
-def _json_term(term: Term) -> dict[str, str]:
+def _json_term(term: Term) -> dict[str, Any]:
     if isinstance(term, NamedNode):
         return {"type": "uri", "value": term.value}
     if isinstance(term, BlankNode):
         return {"type": "bnode", "value": term.value}
-    assert isinstance(term, RdfLiteral)  # the dictionary has no other terms
+    if isinstance(term, Triple):
+        parts = {"subject": term.subject, "predicate": term.predicate, "object": term.object}
+        return {"type": "triple", "value": {name: _json_term(part) for name, part in parts.items()}}
     made = {"type": "literal", "value": term.value}
     if term.language:
         made["xml:lang"] = term.language
@@ -241,8 +243,8 @@ def _table(shape: Shape, batches: Batches) -> Iterator[str]:
 
 
 def _plain(term: Term) -> str:
-    """An IRI's text, a literal's lexical form, a blank node with its label."""
-    return str(term) if isinstance(term, BlankNode) else term.value
+    """An IRI's text, a literal's lexical form, a blank node with its label, a triple term in N-Triples."""
+    return str(term) if isinstance(term, BlankNode | Triple) else term.value
 
 
 def _visible(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,9 +27,8 @@ MOST_ROWS = 1000
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
     """The stream to write to; a file whose name ends in `.gz` is compressed."""
     if path is None:
-        out = click.get_binary_stream("stdout")
-        yield out
-        out.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
     elif path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
         with path.open("wb") as file:
             yield file

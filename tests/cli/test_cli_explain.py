@@ -1,0 +1,124 @@
+"""`oxiseq explain`: automaton, live keys, how graph patterns are answered."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_files import EX, GPMS, oxiseq, query, write
+
+RICH = query(
+    "SELECT ?who", "WITHIN 90 SECONDS SLIDING", "N!; A; B+, C; (D | E)?; M!",
+    GPMS
+    + """
+  DEFINE GPM C ON S { ?who :paid ?c . ?who :at ?place FILTER(?c + ?first > 2) FILTER(STRLEN(?place) > 2) }
+  DEFINE GPM D ON S { ?who :paid|:owed ?d OPTIONAL { ?who :at ?e } FILTER(?d > 1) }
+  DEFINE GPM E ON S { { SELECT ?who (SUM(?x) AS ?sum) { ?who :paid ?x } GROUP BY ?who } }
+  DEFINE GPM M ON S { ?who :left ?m . GRAPH <http://example.org/kb> { ?who :name ?n } FILTER(?n != "Bob") }
+  DEFINE GPM N ON S { }
+""",
+)  # fmt: skip
+
+
+@pytest.fixture
+def rich(folder: Path) -> Path:
+    """A query with every kind of wait and pattern."""
+    return Path(write(folder, "rich.spaseq", RICH))
+
+
+def facts(*arguments: object) -> dict[str, Any]:
+    """The explanation as JSON values."""
+    result = oxiseq("explain", *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    made: dict[str, Any] = json.loads(result.stdout)
+    return made
+
+
+def test_the_text_tells_automaton_keys_and_patterns(folder: Path) -> None:
+    text = oxiseq("explain", folder / "jumps.spaseq").stdout
+    assert "SEQ(A; B)" in text
+    assert "window: 1 HOUR tumbling" in text
+    assert "A on S: columnar, 1 triple pattern" in text
+    assert "A → state 0: begins a run" in text
+    assert "B at the next one (;) → state 1: ordered index, same ?who, ?second >= 10 * ?first" in text
+    assert "runs are told apart by ?first, ?who" in text
+    assert "state 1, after B, a match" in text
+
+
+def test_what_each_pattern_is_answered_by(rich: Path) -> None:
+    gpms = {gpm["name"]: gpm for gpm in facts(rich)["gpms"]}
+    assert {name: gpm["answered"] for name, gpm in gpms.items()} == {
+        "A": "columns", "B": "columns", "C": "columns", "D": "store", "E": "store", "M": "columns", "N": "always",
+    }  # fmt: skip
+    assert gpms["D"]["reason"] == "it has a property path, OPTIONAL"
+    assert gpms["D"]["asked"] == "a batch of events per query"
+    assert gpms["E"]["asked"] == "one event at a time"
+    assert [gpm["name"] for gpm in gpms.values() if gpm["negated"]] == ["M", "N"]
+    assert [f["how"] for f in gpms["C"]["filters"]] == ["once per term"]
+
+
+def test_the_kb_is_joined_where_a_filter_reads_it_and_else_late(folder: Path, rich: Path) -> None:
+    (joined,) = [gpm["kb"] for gpm in facts(rich)["gpms"] if gpm["kb"]]
+    assert (joined["how"], joined["shared"], joined["rows"]) == ("join", ["?who"], None)
+    (late,) = [gpm["kb"] for gpm in facts(folder / "named.spaseq")["gpms"] if gpm["kb"]]
+    assert late["how"] == "late enrichment"
+
+
+def test_kb_rows_are_told_with_a_kb(folder: Path) -> None:
+    named = folder / "named.spaseq"
+    assert [g["kb"]["rows"] for g in facts(named, "--kb", folder / "names.nq")["gpms"] if g["kb"]] == [2]
+    assert "rows not known without --kb" in oxiseq("explain", named).stdout
+    assert ", 2 rows" in oxiseq("explain", named, "--kb", folder / "names.nq").stdout
+
+
+def test_a_kb_that_does_not_exist(folder: Path) -> None:
+    result = oxiseq("explain", folder / "named.spaseq", "--kb", folder / "no.nq")
+    assert result.exit_code == 1
+    assert "there is no such file" in result.stderr
+
+
+def test_waits_of_a_rich_query(rich: Path) -> None:
+    made = facts(rich)
+    assert made["window"] == "90 SECONDS sliding"
+    assert {edge["op"] for edge in made["edges"]} == {",", ";", "window"}
+    assert [g["letter"] for edge in made["edges"] if edge["source"] == -1 for g in edge["guards"]] == ["N"]
+    closing = [edge for edge in made["edges"] if edge["op"] == "window"]
+    assert all([g["letter"] for g in edge["guards"]] == ["M"] for edge in closing)
+    assert all("start of the match" in edge["live"] for edge in made["edges"] if edge["source"] >= 0)
+    text = oxiseq("explain", rich).stdout
+    assert "waits for the window's end, then is a match" in text
+    assert "not N: looked up at the start" in text
+
+
+def test_dot_is_one_digraph_with_all_states_and_waits(rich: Path) -> None:
+    made = facts(rich)
+    dot = oxiseq("explain", rich, "--dot").stdout
+    assert dot.startswith("digraph query {\n")
+    assert dot.endswith("}\n")
+    assert set(re.findall(r"^  (s\d+) \[", dot, re.M)) == {f"s{state['number']}" for state in made["states"]}
+    arrows = sum(max(1, len(edge["arms"])) for edge in made["edges"])
+    assert dot.count(" -> ") == arrows
+    for line in dot.splitlines()[1:-1]:  # every string is closed: quotes that are not escaped come in pairs
+        assert len(re.findall(r'(?<!\\)"', line)) % 2 == 0, line
+
+
+def test_quotes_in_filters_are_escaped_in_dot(folder: Path) -> None:
+    gpms = GPMS.replace(">= 10 * ?first", '> ?first || ?second = "a\\"b\\n"')
+    dot = oxiseq("explain", write(folder, "quotes.spaseq", query(gpms=gpms)), "--dot").stdout
+    (line,) = [line for line in dot.splitlines() if "s0 -> s1" in line]
+    assert '\\"a\\\\\\"b\\\\n\\"' in line
+
+
+def test_a_wrong_query_is_refused(folder: Path) -> None:
+    path = write(folder, "wrong.spaseq", query(seq="A; Bb"))
+    result = oxiseq("explain", path)
+    assert result.exit_code == 1
+    assert f"{path}: " in result.stderr
+
+
+def test_prefixes_shorten_conditions(folder: Path) -> None:
+    gpms = GPMS.replace("?second >= 10 * ?first", f"?second != ?first && ?first != <{EX}x>")
+    assert "?first != :x" in oxiseq("explain", write(folder, "p.spaseq", query(gpms=gpms))).stdout

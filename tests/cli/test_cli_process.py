@@ -1,0 +1,159 @@
+"""The command as a process: start-up, pipes, warm-up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_files import oxiseq, query, write
+
+MAIN = "from oxiseq.cli import main; main(prog_name='oxiseq')"
+
+LIGHT = """
+import sys, types
+from importlib.util import find_spec
+package = types.ModuleType("oxiseq")  # without what its __init__ imports
+package.__path__ = find_spec("oxiseq").submodule_search_locations
+sys.modules["oxiseq"] = package
+from oxiseq.cli import main
+try:
+    main({arguments!r}, prog_name="oxiseq")
+except SystemExit as end:
+    heavy = {{"numba", "pyarrow", "pandas", "rdflib"}} & set(sys.modules)
+    sys.exit(f"loaded: {{heavy}}" if heavy else end.code)
+"""
+
+
+def process(*arguments: object, stdin: str | None = None, code: str = MAIN) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=600, check=False)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"], ["check", "jumps.spaseq"]])
+def test_help_and_check_do_not_load_the_engine(folder: Path, arguments: list[str]) -> None:
+    given = [str(folder / a) if a.endswith(".spaseq") else a for a in arguments]
+    result = process(code=LIGHT.format(arguments=given))
+    assert result.returncode == 0, result.stderr
+
+
+def test_version_and_help_of_every_command() -> None:
+    assert oxiseq("--version").stdout.startswith("oxiseq, version ")
+    commands = ["run", "check", "explain", "convert", "warmup", "demo"]
+    overview = oxiseq("--help").stdout
+    for command in commands:
+        assert command in overview
+        assert oxiseq(command, "--help").exit_code == 0
+
+
+def test_a_run_with_the_query_from_a_pipe(folder: Path) -> None:
+    result = process("run", "-", "-s", folder / "payments.nq", "-f", "csv", stdin=query())
+    assert result.returncode == 0
+    assert len(result.stdout.splitlines()) == 3
+    assert "4 events · 2 matches" in result.stderr
+
+
+def test_statuses_of_a_process(folder: Path) -> None:
+    wrong = write(folder, "wrong.spaseq", query(seq="A; Bb"))
+    refused = process("run", wrong, "-s", folder / "payments.nq")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "Traceback" not in refused.stderr
+    assert process("run").returncode == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of a POSIX shell")
+def test_a_reader_that_stops_early_is_no_traceback(folder: Path) -> None:
+    text = query("SELECT ?who ?first ?second", seq="A : B")
+    path = write(folder, "any.spaseq", text)
+    command = f"'{sys.executable}' -c \"{MAIN}\" run '{path}' -s '{folder}/payments.nq' -f csv -q | true"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=600, check=False)
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
+def test_on_a_terminal_matches_are_a_framed_table_and_binary_formats_are_refused(folder: Path) -> None:
+    framed = on_terminal("run", folder / "jumps.spaseq", "-s", folder / "payments.nq")
+    assert "┏" in framed
+    assert ":bob" in framed
+    assert "4 events · 2 matches" in framed
+    refused = on_terminal("run", folder / "jumps.spaseq", "-s", folder / "payments.nq", "-f", "arrow")
+    assert "not for a terminal" in " ".join(refused.split())
+
+
+def on_terminal(*arguments: object) -> str:
+    """All that the command writes to a terminal."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-c", MAIN, *map(str, arguments)]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
+        os.close(theirs)
+        written = b""
+        try:
+            while part := os.read(ours, 65_536):
+                written += part
+        except OSError:  # how Linux tells that the other side is closed
+            pass
+        finally:
+            os.close(ours)
+    return written.decode()
+
+
+def test_whether_kernels_are_compiled_is_looked_up_where_numba_keeps_them(tmp_path: Path) -> None:
+    code = "from oxiseq.warmup import is_compiled; print(is_compiled())"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=True)
+    assert result.stdout == "False\n"
+
+
+COVERED = """
+import importlib, pkgutil
+import oxiseq.engine.kernels as kernels
+from numba.core.registry import CPUDispatcher
+from oxiseq.warmup import is_compiled, warm_up
+
+def compiled():
+    found = {}
+    for module in pkgutil.iter_modules(kernels.__path__):
+        held = importlib.import_module(f"{kernels.__name__}.{module.name}")
+        for name, kernel in vars(held).items():
+            if isinstance(kernel, CPUDispatcher):
+                found[module.name, name] = len(kernel.signatures)
+    return found
+
+assert warm_up() > 0
+assert is_compiled()
+before = compiled()
+import sys
+sys.path.insert(0, TESTS)
+from corpus_cases import load_cases
+from oxiseq import run
+for case in load_cases():
+    if not case.refused:
+        run(case.query, streams=case.streams, kb=case.kb, start=case.start)
+after = compiled()
+print({kernel: (count, after[kernel]) for kernel, count in before.items() if after[kernel] != count})
+"""
+
+
+def test_warm_up_compiles_all_that_the_corpus_needs() -> None:
+    tests = str(Path(__file__).parent.parent)
+    result = process(code=f"TESTS = {tests!r}\n{COVERED}")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == "{}"
+
+
+def test_the_warmup_command() -> None:
+    result = oxiseq("warmup")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("kernels ready after ")
+
+
+def test_the_demo_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oxiseq.cli.demo.find_spec", lambda name: None)
+    result = oxiseq("demo")
+    assert result.exit_code == 1
+    assert "the demo's data need bokeh_sampledata and pandas: pip install 'oxiseq[examples]'" in result.stderr
