@@ -58,7 +58,8 @@ def _run(name: str, size: Size) -> Result:
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks", description="Ratios and medians of one run.")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer rounds: for a first look")
-    parser.add_argument("--only", action="append", choices=list(CASES), metavar="NAME", help=f"one of: {', '.join(CASES)}")
+    parser.add_argument("--only", action="append", choices=list(CASES), metavar="NAME",
+                        help=f"one of: {', '.join(CASES)}; may be given several times")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the Markdown there too")
     parser.add_argument("--profile", choices=list(profile.CASES), metavar="NAME",
                         help=f"split a case's time by stage instead: {', '.join(profile.CASES)}")

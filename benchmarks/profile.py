@@ -12,7 +12,7 @@ from time import process_time
 from typing import Any
 
 from benchmarks import knowledge, sequences, shapes
-from benchmarks.data import Events, quotes, stock_events
+from benchmarks.data import STEPS, Events, quotes, stock_events
 from benchmarks.drive import WARM, Prepared
 from benchmarks.report import Size
 from oxiseq.engine.matching.matcher import StreamMatcher
@@ -110,7 +110,7 @@ def _sequences(size: Size) -> dict[str, tuple[Prepared, Events]]:
     ends = sequences.SECONDS[0], sequences.SECONDS[-1]
     return {
         f"`:` {steps} steps, {seconds} s": (Prepared.of(sequences.query(steps, seconds), terms), events)
-        for steps in sequences.STEPS for seconds in ends
+        for steps in STEPS for seconds in ends
     }
 
 
