@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from oxiseq.engine.kernels.machine import truth
+from oxiseq.engine.kernels.options import kernel
 
 
-@njit(cache=True)
+@kernel
 def truth_column(code: Any, table: Any, vector: Any, C: Any, out: Any) -> None:
     """The outcome of a program for each row of `table` (i64[n, k] term ids; value 0 of the vector is unbound).
 

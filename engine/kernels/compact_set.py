@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from oxiseq.engine.kernels import views as v
-from oxiseq.engine.kernels.options import INNER
+from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.records import (
     DONE,
     ENTRY_TOP,
@@ -34,7 +33,7 @@ SPINE = 128
 """More than the right spine of any leftist heap that fits into memory; also the spare nodes of one meld."""
 
 
-@njit(**INNER)
+@inner
 def output(nodes: Any, scalars: Any, left: int, pos: int, maxs: int) -> int:
     """A new output node: row `pos` after the prefixes `left` (-1: it starts a match)."""
     top = scalars[NODE_TOP]
@@ -49,7 +48,7 @@ def output(nodes: Any, scalars: Any, left: int, pos: int, maxs: int) -> int:
     return top
 
 
-@njit(**INNER)
+@inner
 def _heap(nodes: Any, scalars: Any, leaf: int, left: int, right: int) -> int:
     """A new heap node; the sub-heap with the longer right spine goes left."""
     left_rank = nodes[left].rank if left >= 0 else 0
@@ -69,7 +68,7 @@ def _heap(nodes: Any, scalars: Any, leaf: int, left: int, right: int) -> int:
     return top
 
 
-@njit(**INNER)
+@inner
 def meld(nodes: Any, scalars: Any, spine: Any, a: int, b: int, tau: int) -> int:
     """The union of two heaps (-1: empty) without what starts before `tau`; O(log) new nodes.
 
@@ -102,7 +101,7 @@ def meld(nodes: Any, scalars: Any, spine: Any, a: int, b: int, tau: int) -> int:
     return rest
 
 
-@njit(**INNER)
+@inner
 def emit(S: Any) -> int:
     """Enumerate the final nodes into the output buffers; resumable when a buffer is full.
 
@@ -153,13 +152,13 @@ def emit(S: Any) -> int:
             out_ends[matches + 1] = rows + depth + 1
 
 
-@njit(**INNER)
+@inner
 def _mark(marks: Any, node: int) -> None:
     if node >= 0:
         marks[node] = 1
 
 
-@njit(cache=True)
+@kernel
 def collect(S: Any, marks: Any, tau: int) -> int:
     """Mark what is still reachable and alive and slide it down; the smallest row id still referred to.
 
@@ -200,7 +199,7 @@ def collect(S: Any, marks: Any, tau: int) -> int:
     return oldest
 
 
-@njit(**INNER)
+@inner
 def _slide(nodes: Any, scalars: Any, marks: Any, top: int) -> int:
     """Move marked nodes together; `marks` becomes the old → new index."""
     oldest = np.int64(1) << np.int64(62)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from oxiseq.engine.kernels import views as v
-from oxiseq.engine.kernels.options import INNER
+from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.records import (
     BUCKET_COUNT,
     BUCKET_FREE,
@@ -36,7 +35,7 @@ from oxiseq.engine.kernels.records import (
 )
 
 
-@njit(**INNER)
+@inner
 def mix(h: Any, value: Any) -> Any:
     """One step of the hash: fixed, without a random seed, so that runs repeat."""
     x = h ^ np.uint64(value)
@@ -44,7 +43,7 @@ def mix(h: Any, value: Any) -> Any:
     return x ^ (x >> np.uint64(29))
 
 
-@njit(**INNER)
+@inner
 def hash_key(number: int, key: Any, width: int) -> Any:
     """Hash of the first `width` values of `key` for edge or probe `number`."""
     h = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
@@ -53,7 +52,7 @@ def hash_key(number: int, key: Any, width: int) -> Any:
     return h
 
 
-@njit(**INNER)
+@inner
 def hash_row(number: int, keys: Any, at: int, width: int) -> Any:
     """`hash_key` of row `at` of a table of keys."""
     h = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
@@ -62,7 +61,7 @@ def hash_row(number: int, keys: Any, at: int, width: int) -> Any:
     return h
 
 
-@njit(**INNER)
+@inner
 def find_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
     """The group of `edge` with this key, or -1."""
     table, groups, keys = v.table(S), v.groups(S), v.keys(S)
@@ -83,7 +82,7 @@ def find_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
         i = (i + np.uint64(1)) & mask
 
 
-@njit(**INNER)
+@inner
 def _put(table: Any, h: Any, value: int) -> None:
     mask = np.uint64(table.shape[0] - 1)
     i = h & mask
@@ -92,7 +91,7 @@ def _put(table: Any, h: Any, value: int) -> None:
     table[i] = value
 
 
-@njit(**INNER)
+@inner
 def _drop(table: Any, records: Any, h: Any, value: int) -> None:
     """Backward-shift deletion: no tombstones, so that tables never fill up with them."""
     mask = np.uint64(table.shape[0] - 1)
@@ -113,7 +112,7 @@ def _drop(table: Any, records: Any, h: Any, value: int) -> None:
     table[i] = -1
 
 
-@njit(cache=True)
+@kernel
 def rehash_groups(table: Any, records: Any, top: int) -> None:
     """Fill a table again after it has grown."""
     table[:] = -1
@@ -122,7 +121,7 @@ def rehash_groups(table: Any, records: Any, top: int) -> None:
             _put(table, records[r].hash, r)
 
 
-@njit(cache=True)
+@kernel
 def rehash_buckets(table: Any, records: Any, top: int) -> None:
     """`rehash_groups` for buckets."""
     table[:] = -1
@@ -134,7 +133,7 @@ def rehash_buckets(table: Any, records: Any, top: int) -> None:
 # --- buckets ----------------------------------------------------------------------------------------
 
 
-@njit(**INNER)
+@inner
 def find_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
     """The bucket of `probe` with these equality values, or -1."""
     table, buckets, keys = v.bucket_table(S), v.buckets(S), v.bucket_keys(S)
@@ -155,7 +154,7 @@ def find_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
         i = (i + np.uint64(1)) & mask
 
 
-@njit(**INNER)
+@inner
 def new_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
     """Make a bucket; the caller has seen to it that there is room."""
     scalars, buckets = v.scalars(S), v.buckets(S)
@@ -180,7 +179,7 @@ def new_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
     return b
 
 
-@njit(**INNER)
+@inner
 def _free_bucket(S: Any, b: int) -> None:
     bucket = v.buckets(S)[b]
     _drop(v.bucket_table(S), v.buckets(S), bucket.hash, b)
@@ -193,7 +192,7 @@ def _free_bucket(S: Any, b: int) -> None:
 # --- skew heaps and lists ---------------------------------------------------------------------------
 
 
-@njit(**INNER)
+@inner
 def _merge(links: Any, probes: int, local: int, a: int, b: int) -> int:
     """Merge two skew heaps of groups; the root (its parent is -1)."""
     if a < 0:
@@ -222,7 +221,7 @@ def _merge(links: Any, probes: int, local: int, a: int, b: int) -> int:
         a = right
 
 
-@njit(**INNER)
+@inner
 def link(S: Any, probes: int, local: int, g: int, b: int, kind: int, value: float) -> None:
     """Put group `g` into bucket `b` in the order that `kind` names."""
     links = v.links(S)
@@ -247,7 +246,7 @@ def link(S: Any, probes: int, local: int, g: int, b: int, kind: int, value: floa
         bucket.list = g
 
 
-@njit(**INNER)
+@inner
 def _unlink(S: Any, probes: int, local: int, g: int) -> None:
     links = v.links(S)
     own = links[g * probes + local]
@@ -284,7 +283,7 @@ def _unlink(S: Any, probes: int, local: int, g: int) -> None:
 # --- groups -----------------------------------------------------------------------------------------
 
 
-@njit(**INNER)
+@inner
 def new_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
     """Make a group without a node; the caller has seen to it that there is room."""
     scalars, groups = v.scalars(S), v.groups(S)
@@ -307,7 +306,7 @@ def new_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
     return g
 
 
-@njit(**INNER)
+@inner
 def enqueue(S: Any, g: int, clock: int) -> None:
     """Put `g` at the back of the expiry queue."""
     scalars, groups = v.scalars(S), v.groups(S)
@@ -322,7 +321,7 @@ def enqueue(S: Any, g: int, clock: int) -> None:
     scalars[QUEUE_BACK] = g
 
 
-@njit(**INNER)
+@inner
 def _dequeue(S: Any, g: int) -> None:
     scalars, groups = v.scalars(S), v.groups(S)
     before, after = np.int64(groups[g].prev), np.int64(groups[g].next)
@@ -336,7 +335,7 @@ def _dequeue(S: Any, g: int) -> None:
         scalars[QUEUE_BACK] = before
 
 
-@njit(**INNER)
+@inner
 def remove_group(T: Any, S: Any, g: int) -> None:
     """Take `g` out of every index and free it."""
     groups = v.groups(S)
@@ -355,7 +354,7 @@ def remove_group(T: Any, S: Any, g: int) -> None:
     v.scalars(S)[GROUP_COUNT] -= 1
 
 
-@njit(**INNER)
+@inner
 def expire(T: Any, S: Any, tau: int, clock: int) -> None:
     """Drop dead groups from the front of the queue; one that has been refreshed gets a second turn.
 
@@ -375,7 +374,7 @@ def expire(T: Any, S: Any, tau: int, clock: int) -> None:
             return
 
 
-@njit(**INNER)
+@inner
 def mark(S: Any, g: int, attempt: int) -> None:
     """Note `g` for removal at the end of the instant's reading, once."""
     if v.groups(S)[g].fired != attempt:
@@ -387,12 +386,12 @@ def mark(S: Any, g: int, attempt: int) -> None:
 # --- groups that wait for their window to close -----------------------------------------------------
 
 
-@njit(**INNER)
+@inner
 def _closes_before(a: Any, b: Any) -> bool:
     return a.close < b.close or (a.close == b.close and a.serial < b.serial)
 
 
-@njit(**INNER)
+@inner
 def _swap(closings: Any, i: int, j: int) -> None:
     close, serial, group = closings[i].close, closings[i].serial, closings[i].group
     closings[i].close, closings[i].serial, closings[i].group = (
@@ -403,7 +402,7 @@ def _swap(closings: Any, i: int, j: int) -> None:
     closings[j].close, closings[j].serial, closings[j].group = close, serial, group
 
 
-@njit(**INNER)
+@inner
 def push_closing(S: Any, close: int, g: int) -> None:
     """`g` becomes a match when the clock has passed `close`."""
     closings = v.closings(S)
@@ -417,7 +416,7 @@ def push_closing(S: Any, close: int, g: int) -> None:
         i = (i - 1) // 2
 
 
-@njit(**INNER)
+@inner
 def pop_closing(S: Any) -> None:
     """Remove the earliest closing."""
     closings = v.closings(S)

@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from oxiseq.engine.kernels.groups import mix
-from oxiseq.engine.kernels.machine import truth, value
 from oxiseq.engine.kernels import views as v
-from oxiseq.engine.kernels.options import INNER
+from oxiseq.engine.kernels.groups import mix
+from oxiseq.engine.kernels.machine import VARIABLE, truth, value
+from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.records import (
     ASKED,
     COLUMNS,
@@ -33,7 +32,7 @@ _INTEGER, _DECIMAL, _DOUBLE, _DATETIME = 6, 7, 9, 10
 _ROUNDED, _EXACT, _ZONED = 1, 2, 4
 
 
-@njit(**INNER)
+@inner
 def order_kind(kind: int, number: float, quality: int) -> int:
     """In which heap a value stands: numbers and zoned times are ordered by a float64 that rounds them
     correctly; errors and NaN never satisfy an inequality; anything else is compared one by one."""
@@ -48,7 +47,7 @@ def order_kind(kind: int, number: float, quality: int) -> int:
     return LISTED
 
 
-@njit(**INNER)
+@inner
 def read_key(T: Any, S: Any, keys: Any, at: int) -> None:
     """Copy a key into the value vector."""
     first = 1 + v.sizes(T)[COLUMNS]
@@ -56,14 +55,14 @@ def read_key(T: Any, S: Any, keys: Any, at: int) -> None:
         v.vector(S)[first + k] = keys[at, k]
 
 
-@njit(**INNER)
+@inner
 def read_row(T: Any, S: Any, values: Any, r: int) -> None:
     """Copy a row into the value vector."""
     for c in range(v.sizes(T)[COLUMNS]):
         v.vector(S)[1 + c] = values[r, c]
 
 
-@njit(**INNER)
+@inner
 def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: Any) -> int:
     """Whether row `r` passes all checks of probe `p` with the key `keys[at]`, the bucket's equalities aside.
 
@@ -97,7 +96,7 @@ def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: An
     return outcome
 
 
-@njit(**INNER)
+@inner
 def _decided(T: Any, S: Any, f: int) -> int:
     """The decision for filter `f` on the value vector, or undecided after having asked for it."""
     i = _memo_place(T, S, f)
@@ -111,7 +110,7 @@ def _decided(T: Any, S: Any, f: int) -> int:
     return _UNDECIDED
 
 
-@njit(**INNER)
+@inner
 def _memo_place(T: Any, S: Any, f: int) -> int:
     memo, vector = v.memo(S), v.vector(S)
     first, last = v.filters(T)[f].uses0, v.filters(T)[f].uses1
@@ -134,7 +133,7 @@ def _memo_place(T: Any, S: Any, f: int) -> int:
         i = (i + np.uint64(1)) & mask
 
 
-@njit(cache=True)
+@kernel
 def remember(T: Any, S: Any, asked: Any, n: int, answer: int) -> None:
     """Keep Python's answer to question `n`; the memo has room."""
     v.vector(S)[:] = asked[n, 1:]
@@ -149,14 +148,22 @@ def remember(T: Any, S: Any, asked: Any, n: int, answer: int) -> None:
     v.memo(S)[i, 1] = answer
 
 
-@njit(**INNER)
+@inner
+def measured(T: Any, C: Any, code0: int, code1: int, vector: Any) -> tuple[int, float, int, int]:
+    """(kind, number, exact, quality) of one side of an inequality; a bare variable needs no machine."""
+    code = v.code(T)
+    if code1 - code0 == 2 and code[code0] == VARIABLE:
+        t = vector[code[code0 + 1]]
+        return np.int64(C.kind[t]), C.number[t], C.exact[t], np.int64(C.quality[t])
+    return value(code, code0, code1, vector, C.kind, C.number, C.exact, C.quality)
+
+
+@inner
 def key_order(T: Any, S: Any, p: int, keys: Any, at: int, C: Any) -> tuple[int, float]:
     """(kind, value) by which the key stands in the buckets of probe `p`; smaller values fire first."""
     probe = v.probes(T)[p]
     read_key(T, S, keys, at)
-    kind, number, exact, quality = value(
-        v.code(T), probe.key0, probe.key1, v.vector(S), C.kind, C.number, C.exact, C.quality
-    )
+    kind, number, exact, quality = measured(T, C, probe.key0, probe.key1, v.vector(S))
     order = order_kind(kind, number, quality)
     if order == HEAP_TIME:
         number = np.float64(exact)

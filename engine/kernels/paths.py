@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from oxiseq.engine.kernels.options import kernel
 
 
-@njit(cache=True)
+@kernel
 def visible(positions: Any, ends: Any, again: Any, inside: Any, out: Any) -> None:
     """Which rows of each match are visible outside all repeats.
 
@@ -34,7 +35,7 @@ def visible(positions: Any, ends: Any, again: Any, inside: Any, out: Any) -> Non
                     begun[repeat] = True
 
 
-@njit(cache=True)
+@kernel
 def resolve(values: Any, shown: Any, ends: Any, out: Any) -> None:
     """The value of each variable in each match: its last visible binding. values: u32[f, v]; out: u32[n, v]."""
     for m in range(ends.shape[0] - 1):
@@ -45,7 +46,7 @@ def resolve(values: Any, shown: Any, ends: Any, out: Any) -> None:
                         out[m, v] = values[i, v]
 
 
-@njit(cache=True)
+@kernel
 def count_products(counts: Any, ends: Any, out: Any) -> None:
     """Per match the number of ways to choose one of `counts[i, g]` for each row i and late GPM g."""
     for m in range(ends.shape[0] - 1):
@@ -56,7 +57,7 @@ def count_products(counts: Any, ends: Any, out: Any) -> None:
         out[m] = ways
 
 
-@njit(cache=True)
+@kernel
 def choose(counts: Any, ends: Any, ways: Any, source: Any, choice: Any, new_ends: Any) -> None:
     """Repeat each match once per way. source: i64[f'] old row of each new one; choice: i64[f', g]."""
     at = 0

@@ -5,7 +5,7 @@ Fields that are read together lie together: access is random, so one record is o
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,7 @@ EDGE = np.dtype(
         ("waits", "i4"),  # 1: no arms, emitted when the window closes
         ("chained", "i4"),  # ',' edges: how many equalities all arms share
         ("chain0", "i4"),  # their key slots
+        ("stamps", "i4"),  # 1: some guard kills by a stamp on its bucket
     ],
     align=True,
 )
@@ -192,7 +193,7 @@ BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
     OUT_FULL,
 ) = range(13)
 
-Array = NDArray[np.generic]
+Array: TypeAlias = NDArray[Any]
 
 
 class Tables(NamedTuple):

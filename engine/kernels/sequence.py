@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from oxiseq.engine.kernels import views as v
 from oxiseq.engine.kernels.compact_set import SPINE, emit, meld, output
 from oxiseq.engine.kernels.groups import (
     enqueue,
@@ -33,10 +33,8 @@ from oxiseq.engine.kernels.groups import (
     push_closing,
     remove_group,
 )
-from oxiseq.engine.kernels.joining import ASK, NO, YES, joins, key_order, order_kind
-from oxiseq.engine.kernels.machine import value
-from oxiseq.engine.kernels import views as v
-from oxiseq.engine.kernels.options import INNER
+from oxiseq.engine.kernels.joining import ASK, NO, YES, joins, key_order, measured, order_kind
+from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.records import (
     ASKED,
     ATTEMPT,
@@ -94,7 +92,7 @@ from oxiseq.engine.kernels.records import (
 _NEVER_SEEN = -(1 << 62)
 
 
-@njit(cache=True)
+@kernel
 def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
     """Work through the rows' instants; then let the clock reach `until`. DONE, or what is needed.
 
@@ -152,7 +150,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
     return DONE
 
 
-@njit(**INNER)
+@inner
 def _close_waits(T: Any, S: Any, clock: int) -> int:
     """Groups whose window has closed before `clock` become final."""
     scalars, closings, groups = v.scalars(S), v.closings(S), v.groups(S)
@@ -171,11 +169,13 @@ def _close_waits(T: Any, S: Any, clock: int) -> int:
     return DONE
 
 
-@njit(**INNER)
+@inner
 def _killed(T: Any, S: Any, g: int) -> bool:
     """Whether a negated row came after the group's last insert."""
     group = v.groups(S)[g]
     edge = v.edges(T)[group.edge]
+    if edge.stamps == 0:
+        return False
     probes = v.sizes(T)[PROBES]
     for p in range(edge.probe0, edge.probe1):
         if v.probes(T)[p].index == STAMP:
@@ -188,7 +188,7 @@ def _killed(T: Any, S: Any, g: int) -> bool:
 # --- READ -------------------------------------------------------------------------------------------
 
 
-@njit(**INNER)
+@inner
 def _read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
     scalars = v.scalars(S)
     scalars[NODE_BASE] = scalars[NODE_TOP]
@@ -226,7 +226,7 @@ def _read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
     return NEED_DECISIONS if asking else DONE
 
 
-@njit(**INNER)
+@inner
 def _room(S: Any) -> int:
     """Room for one more output, its pending entries aside."""
     if v.scalars(S)[NODE_TOP] + SPINE > v.nodes(S).shape[0]:
@@ -236,12 +236,12 @@ def _room(S: Any) -> int:
     return DONE
 
 
-@njit(**INNER)
+@inner
 def _pos(R: Any, r: int, probe: Any) -> int:
     return ((v.base(R)[0] + r) << POSITION_BITS) | probe.position
 
 
-@njit(**INNER)
+@inner
 def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     probe = v.probes(T)[p]
     if probe.filter0 < probe.filter1:  # all that stands left was skipped: its variables are unbound
@@ -264,7 +264,7 @@ def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
 
 
-@njit(**INNER)
+@inner
 def _deliver(
     T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int, keys: Any, seen: int
 ) -> int:
@@ -306,7 +306,7 @@ def _deliver(
     return DONE
 
 
-@njit(**INNER)
+@inner
 def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     """Row `r` extends every group that it joins on probe `p`."""
     probe = v.probes(T)[p]
@@ -324,7 +324,7 @@ def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     return _fire_bucket(T, S, R, C, k, r, p)
 
 
-@njit(**INNER)
+@inner
 def _extend(
     T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc: int, sure: bool
 ) -> tuple[int, int]:
@@ -355,7 +355,7 @@ def _extend(
     return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), _NEVER_SEEN)
 
 
-@njit(**INNER)
+@inner
 def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> int:
     """One output for all groups whose future no longer depends on where they came from."""
     probe = v.probes(T)[p]
@@ -366,7 +366,7 @@ def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> in
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), _NEVER_SEEN)
 
 
-@njit(**INNER)
+@inner
 def _bucket_of(T: Any, S: Any, R: Any, r: int, p: int) -> int:
     probe = v.probes(T)[p]
     width = probe.equal1 - probe.equal0
@@ -375,7 +375,7 @@ def _bucket_of(T: Any, S: Any, R: Any, r: int, p: int) -> int:
     return find_bucket(S, p, hash_key(p, v.key(S), width), v.key(S), width)
 
 
-@njit(**INNER)
+@inner
 def _fire_bucket(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     b = _bucket_of(T, S, R, r, p)
     if b < 0:
@@ -395,7 +395,7 @@ def _fire_bucket(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     return DONE if acc < 0 else _accumulated(T, S, R, k, r, p, acc)
 
 
-@njit(**INNER)
+@inner
 def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
     """List the groups of bucket `b` that may join row `r`: (group, surely) in the stack, their number.
 
@@ -447,7 +447,7 @@ def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
     return top
 
 
-@njit(**INNER)
+@inner
 def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     """`,`: only what was put here at the instant just before."""
     probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
@@ -489,7 +489,7 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     return DONE if acc < 0 else _accumulated(T, S, R, k, r, p, acc)
 
 
-@njit(**INNER)
+@inner
 def _kill(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     """A negated row: note the bucket to be stamped, or mark the groups it joins."""
     b = _bucket_of(T, S, R, r, p)
@@ -517,7 +517,7 @@ def _kill(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 # --- leading negations ------------------------------------------------------------------------------
 
 
-@njit(**INNER)
+@inner
 def _lead_place(S: Any, number: int, width: int, h: Any) -> int:
     """Where the lead's values (in `v.key(S)`) are or belong in the lead table."""
     mask = np.uint64(v.lead_table(S).shape[0] - 1)
@@ -537,7 +537,7 @@ def _lead_place(S: Any, number: int, width: int, h: Any) -> int:
         i = (i + np.uint64(1)) & mask
 
 
-@njit(**INNER)
+@inner
 def _last_lead(T: Any, S: Any, R: Any, r: int, probe: Any) -> int:
     """The last clock at which a negated row that joins row `r` was seen before this instant."""
     latest = np.int64(_NEVER_SEEN)
@@ -565,7 +565,7 @@ def _last_lead(T: Any, S: Any, R: Any, r: int, probe: Any) -> int:
     return latest
 
 
-@njit(**INNER)
+@inner
 def _see_lead(T: Any, S: Any, R: Any, r: int, l: int, clock: int) -> None:
     lead = v.leads(T)[l]
     width = lead.equal1 - lead.equal0
@@ -583,7 +583,7 @@ def _see_lead(T: Any, S: Any, R: Any, r: int, l: int, clock: int) -> None:
     v.lead_keys(S)[at, 1] = clock
 
 
-@njit(cache=True)
+@kernel
 def rebuild_leads(T: Any, S: Any, keys: Any, count: int, tau: int) -> None:
     """Fill the (new, empty) lead arrays with what is not older than `tau`."""
     v.lead_table(S)[:] = -1
@@ -604,7 +604,7 @@ def rebuild_leads(T: Any, S: Any, keys: Any, count: int, tau: int) -> None:
 # --- WRITE ------------------------------------------------------------------------------------------
 
 
-@njit(**INNER)
+@inner
 def _settle(T: Any, S: Any, R: Any, k: int) -> None:
     """Stamp kills, remove what was marked, clear the last `,` waits, note leading negations."""
     scalars = v.scalars(S)
@@ -626,7 +626,7 @@ def _settle(T: Any, S: Any, R: Any, k: int) -> None:
             _see_lead(T, S, R, r, np.int64(v.leads_of(T)[i]), v.clock(R)[k])
 
 
-@njit(**INNER)
+@inner
 def _write(T: Any, S: Any, C: Any, instant: int, clock: int, tau: int) -> int:
     """Pending prefixes become groups, or `,` entries; resumes at the item where something was full."""
     scalars = v.scalars(S)
@@ -643,7 +643,7 @@ def _write(T: Any, S: Any, C: Any, instant: int, clock: int, tau: int) -> int:
     return DONE
 
 
-@njit(**INNER)
+@inner
 def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int) -> int:
     scalars = v.scalars(S)
     at = scalars[ENTRY_TOP]
@@ -669,7 +669,7 @@ def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int) -> int:
     return DONE
 
 
-@njit(**INNER)
+@inner
 def _put_group(
     T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: int, tau: int
 ) -> int:
@@ -710,7 +710,7 @@ def _put_group(
     return DONE
 
 
-@njit(**INNER)
+@inner
 def _index(T: Any, S: Any, C: Any, g: int, edge: int) -> None:
     """Put a new group into the bucket of each probe that has an index."""
     probes = v.sizes(T)[PROBES]
@@ -733,7 +733,7 @@ def _index(T: Any, S: Any, C: Any, g: int, edge: int) -> None:
         link(S, probes, probe.local, g, b, kind, number)
 
 
-@njit(cache=True)
+@kernel
 def measure(
     T: Any, C: Any, code0: int, code1: int, vector: Any, R: Any, letter: int, column: int
 ) -> None:
@@ -743,9 +743,7 @@ def measure(
             continue
         for c in range(v.sizes(T)[COLUMNS]):
             vector[1 + c] = v.values(R)[r, c]
-        kind, number, exact, quality = value(
-            v.code(T), code0, code1, vector, C.kind, C.number, C.exact, C.quality
-        )
+        kind, number, exact, quality = measured(T, C, code0, code1, vector)
         order = order_kind(kind, number, quality)
         v.measure_kinds(R)[r, column] = order
         v.measures(R)[r, column] = np.float64(exact) if order == HEAP_TIME else number

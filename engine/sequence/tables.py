@@ -231,6 +231,7 @@ class _TableBuilder:
         self.edges.append({
             "op": _OPS[edge.op], "width": len(key), "probe0": first, "probe1": len(self.probes),
             "waits": int(not edge.arms), "chained": len(common), "chain0": len(self.chain),
+            "stamps": int(any(p["index"] == k.STAMP for p in self.probes[first:])),
         })
         self.chain += common
         return tuple(words)
