@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A ratio. `at_most`/`at_least` is what is asked of it, if anything."""
+    """A ratio; `at_most` is what is asked of it, if anything."""
 
     what: str
     ratio: float
@@ -57,10 +57,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one case found."""
+    """What one case found; `about` says in a sentence or two what was run."""
 
     name: str
     title: str
+    about: str
     rows: tuple[Row, ...]
     figures: tuple[Figure, ...]
 
@@ -71,7 +72,7 @@ def markdown(results: Iterable[Result], setting: str) -> str:
     lines = [setting, "", "| ratio | measured | asked |", "|---|---:|---:|"]
     lines += [_figure(figure) for result in every for figure in result.figures]
     for result in every:
-        lines += ["", f"**{result.title}** (`--only {result.name}`)", "",
+        lines += ["", f"**{result.title}** (`--only {result.name}`). {result.about}", "",
                   "| | | ns per event | events/s | matches | |", "|---|---|---:|---:|---:|---|"]
         lines += [_row(row) for row in result.rows]
     return "\n".join(lines) + "\n"

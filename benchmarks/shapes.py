@@ -13,6 +13,14 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 WINDOWS = (100, 1_000, 10_000)
 MOVES = ("walk", "falling")
 LIMIT = 3.0
+V_SHAPE_ABOUT = (
+    "`SEQ(A; B; C)` on one of 110 companies, `?p2 < ?p1`, `?p3 > ?p2`; every quote is a candidate for A, B and C; "
+    "sliding windows. Walking prices go up and down, falling ones never complete a match."
+)
+KLEENE_ABOUT = (
+    "Opening, trades and closing of one of 110 companies, `?p2 > PREV(?p2)` among the trades, the closing below the "
+    "last of them; each quote is one of the three; sliding windows. Every length is a match."
+)
 
 
 def v_shape(window: int) -> str:
@@ -52,15 +60,15 @@ KLEENE = {"`A; B+; C`": kleene("+"), "`A; B;+; C`": kleene(";+")}
 
 def run_v_shape(size: Size) -> Result:
     """Nanoseconds per event of the V-shape, per window and kind of prices."""
-    return _run("v-shape", "V-shape with `;`, 110 companies", {"V `;`": v_shape}, size)
+    return _run("v-shape", "V-shape with `;`", V_SHAPE_ABOUT, {"V `;`": v_shape}, size)
 
 
 def run_kleene(size: Size) -> Result:
     """Nanoseconds per event of `A; B+; C`, per window and kind of prices."""
-    return _run("kleene", "Kleene with rising prices, 110 companies", KLEENE, size)
+    return _run("kleene", "Kleene with rising prices", KLEENE_ABOUT, KLEENE, size)
 
 
-def _run(name: str, title: str, queries: dict[str, Callable[[int], str]], size: Size) -> Result:
+def _run(name: str, title: str, about: str, queries: dict[str, Callable[[int], str]], size: Size) -> Result:
     ways, warm, where = {}, {}, []
     for moves in MOVES:
         terms = TermDictionary()
@@ -80,4 +88,4 @@ def _run(name: str, title: str, queries: dict[str, Callable[[int], str]], size: 
         rows.append(row)
         costs.setdefault(f"{shape}, {moves}, 100 to 10,000 events", []).append(row.ns)
     figures = tuple(Figure(label, growth(ns), LIMIT) for label, ns in costs.items())
-    return Result(name, title, tuple(rows), figures)
+    return Result(name, title, about, tuple(rows), figures)

@@ -51,7 +51,7 @@ def test_walk_moves_each_company_by_itself() -> None:
 
 def test_table_marks_a_ratio_that_is_not_as_asked() -> None:
     row = Row("a", "b", 1234.5, 1.1, 7)
-    text = markdown([Result("n", "T", (row,), (Figure("good", 1.2, 1.3), Figure("bad", 1.4, 1.3)))], "here")
+    text = markdown([Result("n", "T", "About.", (row,), (Figure("good", 1.2, 1.3), Figure("bad", 1.4, 1.3)))], "here")
     assert "| good | 1.20× | ≤ 1.3× |" in text
     assert "| bad | **1.40×** | ≤ 1.3× |" in text
     assert "| a | b | 1,234 | 810,000 | 7 |" in text
