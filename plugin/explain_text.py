@@ -66,7 +66,7 @@ def _kb(kb: KbFacts) -> Iterator[str]:
 
 def _state(state: StateFacts) -> str:
     final = ", a match" if state.final else ""
-    bound = f" (may carry {', '.join(state.bound)})" if state.bound else ""
+    bound = f" (may have bound {', '.join(state.bound)})" if state.bound else ""
     return f"  state {state.number}, after {state.letter}{final}{bound}"
 
 

@@ -9,6 +9,13 @@ from typing import Any
 
 import pytest
 from cli_files import EX, GPMS, oxiseq, query, write
+from corpus_cases import Case, load_cases
+
+from oxiseq.engine.query.plan import compile_query
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.explain import explain
+from oxiseq.explain_text import as_dot, as_text
+from oxiseq.grammar import load
 
 RICH = query(
     "SELECT ?who", "WITHIN 90 SECONDS SLIDING", "N!; A; B+, C; (D | E)?; M!",
@@ -122,3 +129,13 @@ def test_a_wrong_query_is_refused(folder: Path) -> None:
 def test_prefixes_shorten_conditions(folder: Path) -> None:
     gpms = GPMS.replace("?second >= 10 * ?first", f"?second != ?first && ?first != <{EX}x>")
     assert "?first != :x" in oxiseq("explain", write(folder, "p.spaseq", query(gpms=gpms))).stdout
+
+
+@pytest.mark.parametrize("case", [c for c in load_cases() if not c.refused], ids=lambda c: c.name)
+def test_every_corpus_query_can_be_explained(case: Case) -> None:
+    made = explain(compile_query(load(case.query), TermDictionary()))
+    for state in made.states:
+        assert f"state {state.number}, after {state.letter}" in as_text(made)
+    targets = {arm.target for edge in made.edges for arm in edge.arms}
+    assert targets == {state.number for state in made.states}
+    assert as_dot(made).count(" -> ") == sum(max(1, len(edge.arms)) for edge in made.edges)
