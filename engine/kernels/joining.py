@@ -84,7 +84,7 @@ def joins(T: Any, S: Any, p: int, values: Any, r: int, keys: Any, at: int, C: An
     for f in range(probe.filter0, probe.filter1):
         filter_ = v.filters(T)[f]
         answer = truth(
-            v.code(T), filter_.code0, filter_.code1, v.vector(S), C.kind, C.number, C.exact, C.quality
+            v.code(T), filter_.code0, filter_.code1, v.vector(S), v.kind(C), v.number(C), v.exact(C), v.quality(C)
         )
         if answer == _UNDECIDED:
             answer = _decided(T, S, f)
@@ -154,8 +154,8 @@ def measured(T: Any, C: Any, code0: int, code1: int, vector: Any) -> tuple[int, 
     code = v.code(T)
     if code1 - code0 == 2 and code[code0] == VARIABLE:
         t = vector[code[code0 + 1]]
-        return np.int64(C.kind[t]), C.number[t], C.exact[t], np.int64(C.quality[t])
-    return value(code, code0, code1, vector, C.kind, C.number, C.exact, C.quality)
+        return np.int64(v.kind(C)[t]), v.number(C)[t], v.exact(C)[t], np.int64(v.quality(C)[t])
+    return value(code, code0, code1, vector, v.kind(C), v.number(C), v.exact(C), v.quality(C))
 
 
 @inner

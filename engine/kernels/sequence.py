@@ -734,10 +734,9 @@ def _index(T: Any, S: Any, C: Any, g: int, edge: int) -> None:
 
 
 @kernel
-def measure(
-    T: Any, C: Any, code0: int, code1: int, vector: Any, R: Any, letter: int, column: int
-) -> None:
+def measure(T: Any, S: Any, R: Any, C: Any, code0: int, code1: int, letter: int, column: int) -> None:
     """The row side of an inequality for all rows of `letter`: `v.measures(R)[:, column]` and its heap order."""
+    vector = v.vector(S)
     for r in range(v.letter(R).shape[0]):
         if v.letter(R)[r] != letter:
             continue

@@ -15,7 +15,7 @@ from oxiseq.engine.kernels.compact_set import SPINE, collect
 from oxiseq.engine.kernels.groups import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.joining import remember
 from oxiseq.engine.kernels.sequence import rebuild_leads
-from oxiseq.engine.kernels.views import point
+from oxiseq.engine.kernels.views import Pointers, call
 from oxiseq.engine.sequence.tables import SequenceTables
 
 _ASKED = 256
@@ -136,7 +136,7 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
     old = S.lead_keys
     S = S._replace(lead_keys=np.zeros((size, old.shape[1]), np.int64),
                    lead_table=np.full(_table_size(size), -1, np.int32))
-    rebuild_leads(point(compiled.tables), point(S), old, count, tau)
+    call(rebuild_leads, Pointers(compiled.tables), Pointers(S), old, count, tau)
     return S
 
 
@@ -146,7 +146,7 @@ def make_nodes(S: k.Memory, tau: int, again: bool) -> tuple[k.Memory, int]:
     Returns the memory and the smallest row id that a node still refers to.
     """
     marks = np.zeros(len(S.nodes), np.int32)
-    oldest = int(collect(point(S), marks, tau))
+    oldest = int(call(collect, Pointers(S), marks, tau))
     if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes):
         S = S._replace(nodes=_longer(S.nodes, 2 * len(S.nodes)))
     return S, oldest
@@ -159,8 +159,9 @@ def keep_answers(S: k.Memory, compiled: SequenceTables, answers: NDArray[np.int6
         old = S.memo[S.memo[:, 0] != 0]
         S = S._replace(memo=np.zeros((2 * len(S.memo), S.memo.shape[1]), np.int64))
         _refill(S, compiled, old)
+    tables, memory = Pointers(compiled.tables), Pointers(S)
     for n, answer in enumerate(answers):
-        remember(point(compiled.tables), point(S), asked, n, answer)
+        call(remember, tables, memory, asked, n, answer)
     return S
 
 
@@ -173,7 +174,7 @@ def _refill(S: k.Memory, compiled: SequenceTables, rows: k.Array) -> None:
         used = tables.uses[tables.filters["uses0"][f] : tables.filters["uses1"][f]]
         question[0, 0] = f
         question[0, 1 + used] = row[2 : 2 + len(used)]
-        remember(point(tables), point(S), question, 0, row[1])
+        call(remember, Pointers(tables), Pointers(S), question, 0, row[1])
 
 
 def forget_answers(S: k.Memory) -> None:

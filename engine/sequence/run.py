@@ -15,7 +15,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.kernels import records as k
 from oxiseq.engine.kernels.sequence import advance, measure
-from oxiseq.engine.kernels.views import point
+from oxiseq.engine.kernels.views import Pointers, call
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -76,19 +76,19 @@ class SequenceRun:
         tables, memory = self._compiled.tables, self._memory
         forget_answers(memory)
         memory.scalars[k.INSTANT] = 0
-        columns = self._terms.columns
+        columns = Pointers(self._terms.columns)
         batch = k.Rows(
             rows.letter, rows.values, np.zeros((len(rows.letter), max(self._compiled.measure_count, 1))),
             np.zeros((len(rows.letter), max(self._compiled.measure_count, 1)), np.uint8),
             rows.instant, rows.clock, rows.tau, rows.first, np.array([rows.base]),
         )
-        T, R = point(tables), point(batch)
+        T, R = Pointers(tables), Pointers(batch)
         for m in self._compiled.measures:
-            measure(T, columns, m.code0, m.code1, memory.vector, R, m.letter, m.column)
+            call(measure, T, Pointers(memory), R, columns, m.code0, m.code1, m.letter, m.column)
         parts: list[Found] = []
         failed = -1
         while True:
-            need = int(advance(T, point(self._memory), R, columns, until))
+            need = int(call(advance, T, Pointers(self._memory), R, columns, until))
             if need == k.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])
@@ -99,7 +99,7 @@ class SequenceRun:
                 failed = at
             elif need == k.NEED_DECISIONS:
                 self._decide()
-                columns = self._terms.columns
+                columns = Pointers(self._terms.columns)
             elif need == k.OUT_FULL:
                 self._drain(parts)
             else:
