@@ -95,10 +95,12 @@ class Clock:
         """All complete instants since the last call."""
         passed = self.passed
         ready = [self._split(clock, passed) for clock in self._streams]
-        times = np.unique(np.concatenate([batch.time for batch in ready]))
-        merged = [merge_instants(batch) for batch in ready]
-        where = tuple(np.searchsorted(times, batch.time) for batch in merged)
-        return Instants(times, tuple(merged), where)
+        merged = tuple(merge_instants(batch) for batch in ready)
+        if len(merged) == 1:
+            times = merged[0].time
+            return Instants(times, merged, (np.arange(len(times)),))
+        times = np.unique(np.concatenate([batch.time for batch in merged]))
+        return Instants(times, merged, tuple(np.searchsorted(times, batch.time) for batch in merged))
 
     @staticmethod
     def _split(clock: _StreamClock, passed: int) -> EventBatch:
