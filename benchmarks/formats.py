@@ -53,7 +53,7 @@ def sparql(operator: str) -> str:
     """The same question for one window's graphs.
 
     The next fall and the next rise are asked by MIN and GROUP BY: the form with NOT EXISTS says it more plainly
-    and takes a hundred times as long.
+    and took about sixty times as long.
     """
     return (_ANY if operator == ":" else _NEXT).replace("time:", TIME)
 
