@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
-from pyoxigraph import RdfFormat
+from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError
@@ -23,19 +24,32 @@ _ENDINGS = {
 }
 
 
-def load_file(store: RdfStore, path: str | Path) -> None:
-    """Load an RDF file (a store's folder is opened instead: see `open_kb`). Raises KbError."""
+def load_file(store: RdfStore, path: str | Path, graph: str | None = None) -> None:
+    """Load an RDF file, plain or gzip (a store's folder is opened instead: see `open_kb`).
+
+    `graph` is the IRI of the named graph that its triples go to (default: the default graph, or what the file
+    says). Relative IRIs are resolved against the file's own. Raises KbError.
+    """
     file = Path(path)
-    chosen = _ENDINGS.get(file.suffix.lower())
+    zipped = file.suffix.lower() == ".gz"
+    ending = (file.with_suffix("") if zipped else file).suffix.lower()
+    chosen = _ENDINGS.get(ending)
     if not file.exists():
         raise KbError(f"{path}: there is no such file")
     if chosen is None:
-        raise KbError(f"{path}: unknown ending {file.suffix or '(none)'}; known: {', '.join(_ENDINGS)}")
+        known = ", ".join(_ENDINGS)
+        raise KbError(f"{path}: unknown ending {ending or '(none)'}; known: {known}, also with .gz")
     try:
-        store.load(path=str(file), format=chosen)
+        with gzip.open(file) if zipped else file.open("rb") as content:
+            store.load(
+                content,
+                format=chosen,
+                base_iri=file.resolve().as_uri(),
+                to_graph=NamedNode(graph) if graph is not None else None,
+            )
     except SyntaxError as error:
         raise KbError(f"{path}:{error.lineno}: {syntax_reason(error)}") from error
-    except OSError as error:
+    except (OSError, EOFError, ValueError) as error:
         raise KbError(f"{path}: cannot be read: {error}") from error
 
 
