@@ -32,7 +32,8 @@ NOWHERE = Span(0, 0, 1, 1)
 
 
 def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False)  # type: ignore[no-any-return]  # a field, typed as its value
+    # a field, typed as its value
+    return field(default=NOWHERE, compare=False, repr=False)
 
 
 # --- terms ----------------------------------------------------------------------------------------

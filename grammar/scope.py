@@ -184,11 +184,11 @@ class GpmParts:
 def split_gpm(gpm: Gpm) -> GpmParts:
     """Split a GPM's body into what is answered where."""
     conditions, body = _take_filters(gpm.pattern)
-    graphs = [e for e in body if isinstance(e, GraphPattern)]
-    rest = [e for e in body if not isinstance(e, GraphPattern)]
+    graphs: list[PatternElement] = [e for e in body if isinstance(e, GraphPattern)]
+    rest: list[PatternElement] = [e for e in body if not isinstance(e, GraphPattern)]
     in_place = _needs_kb_inside(rest, graphs)
     if in_place:
-        rest, graphs = body, []
+        rest, graphs = list(body), []
     pattern = Group(tuple(rest), span=gpm.pattern.span)
     kb = Group(tuple(graphs), span=gpm.pattern.span) if graphs else None
     own = frozenset(visible_variables(pattern))

@@ -96,7 +96,7 @@ def explain(unexpected: UnexpectedInput, text: str) -> QueryError:
     """lark's exception as ours."""
     at = unexpected.pos_in_stream
     ended = isinstance(unexpected, UnexpectedToken) and unexpected.token.type == "$END"
-    if ended or at is None or at < 0:
+    if ended or at < 0:
         at = len(text.rstrip())
     accepts = _accepted(unexpected)
     match = _FOUND.match(text, at) if at < len(text.rstrip()) else None

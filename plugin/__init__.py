@@ -21,13 +21,38 @@
 2000000 3 40
 """
 
-from oxiseq.continuous import ContinuousQuery
-from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
-from oxiseq.grammar import check, parse, render
-from oxiseq.matches import Match, Matches
-from oxiseq.replay import run
-from oxiseq.store import Store
-from oxiseq.stream import Stream
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oxiseq.continuous import ContinuousQuery
+    from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
+    from oxiseq.grammar import check, parse, render
+    from oxiseq.match import Match
+    from oxiseq.matches import Matches
+    from oxiseq.replay import run
+    from oxiseq.store import Store
+    from oxiseq.stream import Stream
+
+_HOMES = {
+    "ContinuousQuery": "continuous", "EventError": "engine.errors", "KbError": "engine.errors",
+    "LimitError": "engine.errors", "Match": "match", "Matches": "matches", "OxiseqError": "engine.errors",
+    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "check": "grammar", "parse": "grammar",
+    "render": "grammar", "run": "replay",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Names of the API are imported when they are first used: the engine takes a second to load (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
+
 
 __version__ = "0.1.0"
 

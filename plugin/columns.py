@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyoxigraph import BlankNode
+from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.query.plan import QueryPlan
 from oxiseq.engine.terms import kinds
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary, term_text
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -49,7 +49,7 @@ def _values(ids: NDArray[np.uint32], terms: TermDictionary) -> pa.Array:
 
 def _text(number: int, terms: TermDictionary) -> str:
     term = terms.term(number)
-    return str(term) if isinstance(term, BlankNode) else term.value
+    return term.value if isinstance(term, NamedNode | Literal) else term_text(term)
 
 
 def _events(batch: MatchBatch, letters: NDArray[np.bool_]) -> pa.Array:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.query.run import QueryRun
-from oxiseq.matches import Match, Shape
+from oxiseq.match import Match, Shape
 
 if TYPE_CHECKING:
     from oxiseq.store import Store

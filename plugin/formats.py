@@ -32,7 +32,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import Term, TermDictionary
 from oxiseq.grammar.algebra import Construct
 from oxiseq.grammar.render_sparql import SparqlWriter
-from oxiseq.matches import Match, Shape
+from oxiseq.match import Match, Shape
 
 ResultFormat: TypeAlias = Literal["table", "json", "csv", "tsv", "arrow", "parquet", "nquads"]
 Batches: TypeAlias = Iterable[MatchBatch]
@@ -109,6 +109,8 @@ def sorted_batch(shape: Shape, batches: Batches, *, ties: bool = False) -> Match
     if ties:
         keys = [batch.event_time[a:b].tolist() for a, b in pairwise(batch.ends)]
         return batch.take(np.array(sorted(range(len(batch)), key=lambda i: (times[i], keys[i])), np.int64))
+    if (batch.time[1:] >= batch.time[:-1]).all():
+        return batch
     return batch.take(np.argsort(batch.time, kind="stable"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import IO, cast
 
 from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
@@ -40,7 +41,7 @@ def load_file(store: RdfStore, path: str | Path, graph: str | None = None) -> No
         known = ", ".join(_ENDINGS)
         raise KbError(f"{path}: unknown ending {ending or '(none)'}; known: {known}, also with .gz")
     try:
-        with gzip.open(file) if zipped else file.open("rb") as content:
+        with cast(IO[bytes], gzip.open(file)) if zipped else file.open("rb") as content:
             store.load(
                 content,
                 format=chosen,

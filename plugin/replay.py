@@ -8,15 +8,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
 from pyoxigraph import NamedNode
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.open import EventReader, open_events
+from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
@@ -25,10 +24,12 @@ from oxiseq.engine.query.clock import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.query.plan import QueryPlan, compile_query
 from oxiseq.engine.query.run import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.formats import sorted_batch
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
 from oxiseq.kb import is_path, load_file, load_text, open_kb
-from oxiseq.matches import Matches, Shape
+from oxiseq.match import Shape
+from oxiseq.matches import Matches
 from oxiseq.store import Store
 
 Events: TypeAlias = str | Path | Iterable[tuple[int | datetime, GraphLike]]
@@ -145,9 +146,7 @@ class Replay:
 
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
         """All matches, in order of end time."""
-        batch = MatchBatch.concat(list(self.batches(progress)), len(self.plan.answer.columns))
-        if len(batch) > 1 and (batch.time[1:] < batch.time[:-1]).any():
-            batch = batch.take(np.argsort(batch.time, kind="stable"))
+        batch = sorted_batch(self.shape, self.batches(progress))
         return Matches(self.shape, batch, self.run.late, self.run.events)
 
 

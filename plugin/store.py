@@ -23,7 +23,7 @@ from oxiseq.engine.query.plan import compile_query
 from oxiseq.engine.query.run import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.matches import Match, Shape
+from oxiseq.match import Match, Shape
 from oxiseq.stream import Stream
 
 _CHANGES = frozenset(

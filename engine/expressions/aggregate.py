@@ -59,7 +59,8 @@ def _fold(what: Aggregate, values: list[Term]) -> Term:
         case "GROUP_CONCAT":
             separator = " " if what.separator is None else what.separator
             x = Variable("x")
-            return Literal(separator.join(evaluate(Call("STR", (x,)), {x: v}).value for v in values))
+            texts = [evaluate(Call("STR", (x,)), {x: v}) for v in values]
+            return Literal(separator.join(t.value for t in texts if isinstance(t, Literal)))
         case name:
             raise AssertionError(f"no aggregate {name}")
 

@@ -51,4 +51,5 @@ def _holding(
             mapping = {v: terms.term(i) for v, i in zip(variables, ids, strict=False) if i}
             decided[ids] = holds(condition, mapping)
         out[r] = decided[ids]
-    return out == _TRUE
+    passed: NDArray[np.bool_] = out == _TRUE
+    return passed

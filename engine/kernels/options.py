@@ -22,5 +22,5 @@ def kernel(function: F) -> F:
 
 def inner(function: F) -> F:
     """Compile a function that only kernels call."""
-    options = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return cast(F, njit(**options)(function))

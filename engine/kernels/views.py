@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, types
+from numba import carray, types  # type: ignore[attr-defined]  # Numba does not list carray
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -22,7 +22,7 @@ from oxiseq.engine.kernels.options import inner
 
 
 @intrinsic
-def _pointer(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
+def _to_pointer(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
     """An address as a pointer that `carray` takes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -32,7 +32,7 @@ def _pointer(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]
 
 
 @intrinsic
-def _word(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+def _load_word(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
     """The i64 at `index` of the table at an address."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -40,6 +40,10 @@ def _word(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..
         return builder.load(builder.gep(base, [args[1]]))
 
     return types.int64(types.int64, types.int64), generate
+
+
+_pointer: Any = _to_pointer  # typed as what a kernel sees: without the typing context
+_word: Any = _load_word
 
 
 class Pointers:

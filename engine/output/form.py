@@ -14,10 +14,8 @@ from oxiseq.engine.sequence.positions import Automaton
 from oxiseq.grammar.algebra import (
     Aggregate,
     Ask,
-    Call,
     Construct,
     Expression,
-    FunctionCall,
     MatchFunction,
     Query,
     Select,
@@ -63,6 +61,8 @@ def answer_of(query: Query, positive: Iterable[GpmParts], automaton: Automaton) 
     gpms = list(positive)
     visible = tuple(dict.fromkeys(v for gpm in gpms for v in gpm.variables))
     form = query.form
+    template: tuple[TriplePattern, ...] = ()
+    into: str | None = None
     match form:
         case Select(columns, distinct):
             chosen = (
@@ -70,7 +70,6 @@ def answer_of(query: Query, positive: Iterable[GpmParts], automaton: Automaton) 
                 if columns is None
                 else tuple(AnswerColumn(c.variable, c.expression) for c in columns)
             )
-            template, into = (), None
         case Construct(template, target, columns):
             distinct, into = False, target.value if target else None
             computed = tuple(AnswerColumn(c.variable, c.expression) for c in columns)
@@ -81,7 +80,7 @@ def answer_of(query: Query, positive: Iterable[GpmParts], automaton: Automaton) 
             )
             chosen = tuple(AnswerColumn(v, None) for v in used) + computed
         case Ask():
-            chosen, template, distinct, into = (), (), False, None
+            chosen, distinct = (), False
     wanted: set[Variable] = set()
     iterations: dict[Aggregate, Iterations] = {}
     repeated = {n for p in automaton.positions if p.loops for letter in p.letters for n in letter}
@@ -102,19 +101,6 @@ def _iterations(aggregate: Aggregate, gpms: list[GpmParts], repeated: set[str]) 
         if gpm.gpm.name in repeated and used & set(gpm.variables):
             return Iterations(gpm.gpm.name, frozenset(gpm.variables))
     raise AssertionError("the checks let an aggregate without a repeated GPM through")
-
-
-def replace_parts(expression: Expression, values: Mapping[Expression, Expression]) -> Expression:
-    """`expression` with some of its parts replaced by what they amount to in a match."""
-    if expression in values:
-        return values[expression]
-    match expression:
-        case Call(name, args):
-            return Call(name, tuple(replace_parts(a, values) for a in args))
-        case FunctionCall(function, args, distinct):
-            return FunctionCall(function, tuple(replace_parts(a, values) for a in args), distinct)
-        case _:
-            return expression
 
 
 def match_parts(expression: Expression) -> tuple[MatchFunction | Aggregate, ...]:

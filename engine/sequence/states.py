@@ -343,7 +343,8 @@ class StateBuilder:
             yield LAST_NEGATED, NegatedClock() if starts else Kept(LAST_NEGATED)
 
     def _check(self, scope: LetterScope, before: _Scopes) -> Check:
-        equal, compatible = [], []
+        equal: list[tuple[Variable, Value]] = []
+        compatible: list[tuple[Variable, Value]] = []
         for variable in sorted(scope.variables & self.relevant, key=str):
             cell = before.find(variable)
             if cell is not None and isinstance(cell.source, Kept):

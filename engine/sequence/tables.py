@@ -177,8 +177,8 @@ class _TableBuilder:
 
     def _columns(self) -> None:
         for index, edge in enumerate(self.graph.edges):
-            for place in (*edge.arms, *edge.guards):
-                self._letter(place.letter)
+            for letter in (*(arm.letter for arm in edge.arms), *(guard.letter for guard in edge.guards)):
+                self._letter(letter)
             for arm in edge.arms:
                 self._want(arm.letter, self._arm_columns(index, arm))
             for guard in edge.guards:
@@ -222,7 +222,8 @@ class _TableBuilder:
         chained, words = edge.op is Op.STRICT and bool(edge.arms) and edge.source != START, []
         common = _common_slots(edge, slots) if chained else []
         guards = edge.guards if edge.source != START else ()
-        for place in (*edge.arms, *guards):
+        places: list[Arm | GuardCheck] = [*edge.arms, *guards]
+        for place in places:
             probe = self._probe(index, place, slots, len(self.probes) - first, common, chained, edge)
             if isinstance(place, Arm):
                 self._arm(probe, place, slots, edge, leaving)
@@ -274,7 +275,7 @@ class _TableBuilder:
     ) -> list[Mapping[Variable, int]]:
         """Compile the filters of a check; per filter, where its variables stand in the value vector."""
         coalesced: dict[Either, int] = {}
-        compiled = []
+        compiled: list[Mapping[Variable, int]] = []
         for condition in check.filters:
             places = {v: self._place(s, slots, columns, coalesced) for v, s in condition.sources}
             start = len(self.code)

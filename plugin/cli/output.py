@@ -17,7 +17,7 @@ from rich.text import Text
 from oxiseq.engine.events.write import replacing
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.formats import is_numeric, result_text, table_rows
-from oxiseq.matches import Shape
+from oxiseq.match import Shape
 
 MOST_ROWS = 1000
 """Beyond this, matches on the terminal are plain lines: laying out a rich table takes a while."""

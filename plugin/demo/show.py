@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from oxiseq.demo.quotes import STREAM, daily_events
-from oxiseq.matches import Match, short
+from oxiseq.match import Match, short
 from oxiseq.replay import run
 
 HERE: Final = Path(__file__).parent
