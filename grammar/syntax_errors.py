@@ -94,7 +94,7 @@ _MARKS = {
 
 def explain(unexpected: UnexpectedInput, text: str) -> QueryError:
     """lark's exception as ours."""
-    at = unexpected.pos_in_stream
+    at = -1 if unexpected.pos_in_stream is None else unexpected.pos_in_stream
     ended = isinstance(unexpected, UnexpectedToken) and unexpected.token.type == "$END"
     if ended or at < 0:
         at = len(text.rstrip())
