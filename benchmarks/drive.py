@@ -11,8 +11,8 @@ from benchmarks.data import STREAM, Events
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.query.plan import QueryPlan, compile_query
-from oxiseq.engine.query.run import QueryRun
+from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 

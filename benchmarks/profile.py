@@ -16,10 +16,10 @@ from benchmarks.data import STEPS, Events, quotes, stock_events
 from benchmarks.drive import WARM, Prepared
 from benchmarks.report import Size
 from oxiseq.engine.matching.matcher import StreamMatcher
+from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import AnswerWriter
-from oxiseq.engine.query.clock import Clock
-from oxiseq.engine.query.rows import RowStore
-from oxiseq.engine.query.run import QueryRun
+from oxiseq.engine.run.clock import Clock
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 

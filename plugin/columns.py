@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.query.plan import QueryPlan
+from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary, term_text
 

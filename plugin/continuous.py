@@ -6,15 +6,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.query.run import QueryRun
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.match import Match, Shape
-
-if TYPE_CHECKING:
-    from oxiseq.store import Store
 
 IDLE = 0.05
 """Seconds without a push after which a waiting consumer takes the open instant as complete."""
@@ -27,9 +23,18 @@ class ContinuousQuery:
     nobody iterates, they are not kept.
     """
 
-    def __init__(self, store: Store, text: str, run: QueryRun, shape: Shape, lock: threading.RLock) -> None:
+    def __init__(
+        self,
+        text: str,
+        run: QueryRun,
+        shape: Shape,
+        lock: threading.RLock,
+        publish: Callable[[Shape, Match], None],
+        forget: Callable[[ContinuousQuery], None],
+    ) -> None:
         self.text = text
-        self._store = store
+        self._publish = publish
+        self._forget = forget
         self._run = run
         self._shape = shape
         self._arrived = threading.Condition(lock)
@@ -98,7 +103,7 @@ class ContinuousQuery:
                 self._closed = True
                 self._run.close()
                 self._work()
-                self._store.forget(self)
+                self._forget(self)
                 self._arrived.notify_all()
 
     def _take(self, deadline: float | None, idle: float | None) -> Match | None:
@@ -158,7 +163,7 @@ class ContinuousQuery:
                 match = Match(self._shape, batch, i)
                 for callback in self._callbacks:
                     callback(match)
-                self._store.publish(self._shape, match)
+                self._publish(self._shape, match)
 
     def __repr__(self) -> str:
         return f"<ContinuousQuery {', '.join(self.variables)}: {self.events} events>"

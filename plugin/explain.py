@@ -17,7 +17,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.bgp import basic_patterns
 from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.matching.plan import StreamPlan
-from oxiseq.engine.query.plan import GpmPlan, QueryPlan
+from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import Check, GuardCheck, Value, ValueKind
 from oxiseq.grammar.algebra import (

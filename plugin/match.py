@@ -10,7 +10,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
 from oxiseq.engine.events.time import to_datetime
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.query.plan import QueryPlan
+from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import Term, TermDictionary, term_text
 from oxiseq.grammar.algebra import TermOrVariable
 

@@ -20,9 +20,9 @@ from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.query.clock import AFTER_ALL, BEFORE_ALL
-from oxiseq.engine.query.plan import QueryPlan, compile_query
-from oxiseq.engine.query.run import QueryRun
+from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.formats import sorted_batch
 from oxiseq.grammar import load

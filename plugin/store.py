@@ -19,8 +19,8 @@ from oxiseq.continuous import ContinuousQuery
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.query.plan import compile_query
-from oxiseq.engine.query.run import QueryRun
+from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.match import Match, Shape
@@ -137,7 +137,8 @@ class Store:
             plan = compile_query(query, self._terms)
             begin = None if start is None else to_microseconds(start)
             run = QueryRun(plan, self._terms, self._kb, begin, delay)
-            registered = ContinuousQuery(self, text, run, Shape(plan, self._terms), self._lock)
+            shape = Shape(plan, self._terms)
+            registered = ContinuousQuery(text, run, shape, self._lock, self.publish, self.forget)
             self._queries.append(registered)
             for iri in plan.streams:
                 self.stream(iri).attach(registered)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from oxiseq.continuous import ContinuousQuery
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.time import to_microseconds
-
-if TYPE_CHECKING:
-    from oxiseq.continuous import ContinuousQuery
-    from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
 
 
 class Stream:

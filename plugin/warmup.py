@@ -16,8 +16,8 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.kernels import match, sequence
-from oxiseq.engine.query.plan import compile_query
-from oxiseq.engine.query.run import QueryRun
+from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load

@@ -1,1 +1,7 @@
-"""From runs' row ids to answers: which value a variable has in a match, KB enrichment, the query's form."""
+"""From runs' row ids to answers.
+
+    rows.py     the rows that matches still refer to
+    write.py    scopes, KB enrichment, DISTINCT
+    compute.py  SELECT expressions
+    batch.py    matches as columns
+"""

@@ -12,8 +12,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 from oxiseq.engine.events.time import to_duration_literal, to_literal
 from oxiseq.engine.expressions.aggregate import aggregate
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate
-from oxiseq.engine.output.form import match_parts
-from oxiseq.engine.query.plan import QueryPlan
+from oxiseq.engine.plan.answer import match_parts
+from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import Term, TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Prev

@@ -16,8 +16,8 @@ from oxiseq.engine.kernels.paths import choose, count_products, resolve, visible
 from oxiseq.engine.kernels.records import POSITION_BITS
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
-from oxiseq.engine.query.plan import GpmPlan, QueryPlan
-from oxiseq.engine.query.rows import RowBlock, RowStore
+from oxiseq.engine.output.rows import RowBlock, RowStore
+from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import START, Automaton
 from oxiseq.engine.sequence.run import Found
 from oxiseq.engine.terms.dictionary import TermDictionary

@@ -9,7 +9,7 @@ from pathlib import Path
 from oxiseq.cli.knowledge import combined
 from oxiseq.cli.options import QuerySource
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.query.plan import compile_query
+from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explain import explain
 from oxiseq.explain_text import as_dot, as_text

@@ -11,7 +11,7 @@ import pytest
 from cli_files import EX, GPMS, oxiseq, query, write
 from corpus_cases import Case, load_cases
 
-from oxiseq.engine.query.plan import compile_query
+from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explain import explain
 from oxiseq.explain_text import as_dot, as_text

@@ -16,8 +16,8 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Store
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.query.plan import QueryPlan, compile_query
-from oxiseq.engine.query.run import QueryRun
+from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.checks import load
@@ -46,9 +46,8 @@ def query(sequence: str, window: str = "", select: str = "SELECT *", **filters: 
         extra = filters.get(name, "")
         low = name.lower()
         key = "?k" if extra.startswith("KEYED") else f"?{low}k"
-        gpms.append(
-            f"  DEFINE GPM {name} ON S1 {{ ?{low} :kind :{low} ; :k {key} ; :v ?{low}v . {extra.removeprefix('KEYED')} }}"
-        )
+        own = f"?{low} :kind :{low} ; :k {key} ; :v ?{low}v ."
+        gpms.append(f"  DEFINE GPM {name} ON S1 {{ {own} {extra.removeprefix('KEYED')} }}")
     body = "\n".join(gpms)
     return f"PREFIX : <{E}>\n{select} {window}\nFROM STREAM S1 <{STREAM}>\nWHERE {{\n  SEQ({sequence})\n{body}\n}}"
 

@@ -13,10 +13,11 @@ from strategies import Situation, situations
 from oxiseq.engine.sequence.memory import Capacities
 
 KEYED = "KEYED"
+RISING = "FILTER(?bv > PREV(?bv))"
 CASES = {
     "heap": ("heap", query("A; B", B="FILTER(?bv > ?av)")),
     "heap, the smaller fires": ("heap", query("A; B", "WITHIN PT0.00003S SLIDING", B="FILTER(?bv <= ?av * 2)")),
-    "heap per key, groups stay": ("heap", query("A: B", "WITHIN PT0.00002S SLIDING", A=KEYED, B=f"{KEYED} FILTER(?bv > ?av)")),
+    "heap per key": ("heap", query("A: B", "WITHIN PT0.00002S SLIDING", A=KEYED, B=f"{KEYED} FILTER(?bv > ?av)")),
     "two inequalities": ("heap", query("A; B", "WITHIN PT0.00002S", B="FILTER(?bv > ?av && ?bv < 2 * ?av)")),
     "list": ("list", query("A; B", B="FILTER(?bv != ?av)")),
     "asked of Python": ("heap", query("A; B", "WITHIN PT0.00003S", B="FILTER(STR(?bv) < STR(?av))")),
@@ -32,8 +33,8 @@ CASES = {
     "leads, tumbling": ("start", query("N!; A; B", "WITHIN PT0.00005S", A=KEYED, B=KEYED, N=KEYED)),
     "leads, unbounded": ("start", query("N!; A; B", N="?n :k ?av .", A="FILTER(?av > 2)")),
     "repeat": ("chain", query("A; B+; C", "WITHIN PT0.00002S SLIDING", A=KEYED, B=KEYED, C=KEYED)),
-    "rising repeat": ("heap", query("A; B;+; C", "WITHIN 12 EVENTS SLIDING", A=KEYED, B=f"{KEYED} FILTER(?bv > PREV(?bv))", C=KEYED)),
-    "optional, alternatives": ("heap", query("A?; (B | C); N", "WITHIN 20 EVENTS", B="FILTER(?bv > 3)", N="FILTER(?nv > ?bv)")),
+    "rising repeat": ("heap", query("A; B;+; C", "WITHIN 12 EVENTS SLIDING", A=KEYED, B=f"{KEYED} {RISING}", C=KEYED)),
+    "optional": ("heap", query("A?; (B | C); N", "WITHIN 20 EVENTS", B="FILTER(?bv > 3)", N="FILTER(?nv > ?bv)")),
 }  # fmt: skip
 
 

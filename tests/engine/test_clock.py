@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.query.clock import AFTER_ALL, BEFORE_ALL, Clock, merge_instants
+from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, Clock, merge_instants
 
 
 def events(*times: int) -> EventBatch:
@@ -119,9 +119,7 @@ def test_what_was_before_the_start_is_not_seen_nor_late() -> None:
     assert taken(clock) == [5, 6]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 1), st.lists(st.integers(-5, 12), max_size=5)), max_size=8), st.integers(0, 4)
-)
+@given(st.lists(st.tuples(st.integers(0, 1), st.lists(st.integers(-5, 12), max_size=5)), max_size=8), st.integers(0, 4))
 def test_no_event_is_lost_and_instants_rise(pushes: list[tuple[int, list[int]]], lateness: int) -> None:
     clock = Clock(2, lateness)
     arrived: Counter[int] = Counter()

@@ -1,4 +1,4 @@
-"""Compiling a query: algebra → plan. A plan is immutable; `run.QueryRun` holds all that changes.
+"""Compiling a query: algebra → plan. A plan is immutable; `engine.run.QueryRun` holds all that changes.
 
 For each GPM the plan says what its rows must hand on: what the sequence compares, what joins the KB and the
 partners of `&`, and what the answer shows. KB variables that nothing compares are left to the end, when a
@@ -14,16 +14,13 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
-from oxiseq.engine.output.form import Answer, answer_of
-from oxiseq.engine.query.clock import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import StateBuilder, own_filters
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression, Query, Window
 from oxiseq.grammar.scope import GpmParts, certain_variables, expression_variables, split_gpm
-
-NO_CLOCK = BEFORE_ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +150,3 @@ def _stored(gpms: Iterable[GpmPlan], answer: Answer) -> tuple[Variable, ...]:
                 stored[variable] = None
     return tuple(stored)
 
-
-def window_floor(window: Window | None, clock: int, start: int) -> int:
-    """tau: everything that starts before it is dead for an event at `clock`."""
-    if window is None:
-        return BEFORE_ALL
-    if window.sliding:
-        return clock - window.size
-    return start + (clock - start) // window.size * window.size
-
-
-__all__ = ["AFTER_ALL", "GpmPlan", "LetterPlan", "QueryPlan", "compile_query", "window_floor"]

@@ -15,11 +15,11 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.output.write import AnswerWriter
-from oxiseq.engine.query.clock import AFTER_ALL, BEFORE_ALL, Clock, Instants
-from oxiseq.engine.query.letters import Frame, gpm_frame, letter_frame
-from oxiseq.engine.query.plan import QueryPlan
-from oxiseq.engine.query.rows import RowBlock, RowStore
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, Clock, Instants
+from oxiseq.engine.run.letters import Frame, gpm_frame, letter_frame
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.run import LetterRows, SequenceRun
 from oxiseq.engine.terms.dictionary import TermDictionary

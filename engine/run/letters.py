@@ -16,7 +16,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.expressions.column import holding
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.matcher import Occurrences
-from oxiseq.engine.query.plan import GpmPlan, LetterPlan
+from oxiseq.engine.plan.query import GpmPlan, LetterPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Ids = NDArray[np.uint32]
