@@ -69,9 +69,7 @@ def list_members(links: k.Array, first: int) -> Iterator[int]:
         before, first = first, int(links[first]["left"])
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 15), st.sampled_from(KINDS), st.integers(-3, 9)))
-)
+@given(st.lists(st.tuples(st.integers(0, 15), st.sampled_from(KINDS), st.integers(-3, 9))))
 def test_buckets_against_dictionaries(steps: list[tuple[int, int, int]]) -> None:
     """Each step puts a group into the bucket, or takes it out if it is there."""
     state = memory(16)
@@ -218,9 +216,7 @@ class CompactSet:
         assert ranks[0] >= ranks[1] and here["rank"] == ranks[1] + 1
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 30), st.integers(0, 2)), max_size=60)
-)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 30), st.integers(0, 2)), max_size=60))
 def test_melds_against_multisets(steps: list[tuple[int, int, int, int]]) -> None:
     """Each step adds a start to one of four heaps, then melds another into it; the cut-off rises."""
     made, tau = CompactSet(), 0
