@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from oxiseq.grammar.errors import OxiseqError, QueryError
 
-__all__ = ["EventError", "KbError", "LimitError", "OxiseqError", "QueryError"]
+__all__ = ["EventError", "KbError", "LimitError", "OxiseqError", "QueryError", "syntax_reason"]
 
 
 class EventError(OxiseqError):
@@ -49,3 +49,10 @@ class LimitError(OxiseqError):
 
 class KbError(OxiseqError):
     """The knowledge base cannot be read or asked."""
+
+
+def syntax_reason(error: SyntaxError) -> str:
+    """pyoxigraph's message without its "Parser error at line 1 ...:"."""
+    message = str(error.msg)
+    head, separator, tail = message.partition(": ")
+    return tail if separator and head.startswith("Parser error") else message

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.late import LateEvent, late_events
 from oxiseq.match import Match, Shape
 
 IDLE = 0.05
@@ -69,11 +70,11 @@ class ContinuousQuery:
         with self._arrived:
             self._callbacks.append(callback)
 
-    def late_events(self) -> list[tuple[str, EventBatch]]:
-        """The late events since the last call: (stream IRI, events), in order of arrival."""
+    def late_events(self) -> list[LateEvent]:
+        """The late events since the last call, in order of arrival."""
         with self._arrived:
             late, self._late = self._late, []
-            return late
+            return late_events(late, self._shape.terms)
 
     @property
     def late(self) -> int:

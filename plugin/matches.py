@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from oxiseq.columns import arrow_table
+from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.formats import result_text, sorted_batch
+from oxiseq.late import LateEvent, late_events
 from oxiseq.match import Match, Shape, short
 
 if TYPE_CHECKING:
@@ -25,13 +27,23 @@ class Matches:
     Iterate for `Match` objects; `to_arrow`, `to_pandas` and `to_sparql_json` work on columns.
     """
 
-    def __init__(self, shape: Shape, batch: MatchBatch, late: int = 0, events: int = 0) -> None:
+    def __init__(
+        self, shape: Shape, batch: MatchBatch, events: int = 0, late: Sequence[tuple[str, EventBatch]] = ()
+    ) -> None:
         self._shape = shape
         self._batch = batch
-        self.late = late
-        """How many events were older than their stream's watermark, hence not matched."""
+        self._late = late
         self.events = events
         """How many events were read."""
+
+    @property
+    def late(self) -> int:
+        """How many events were older than their stream's watermark, hence not matched."""
+        return sum(len(batch) for _, batch in self._late)
+
+    def late_events(self) -> list[LateEvent]:
+        """Those events, in order of arrival."""
+        return late_events(self._late, self._shape.terms)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -54,7 +66,7 @@ class Matches:
     def sorted(self) -> Matches:
         """The same matches, those of equal end time by the times of their events."""
         batch = sorted_batch(self._shape, [self._batch], ties=True)
-        return Matches(self._shape, batch, self.late, self.events)
+        return Matches(self._shape, batch, self.events, self._late)
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table: `time` (timestamp, UTC), a column per variable, a list of event times per GPM.

@@ -27,7 +27,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.formats import sorted_batch
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
-from oxiseq.kb import is_path, load_file, load_text, open_kb
+from oxiseq.kb_loader import is_path, load_file, load_text, open_kb
 from oxiseq.match import Shape
 from oxiseq.matches import Matches
 from oxiseq.store import Store
@@ -100,6 +100,8 @@ class Replay:
         self.shape = Shape(self.plan, self.terms)
         self.reports: list[ReadReport] = []
         """What was read of each file so far."""
+        self.late: list[tuple[str, EventBatch]] = []
+        """The late events: (stream IRI, events), in order of arrival."""
         self._sources: dict[str, Iterator[EventBatch]] = {}
         self._names = {s.name: s.iri.value for s in query.streams}
 
@@ -138,7 +140,9 @@ class Replay:
                 self.run.punctuate(iri, AFTER_ALL)
             elif len(batch):
                 reached[iri] = max(reached[iri], int(batch.time.max()))
-                self.run.push(iri, batch)
+                late = self.run.push(iri, batch)
+                if len(late):
+                    self.late.append((iri, late))
             yield from self.run.advance()
             if progress is not None:
                 progress()
@@ -147,7 +151,7 @@ class Replay:
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
         """All matches, in order of end time."""
         batch = sorted_batch(self.shape, self.batches(progress))
-        return Matches(self.shape, batch, self.run.late, self.run.events)
+        return Matches(self.shape, batch, self.run.events, self.late)
 
 
 def _pairs(

@@ -6,7 +6,7 @@ Where it stands: the Python API's entrance to **event batches**; files have read
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TypeAlias
 
@@ -16,7 +16,7 @@ import rdflib.term
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
-from oxiseq.engine.errors import EventError
+from oxiseq.engine.errors import EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.terms.dictionary import Term, TermDictionary
@@ -60,6 +60,21 @@ def encode_events(
     return assemble(times, columns)
 
 
+def decode_events(batch: EventBatch, terms: TermDictionary) -> Iterator[tuple[int, tuple[Triple, ...]]]:
+    """(time in µs, triples) of each event of a batch, in its order; blank nodes are labelled by their ids."""
+    for i, time in enumerate(batch.time.tolist()):
+        low, high = batch.offset[i], batch.offset[i + 1]
+        ids = zip(batch.subject[low:high], batch.predicate[low:high], batch.object[low:high], strict=True)
+        yield time, tuple(_triple([terms.term(int(term)) for term in triple]) for triple in ids)
+
+
+def _triple(parts: list[Term]) -> Triple:
+    subject, predicate, object_ = parts
+    assert not isinstance(subject, Literal), "readers let no literal subject through"
+    assert isinstance(predicate, NamedNode), "nor another predicate than an IRI"
+    return Triple(subject, predicate, object_)
+
+
 def assemble(times: Iterable[int], graphs: Iterable[IdColumns]) -> EventBatch:
     """A batch of events that are already encoded, in the order given."""
     columns = list(graphs)
@@ -69,13 +84,6 @@ def assemble(times: Iterable[int], graphs: Iterable[IdColumns]) -> EventBatch:
     )
     sizes = np.array([len(graph[0]) for graph in columns], np.int64)
     return EventBatch(np.array(list(times), np.int64), offsets(sizes), subject, predicate, object_)
-
-
-def syntax_reason(error: SyntaxError) -> str:
-    """pyoxigraph's message without its "Parser error at line 1 ...:"."""
-    message = str(error.msg)
-    head, separator, tail = message.partition(": ")
-    return tail if separator and head.startswith("Parser error") else message
 
 
 def _triples(graph: GraphLike) -> Iterable[Triple | Quad]:

@@ -17,9 +17,9 @@ from typing import IO, Final, Literal, TypeAlias, cast
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
+from oxiseq.engine.errors import syntax_reason
 from oxiseq.engine.events.assembler import EventAssembler
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import syntax_reason
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.terms.dictionary import TermDictionary
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from oxiseq.cli.options import QueryFile, QuerySource
@@ -12,12 +10,12 @@ from oxiseq.cli.options import QueryFile, QuerySource
 @click.command("explain")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @click.option(
-    "--kb", "-k", "kbs", metavar="FILE", multiple=True, type=click.Path(path_type=Path),
+    "--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True,
     help="Knowledge base: with it the rows of the GRAPH patterns are told.",
 )  # fmt: skip
 @click.option("--dot", "form", flag_value="dot", help="The automaton for Graphviz.")
 @click.option("--json", "form", flag_value="json", help="All of it as JSON.")
-def explain_command(query: QuerySource, kbs: tuple[Path, ...], form: str | None) -> None:
+def explain_command(query: QuerySource, kbs: tuple[str, ...], form: str | None) -> None:
     """What a query is compiled to: its automaton, how each graph pattern is answered, what is remembered.
 
     \b

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from oxiseq.cli.knowledge import combined
 from oxiseq.cli.options import QuerySource
@@ -17,7 +16,7 @@ from oxiseq.grammar import QueryError, load
 from oxiseq.replay import kb_store
 
 
-def explained(source: QuerySource, kbs: Sequence[Path], form: str) -> str:
+def explained(source: QuerySource, kbs: Sequence[str], form: str) -> str:
     """The explanation as `text`, `dot` or `json`. Raises QueryError, KbError."""
     try:
         query = load(source.text)

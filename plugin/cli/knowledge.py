@@ -7,23 +7,32 @@ from pathlib import Path
 
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.kb import load_file, open_kb
+from oxiseq.kb_loader import load_file, open_kb
 from oxiseq.replay import Kb
 
 
-def combined(paths: Sequence[Path]) -> Kb:
-    """One path stands for itself (a store's folder is read where it is); several are loaded into one store.
+def combined(given: Sequence[str]) -> Kb:
+    """`FILE`, a store's folder, or `IRI=FILE` for a named graph. A single file or folder is read where it is.
 
     Raises KbError.
     """
-    if not paths:
+    if not given:
         return None
-    if len(paths) == 1:
-        return paths[0]
+    named = [_split(text) for text in given]
+    if len(named) == 1 and named[0][0] is None:
+        return named[0][1]
     store = RdfStore()
-    for path in paths:
+    for graph, path in named:
         if path.is_dir():
             store.bulk_extend(iter(open_kb(path)))
         else:
-            load_file(store, path)
+            load_file(store, path, graph)
     return store
+
+
+def _split(text: str) -> tuple[str | None, Path]:
+    """(IRI of a named graph or None, path). An IRI may hold a "=": the file's name stands behind the last one."""
+    iri, separator, file = text.rpartition("=")
+    if separator and ":" in iri and not Path(text).exists():
+        return iri.removeprefix("<").removesuffix(">"), Path(file)
+    return None, Path(text)

@@ -17,11 +17,12 @@ class RunRequest:
 
     query: QuerySource
     streams: tuple[str, ...]
-    kbs: tuple[Path, ...]
+    kbs: tuple[str, ...]
     format: str | None
     output: Path | None
     start: int | None
     lateness: int
+    late: Path | None
     time_predicate: str
     on_error: OnError
     sort: bool

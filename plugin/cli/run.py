@@ -28,8 +28,8 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
     "N-Quads, TriG (.gz too), Arrow or Parquet event tables.",
 )  # fmt: skip
 @click.option(
-    "--kb", "-k", "kbs", metavar="FILE", multiple=True, type=click.Path(path_type=Path),
-    help="Knowledge base: an RDF file or an on-disk store's folder; several are put together.",
+    "--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True,
+    help="Knowledge base: an RDF file (into the graph IRI, if given) or a store's folder; several are put together.",
 )  # fmt: skip
 @click.option("--format", "-f", "format_", type=click.Choice(FORMATS), help="Default: by OUTPUT's name, else table.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file, not to stdout.")
@@ -37,13 +37,16 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
               "xsd:dateTime or microseconds. [default: the first event's time]")  # fmt: skip
 @click.option("--lateness", metavar="DURATION", type=Duration(), default=0,
               help="How much a stream may be out of order: 5s, 2m, PT5S or microseconds. [default: 0]")  # fmt: skip
+@click.option("--late", "late", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+              help="Write late events there; the name tells the format, as in convert.")  # fmt: skip
 @time_predicate_option
 @on_error_option
 @click.option("--sort", is_flag=True, help="Matches of equal end time by the times of their events.")
 @quiet_option
 def run_command(
-    query: QuerySource, streams: tuple[str, ...], kbs: tuple[Path, ...], format_: str | None, output: Path | None,
-    start: int | None, lateness: int, time_predicate: str, on_error: OnError, sort: bool, quiet: bool,
+    query: QuerySource, streams: tuple[str, ...], kbs: tuple[str, ...], format_: str | None, output: Path | None,
+    start: int | None, lateness: int, late: Path | None, time_predicate: str, on_error: OnError, sort: bool,
+    quiet: bool,
 ) -> None:  # fmt: skip
     """Answer a query over files of events.
 
@@ -57,4 +60,6 @@ def run_command(
     """
     from oxiseq.cli.running import run_query  # noqa: PLC0415  loads the engine: see __init__.py
 
-    run_query(RunRequest(query, streams, kbs, format_, output, start, lateness, time_predicate, on_error, sort, quiet))
+    run_query(
+        RunRequest(query, streams, kbs, format_, output, start, lateness, late, time_predicate, on_error, sort, quiet)
+    )

@@ -14,6 +14,7 @@ from oxiseq.cli.knowledge import combined
 from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
+from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.formats import (
     BINARY,
@@ -36,6 +37,8 @@ def run_query(request: RunRequest) -> None:
     query = load_source(request)
     files = stream_files(request.streams, query)
     chosen = _format(request)
+    if request.late is not None:
+        event_format(request.late)  # an unknown ending is told before the work, not after it
     replay = Replay(query, combined(request.kbs), request.start, request.lateness)
     check_format(replay.shape, chosen)
     for name, path in files.items():
@@ -45,6 +48,8 @@ def run_query(request: RunRequest) -> None:
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
         count = _write(request, replay, chosen, bar)
+    if request.late is not None:
+        write_events((batch for _, batch in replay.late), replay.terms, request.late)
     if not request.quiet:
         click.echo(_summary(replay, count, perf_counter() - begun), err=True)
 

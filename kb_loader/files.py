@@ -9,8 +9,7 @@ from typing import IO, cast
 from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.engine.errors import KbError
-from oxiseq.engine.events.encode import syntax_reason
+from oxiseq.engine.errors import KbError, syntax_reason
 
 _ENDINGS = {
     ".nq": RdfFormat.N_QUADS,
