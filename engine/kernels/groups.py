@@ -435,3 +435,18 @@ def pop_closing(S: Any) -> None:
         _swap(closings, i, child)
         i = child
 
+
+@inner
+def killed(T: Any, S: Any, g: int) -> bool:
+    """Whether a negated row came after the group's last insert."""
+    group = v.groups(S)[g]
+    edge = v.edges(T)[group.edge]
+    if edge.stamps == 0:
+        return False
+    probes = v.sizes(T)[PROBES]
+    for p in range(edge.probe0, edge.probe1):
+        if v.probes(T)[p].index == STAMP:
+            bucket = v.links(S)[g * probes + v.probes(T)[p].local].bucket
+            if v.buckets(S)[bucket].kill > group.inserted:
+                return True
+    return False

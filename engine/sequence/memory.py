@@ -14,7 +14,7 @@ from oxiseq.engine.kernels import records as k
 from oxiseq.engine.kernels.compact_set import SPINE, collect
 from oxiseq.engine.kernels.groups import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.joining import remember
-from oxiseq.engine.kernels.sequence import rebuild_leads
+from oxiseq.engine.kernels.leads import rebuild_leads
 from oxiseq.engine.kernels.views import Pointers, call
 from oxiseq.engine.sequence.tables import SequenceTables
 
