@@ -20,7 +20,7 @@ from numba import njit
 from oxiseq.engine.kernels import records as k
 from oxiseq.engine.kernels.compact_set import SPINE, meld, output
 from oxiseq.engine.kernels.groups import _drop, _put, _unlink, link, pop_closing, push_closing
-from oxiseq.engine.kernels.views import Pointers, call
+from oxiseq.engine.kernels.views import Pointers
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.sequence.memory import Capacities, allocate
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -39,12 +39,12 @@ KINDS = (k.HEAP_NUMBER, k.HEAP_TIME, k.LISTED, k.NEVER)
 # --- skew heaps and lists ---------------------------------------------------------------------------
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]  # Numba's decorators have no types
+@njit(error_model="numpy")
 def put_into_bucket(S: Any, probes: Any, g: Any, b: Any, kind: Any, value: Any) -> None:
     link(S, probes, 0, g, b, kind, value)
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(error_model="numpy")
 def take_from_bucket(S: Any, probes: Any, g: Any) -> None:
     _unlink(S, probes, 0, g)
 
@@ -80,10 +80,10 @@ def test_buckets_against_dictionaries(steps: list[tuple[int, int, int]]) -> None
     held: dict[int, tuple[int, float]] = {}
     for g, kind, value in steps:
         if g in held:
-            call(take_from_bucket, pointers, 1, g)
+            take_from_bucket(pointers.address, 1, g)
             del held[g]
         else:
-            call(put_into_bucket, pointers, 1, g, 0, kind, float(value))
+            put_into_bucket(pointers.address, 1, g, 0, kind, float(value))
             held[g] = (kind, float(value))
         for root, of in (("number", k.HEAP_NUMBER), ("time", k.HEAP_TIME)):
             found = dict(heap_members(links, int(bucket[root][0])))
@@ -96,12 +96,12 @@ def test_buckets_against_dictionaries(steps: list[tuple[int, int, int]]) -> None
 # --- open addressing --------------------------------------------------------------------------------
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(error_model="numpy")
 def put_into_table(table: Any, h: Any, value: Any) -> None:
     _put(table, h, value)
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(error_model="numpy")
 def drop_from_table(table: Any, records: Any, h: Any, value: Any) -> None:
     _drop(table, records, h, value)
 
@@ -139,12 +139,12 @@ def test_table_with_backward_shifts_against_a_set(hashes: list[int], steps: list
 # --- groups that wait for their window to close -----------------------------------------------------
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(error_model="numpy")
 def push_close(S: Any, close: Any, g: Any) -> None:
     push_closing(S, close, g)
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(error_model="numpy")
 def pop_close(S: Any) -> None:
     pop_closing(S)
 
@@ -156,25 +156,25 @@ def test_closings_come_in_order_of_time_then_age(steps: list[int | None]) -> Non
     pointers, waiting = Pointers(state), list[tuple[int, int]]()
     for number, close in enumerate(steps):
         if close is not None:
-            call(push_close, pointers, close, number)
+            push_close(pointers.address, close, number)
             waiting.append((close, number))
         elif waiting:
             first = state.closings[0]
             assert (int(first["close"]), int(first["group"])) == min(waiting)
             waiting.remove(min(waiting))
-            call(pop_close, pointers)
+            pop_close(pointers.address)
         assert state.scalars[k.CLOSINGS] == len(waiting)
 
 
 # --- the compact set --------------------------------------------------------------------------------
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(error_model="numpy")
 def new_output(nodes: Any, scalars: Any, left: Any, pos: Any, maxs: Any) -> Any:
     return output(nodes, scalars, left, pos, maxs)
 
 
-@njit(error_model="numpy")  # type: ignore[untyped-decorator]
+@njit(error_model="numpy")
 def union(nodes: Any, scalars: Any, spine: Any, a: Any, b: Any, tau: Any) -> Any:
     return meld(nodes, scalars, spine, a, b, tau)
 

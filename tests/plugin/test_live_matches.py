@@ -1,0 +1,329 @@
+"""Live queries: waiting for matches, callbacks, late events, punctuation, the end of a stream, composition."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from live_queries import PAYMENTS, E, S, T, left, paid, query
+
+import oxiseq
+
+
+def times(found: oxiseq.ContinuousQuery) -> list[int]:
+    """End times of the matches that are complete, the open instant aside."""
+    return [m.time for m in found.matches(timeout=0, idle=None)]
+
+
+@contextmanager
+def in_background(*steps: tuple[oxiseq.Stream, str, int]) -> Iterator[None]:
+    """Push from another thread, after the consumer has begun to wait."""
+
+    def work() -> None:
+        for stream, graph, at in steps:
+            time.sleep(0.02)
+            stream.push(graph, at)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    thread.join()
+
+
+# --- waiting ----------------------------------------------------------------------------------------
+
+
+def test_waiting_ends_when_another_thread_pushes() -> None:
+    store = oxiseq.Store()
+    live, stream = store.register(query()), store.stream(S)
+    with in_background(*((stream, graph, at) for at, graph in [*PAYMENTS, (9, paid(1))])):
+        found = live.matches(timeout=30, idle=None)
+        assert [next(found).time, next(found).time] == [2, 3]
+
+
+def test_waiting_without_a_timeout_ends_with_the_query() -> None:
+    store = oxiseq.Store()
+    live, stream = store.register(query()), store.stream(S)
+    seen: list[int] = []
+    consumer = threading.Thread(target=lambda: seen.extend(m.time for m in live.matches(idle=None)))
+    consumer.start()
+    stream.push_many(PAYMENTS)
+    live.close()
+    consumer.join(timeout=30)
+    assert not consumer.is_alive()
+    assert seen == [2, 3]
+
+
+def test_a_timeout_without_matches_is_kept() -> None:
+    live = oxiseq.Store().register(query())
+    begin = time.monotonic()
+    assert list(live.matches(timeout=0.05)) == []
+    assert 0.04 < time.monotonic() - begin < 5
+
+
+def test_a_quiet_stream_closes_its_open_instant() -> None:
+    store = oxiseq.Store()
+    live, stream = store.register(query()), store.stream(S)
+    stream.push_many(PAYMENTS)
+    assert times(live) == [2]
+    found = live.matches(timeout=30, idle=0.01)
+    assert next(found).time == 3
+    stream.push(paid(99), 3)  # the instant was taken as complete
+    assert live.late == 1
+
+
+def test_without_idle_the_newest_instant_stays_open() -> None:
+    store = oxiseq.Store()
+    live, stream = store.register(query()), store.stream(S)
+    stream.push_many(PAYMENTS)
+    assert list(live.matches(timeout=0.1, idle=None))[-1].time == 2
+    stream.push(f"<{E}bob> <{E}paid> 1 .", 3)
+    assert live.late == 0
+    stream.advance(4)
+    assert times(live) == [3]
+
+
+def test_each_match_is_handed_out_once() -> None:
+    store = oxiseq.Store()
+    live, stream = store.register(query()), store.stream(S)
+    stream.push_many(PAYMENTS)
+    stream.advance(10)
+    assert next(live.matches(timeout=0)).time == 2
+    assert times(live) == [3]
+    assert times(live) == []
+
+
+# --- callbacks --------------------------------------------------------------------------------------
+
+
+def test_callbacks_see_each_match_in_the_pushing_thread() -> None:
+    store = oxiseq.Store()
+    live, stream = store.register(query()), store.stream(S)
+    seen: list[tuple[int, str]] = []
+    live.on_match(lambda m: seen.append((m.time, threading.current_thread().name)))
+    pusher = threading.Thread(target=stream.push_many, args=([*PAYMENTS, (9, "")],), name="pusher")
+    pusher.start()
+    pusher.join()
+    assert seen == [(2, "pusher"), (3, "pusher")]
+    assert times(live) == []  # with a callback, nothing is kept for an iteration that nobody has begun
+
+
+def test_callbacks_and_iteration_together() -> None:
+    store = oxiseq.Store()
+    live, stream = store.register(query()), store.stream(S)
+    assert times(live) == []
+    seen: list[int] = []
+    live.on_match(lambda m: seen.append(m.time))
+    stream.push_many([*PAYMENTS, (9, "")])
+    assert times(live) == seen == [2, 3]
+
+
+def test_a_callback_may_push() -> None:
+    """The next event comes from the match: the stream answers itself until the sum is reached."""
+    store = oxiseq.Store()
+    live, stream = store.register(query("SELECT ?second")), store.stream(S)
+    seen: list[int] = []
+
+    def answer(match: oxiseq.Match) -> None:
+        seen.append(match.time)
+        if match.time < 5:
+            stream.push(paid(10 * match.time), match.time + 1)
+
+    live.on_match(answer)
+    stream.push_many([(1, paid(1)), (2, paid(2)), (3, paid(3))])
+    stream.advance(10)
+    assert seen[:2] == [2, 3]
+    assert seen == sorted(seen)
+
+
+# --- late events, punctuation, the end --------------------------------------------------------------
+
+
+def test_late_events_are_counted_and_handed_out_once() -> None:
+    store = oxiseq.Store()
+    live = store.register(query(), lateness=timedelta(microseconds=2))
+    stream = store.stream(S)
+    stream.push_many([(5, paid(5)), (2, paid(2)), (3, paid(3)), (6, paid(6)), (1, paid(1))])
+    assert live.late == 2
+    ((iri, batch),) = live.late_events()
+    assert (iri, batch.time.tolist()) == (S, [2, 1])
+    assert live.late_events() == []
+    live.close()
+    assert times(live) == [5, 6]
+
+
+def test_each_query_has_its_own_lateness() -> None:
+    store = oxiseq.Store()
+    strict, patient, stream = store.register(query()), store.register(query(), lateness=5), store.stream(S)
+    stream.push_many([(2, paid(40)), (1, paid(3)), (9, "")])
+    assert (strict.late, patient.late) == (1, 0)
+    assert times(strict) == []
+    assert times(patient) == [2]
+
+
+def test_punctuation_of_a_stream_and_of_the_store() -> None:
+    store = oxiseq.Store()
+    live, stream = store.register(query()), store.stream(S)
+    stream.push_many(PAYMENTS)
+    assert times(live) == [2]
+    stream.advance(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=4))
+    assert times(live) == [3]
+    stream.push(paid(60), 4)
+    store.advance(5)
+    assert times(live) == [4]
+    stream.push(paid(70), 4)
+    assert live.late == 1
+
+
+def test_closing_decides_trailing_negations() -> None:
+    store = oxiseq.Store()
+    live = store.register(query("SELECT ?who", "A; N!", window="WITHIN 1 HOUR"))
+    stream = store.stream(S)
+    stream.push_many([(1, paid(1)), (2, paid(1, "bob")), (3, left("bob"))])
+    assert list(live.matches(timeout=0)) == []
+    live.close()
+    assert [m.time for m in live.matches()] == [1]
+    live.close()  # again is no error
+    stream.push(paid(1), 9)
+    assert (live.events, list(live.matches())) == (3, [])
+
+
+def test_the_watermark_decides_trailing_negations() -> None:
+    store = oxiseq.Store()
+    live = store.register(query("SELECT ?who", "A; N!", window="WITHIN PT0.00001S SLIDING"))
+    stream = store.stream(S)
+    stream.push(paid(1), 1)
+    stream.push(paid(1, "bob"), 11)
+    assert times(live) == []
+    stream.advance(12)
+    assert times(live) == [1]
+
+
+# --- several queries, several streams ---------------------------------------------------------------
+
+
+def test_several_queries_on_one_stream() -> None:
+    store = oxiseq.Store()
+    rising, falling = store.register(query()), store.register(query(b="FILTER(?second < ?first)"))
+    stream = store.stream(S)
+    stream.push_many([(1, paid(5)), (2, paid(3)), (3, paid(9)), (4, "")])
+    assert times(rising) == [3, 3]
+    assert times(falling) == [2]
+    rising.close()
+    stream.push_many([(5, paid(1)), (6, "")])
+    assert times(falling) == [5, 5]
+    assert (rising.events, falling.events) == (4, 6)
+
+
+def test_a_query_sees_what_is_pushed_after_it_was_registered() -> None:
+    store = oxiseq.Store()
+    stream = store.stream(S)
+    stream.push(paid(1), 1)
+    live = store.register(query())
+    stream.push_many([(2, paid(2)), (3, paid(3)), (4, "")])
+    assert times(live) == [3]
+
+
+def test_tumbling_windows_begin_at_the_given_start() -> None:
+    store = oxiseq.Store()
+    text = query(window="WITHIN PT0.00001S")
+    first, given = store.register(text), store.register(text, start=0)
+    store.stream(S).push_many([(8, paid(1)), (12, paid(2)), (30, "")])
+    assert (times(first), times(given)) == ([12], [])
+
+
+def test_two_streams_wait_for_each_other() -> None:
+    store = oxiseq.Store()
+    both = query(streams=f"FROM STREAM S <{S}> FROM STREAM R <{E}r>").replace("GPM B ON S", "GPM B ON R")
+    live = store.register(both)
+    store.stream(S).push_many([(1, paid(1)), (5, paid(2))])
+    assert times(live) == []
+    store.stream(E + "r").push_many([(3, paid(9)), (4, "")])
+    assert times(live) == [3]
+    (match,) = oxiseq.run(both, streams={"S": [(1, paid(1))], "R": [(3, paid(9))]})
+    assert match.events == {"A": ((S, 1),), "B": ((E + "r", 3),)}
+
+
+# --- composition ------------------------------------------------------------------------------------
+
+ALARM = query(f"CONSTRUCT {{ ?who :alarm ?second }} INTO STREAM <{T}>")
+SEEN = f"""PREFIX : <{E}>
+SELECT ?who ?first ?second FROM STREAM T <{T}>
+WHERE {{ SEQ(A; B) DEFINE GPM A ON T {{ ?who :alarm ?first }} DEFINE GPM B ON T {{ ?who :alarm ?second }} }}"""
+
+
+def test_results_are_events_of_another_stream() -> None:
+    store = oxiseq.Store()
+    alarm, seen = store.register(ALARM), store.register(SEEN)
+    store.stream(S).push_many([*PAYMENTS, (4, paid(60)), (5, "")])
+    store.stream(T).advance(10)
+    assert [(m.time, m["first"].value, m["second"].value) for m in seen.matches(timeout=0)] == [  # type: ignore[union-attr]
+        (3, "40", "50"),
+        (4, "50", "60"),
+    ]
+    assert seen.events == 3
+    assert times(alarm) == [2, 3, 4]
+
+
+def test_closing_the_source_hands_its_results_on() -> None:
+    store = oxiseq.Store()
+    alarm, seen = store.register(ALARM), store.register(SEEN)
+    store.stream(S).push_many(PAYMENTS)
+    alarm.close()
+    seen.close()
+    assert [m.time for m in seen.matches()] == [3]
+
+
+@pytest.mark.xfail(reason="streams are advanced in the order in which they were first named", strict=True)
+def test_advancing_the_store_lets_results_through() -> None:
+    store = oxiseq.Store()
+    seen = store.register(SEEN)
+    store.register(ALARM)
+    store.stream(S).push_many(PAYMENTS)
+    store.advance(100)
+    assert (times(seen), seen.late) == ([3], 0)
+
+
+@pytest.mark.parametrize(
+    "together",
+    [
+        False,
+        pytest.param(
+            True, marks=pytest.mark.xfail(reason="one producer's results come before the other's", strict=True)
+        ),
+    ],
+)
+def test_results_of_two_queries_are_in_order_however_events_are_pushed(together: bool) -> None:
+    store = oxiseq.Store()
+    store.register(ALARM)
+    store.register(query(f"CONSTRUCT {{ ?who :alarm 0 }} INTO STREAM <{T}>", "A"))
+    seen = store.register(SEEN)
+    events = [*PAYMENTS, (4, "")]
+    for part in [events] if together else [[event] for event in events]:
+        store.stream(S).push_many(part)
+    assert (seen.events, seen.late) == (5, 0)
+    seen.close()
+    assert [m.time for m in seen.matches()] == [2, 2, 3, 3, 3, 3]
+
+
+def test_a_cycle_ends() -> None:
+    """A result has its match's time, which is complete by then: for the query itself it is late."""
+    store = oxiseq.Store()
+    again = store.register(query(f"CONSTRUCT {{ ?who :paid 1 }} INTO STREAM <{S}>", "A"))
+    store.stream(S).push_many([(1, paid(2)), (2, "")])
+    assert times(again) == [1]
+    assert (again.events, again.late) == (3, 1)
+
+
+def test_a_cycle_of_two_queries_ends() -> None:
+    store = oxiseq.Store()
+    there = store.register(query(f"CONSTRUCT {{ ?who :paid 1 }} INTO STREAM <{T}>", "A"))
+    back = store.register(query(f"CONSTRUCT {{ ?who :paid 2 }} INTO STREAM <{S}>", "A", streams=f"FROM STREAM S <{T}>"))
+    store.stream(S).push_many([(1, paid(9)), (2, "")])
+    store.stream(T).advance(2)
+    assert (times(there), times(back)) == ([1], [1])
+    assert (there.late, back.late) == (1, 0)

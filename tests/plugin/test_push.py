@@ -1,0 +1,136 @@
+"""What can be pushed, with which times, and that nothing is pushed when something is wrong."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pyoxigraph as ox
+import pytest
+import rdflib
+from live_queries import E, S, paid, query
+
+import oxiseq
+
+WHO, PAID = ox.NamedNode(E + "ann"), ox.NamedNode(E + "paid")
+FIVE = ox.Literal("5", datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
+
+
+def live(text: str = "") -> tuple[oxiseq.Store, oxiseq.ContinuousQuery, oxiseq.Stream]:
+    store = oxiseq.Store()
+    return store, store.register(text or query("SELECT *", "A")), store.stream(S)
+
+
+def rdflib_graph() -> rdflib.Graph:
+    graph = rdflib.Graph()
+    graph.add((rdflib.URIRef(E + "ann"), rdflib.URIRef(E + "paid"), rdflib.Literal(5)))
+    return graph
+
+
+GRAPHS: dict[str, Any] = {
+    "N-Triples": f'<{E}ann> <{E}paid> "5"^^<http://www.w3.org/2001/XMLSchema#integer> .\n',
+    "Turtle": f"@prefix : <{E}> . :ann :paid 5 .",
+    "bytes": f"@prefix : <{E}> . :ann :paid 05 .".encode(),
+    "triples": [ox.Triple(WHO, PAID, FIVE)],
+    "generator": (ox.Triple(WHO, PAID, FIVE) for _ in range(1)),
+    "quads": [ox.Quad(WHO, PAID, FIVE, ox.NamedNode(E + "g"))],
+    "rdflib": rdflib_graph(),
+}
+
+
+@pytest.mark.parametrize("form", GRAPHS)
+def test_forms_of_a_graph(form: str) -> None:
+    _, found, stream = live()
+    stream.push(GRAPHS[form], 1)
+    (match,) = found.matches(timeout=0)
+    assert (match["who"], match["first"]) == (WHO, FIVE)
+
+
+NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        (1_704_067_200_000_000, NEW_YEAR),
+        (-1, datetime(1970, 1, 1, tzinfo=UTC) - timedelta(microseconds=1)),
+        (NEW_YEAR, NEW_YEAR),
+        (datetime(2024, 1, 1), NEW_YEAR),  # without a zone: UTC
+        (datetime(2024, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), NEW_YEAR),
+    ],
+)
+def test_times(time: int | datetime, expected: datetime) -> None:
+    _, found, stream = live()
+    stream.push(paid(5), time)
+    (match,) = found.matches(timeout=0)
+    assert match.datetime == expected
+    assert match.events == {"A": ((S, match.time),)}
+
+
+WRONG: dict[str, tuple[Any, Any, type[Exception]]] = {
+    "malformed text": ("<a> nonsense", 2, oxiseq.EventError),
+    "half a triple": (f"<{E}ann> <{E}paid>", 2, oxiseq.EventError),
+    "not a graph": (5, 2, TypeError),
+    "not triples": (["x"], 2, TypeError),
+    "one triple": (ox.Triple(WHO, PAID, FIVE), 2, TypeError),
+    "float time": (paid(1), 2.5, TypeError),
+    "boolean time": (paid(1), True, TypeError),
+    "text time": (paid(1), "2024-01-01", TypeError),
+    "too far": (paid(1), 1 << 70, oxiseq.EventError),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_nothing_is_pushed_when_something_is_wrong(fault: str) -> None:
+    graph, time, error = WRONG[fault]
+    _, found, stream = live()
+    with pytest.raises(error):
+        stream.push(graph, time)
+    with pytest.raises(error):
+        stream.push_many([(1, paid(1)), (time, graph), (3, paid(3))])
+    assert (stream.events, found.events) == (0, 0)
+    assert list(found.matches(timeout=0)) == []
+
+
+def test_the_line_of_malformed_text_is_told() -> None:
+    _, _, stream = live()
+    with pytest.raises(oxiseq.EventError) as error:
+        stream.push(f"{paid(1)}\n<a> nonsense", 2)
+    assert error.value.line == 2
+    assert str(error.value).startswith("line 2: ")
+
+
+def test_an_empty_graph_is_an_event() -> None:
+    """It stands between, for `,`."""
+    _, found, stream = live(query("SELECT *", "A, B"))
+    stream.push_many([(1, paid(1)), (2, ""), (3, paid(2)), (4, paid(3))])
+    assert [m.time for m in found.matches(timeout=0)] == [4]
+    assert (stream.events, found.events) == (4, 4)
+
+
+def test_pushing_nothing() -> None:
+    _, found, stream = live()
+    stream.push_many([])
+    assert list(found.matches(timeout=0)) == []
+    assert stream.events == 0
+
+
+def test_blank_nodes_of_two_events_are_two() -> None:
+    _, found, stream = live(query("SELECT *", "A; B"))
+    for time in (1, 2):
+        stream.push(f"_:same <{E}paid> {time} .", time)
+    assert list(found.matches(timeout=0)) == []
+
+
+def test_graphs_of_one_time_are_one_event() -> None:
+    _, found, stream = live(query("SELECT ?who", "A", a="; :to ?whom"))
+    stream.push(paid(1), 1)
+    stream.push(f"<{E}ann> <{E}to> <{E}bob> .", 1)
+    assert [m["who"] for m in found.matches(timeout=0)] == [WHO]
+
+
+def test_repr() -> None:
+    _, found, stream = live()
+    stream.push(paid(1), 1)
+    assert repr(stream) == f"<Stream {S}: 1 events>"
+    assert repr(found) == "<ContinuousQuery who, first: 1 events>"
