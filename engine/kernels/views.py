@@ -51,17 +51,19 @@ class Pointers:
 
     def __init__(self, arrays: Sequence[k.Array]) -> None:
         self._arrays = tuple(arrays)
-        self._table = np.zeros(3 * len(arrays), np.int64)
+        words: list[int] = []
         for i, array in enumerate(arrays):
             if not (array.flags.c_contiguous and array.flags.writeable):
                 raise ValueError(f"array {i} is not C-contiguous and writable")
             columns = array.shape[1] if array.ndim == 2 else 1
-            self._table[3 * i : 3 * i + 3] = array.ctypes.data, len(array), columns
-
-    @property
-    def address(self) -> int:
+            words += (_address(array), len(array), columns)
+        self._table = np.array(words, np.int64)
+        self.address = _address(self._table)
         """What the kernels take."""
-        return int(self._table.ctypes.data)
+
+
+def _address(array: k.Array) -> int:
+    return int(array.__array_interface__["data"][0])  # a third of what `ctypes.data` takes
 
 
 def call(function: Callable[..., Any], *args: Pointers | k.Array | int) -> Any:

@@ -25,7 +25,7 @@ from oxiseq.engine.sequence.memory import (
     make_nodes,
 )
 from oxiseq.engine.sequence.tables import CompiledFilter, SequenceTables
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.dictionary import TermColumns, TermDictionary
 
 _TRUE, _FALSE = 1, 0
 _BEFORE_ALL = -(1 << 62)
@@ -69,6 +69,7 @@ class SequenceRun:
         self._terms = terms
         self._memory = allocate(compiled, capacities or Capacities())
         self._tau = _BEFORE_ALL
+        self._pointers: dict[str, tuple[object, Pointers]] = {}
         self.oldest_row = 0
 
     def feed(self, rows: LetterRows, until: int) -> Found:
@@ -76,19 +77,19 @@ class SequenceRun:
         tables, memory = self._compiled.tables, self._memory
         forget_answers(memory)
         memory.scalars[k.INSTANT] = 0
-        columns = Pointers(self._terms.columns)
         batch = k.Rows(
             rows.letter, rows.values, np.zeros((len(rows.letter), max(self._compiled.measure_count, 1))),
             np.zeros((len(rows.letter), max(self._compiled.measure_count, 1)), np.uint8),
             rows.instant, rows.clock, rows.tau, rows.first, np.array([rows.base]),
         )
-        T, R = Pointers(tables), Pointers(batch)
+        T, R = self._point(tables), Pointers(batch)
         for m in self._compiled.measures:
-            call(measure, T, Pointers(memory), R, columns, m.code0, m.code1, m.letter, m.column)
+            call(measure, T, self._point(memory), R, self._point(self._terms.columns), m.code0, m.code1,
+                 m.letter, m.column)
         parts: list[Found] = []
         failed = -1
         while True:
-            need = int(call(advance, T, Pointers(self._memory), R, columns, until))
+            need = int(call(advance, T, self._point(self._memory), R, self._point(self._terms.columns), until))
             if need == k.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])
@@ -99,7 +100,6 @@ class SequenceRun:
                 failed = at
             elif need == k.NEED_DECISIONS:
                 self._decide()
-                columns = Pointers(self._terms.columns)
             elif need == k.OUT_FULL:
                 self._drain(parts)
             else:
@@ -108,6 +108,14 @@ class SequenceRun:
             self._tau = int(rows.tau[-1])
         self._drain(parts)
         return _joined(parts)
+
+    def _point(self, arrays: k.Tables | k.Memory | TermColumns) -> Pointers:
+        """The pointer table of a group of arrays, made anew only when the group has been replaced."""
+        group = type(arrays).__name__
+        known = self._pointers.get(group)
+        if known is None or known[0] is not arrays:
+            known = self._pointers[group] = arrays, Pointers(arrays)
+        return known[1]
 
     def collect(self) -> None:
         """Free what is dead now, to learn `oldest_row`; for windows that never end."""
