@@ -103,3 +103,22 @@ def test_leading_negations_leave_their_table_with_the_window() -> None:
     readings = [Reading(t, "nab"[t % 3], key=t) for t in range(EVENTS)]
     states = plateau(driven, readings)
     assert states[-1]["bytes"] == states[4]["bytes"]
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        "tumbling",
+        "sliding",
+        pytest.param(
+            "events", marks=pytest.mark.xfail(reason="DISTINCT forgets nothing in count windows", strict=True)
+        ),
+        pytest.param(
+            "events, sliding", marks=pytest.mark.xfail(reason="DISTINCT forgets nothing in count windows", strict=True)
+        ),
+    ],
+)
+def test_distinct_remembers_no_more_than_a_window(window: str) -> None:
+    driven = Driven(query("A; B", WINDOWS[window], "SELECT DISTINCT ?av", A=KEYED, B=KEYED))
+    plateau(driven, [Reading(i, "ab"[i % 2], value=i % 7) for i in range(5_000)])
+    assert len(driven.run._writer._seen) <= 2 * WINDOW

@@ -6,36 +6,12 @@ CI runs this under Numba's bounds check too: NUMBA_BOUNDSCHECK=1 with a NUMBA_CA
 from __future__ import annotations
 
 import pytest
-from engine_runs import Driven, Row, query, random_readings
+from engine_cases import CASES
+from engine_runs import Driven, Reading, Row, query, random_readings
 from hypothesis import Phase, given, settings
 from strategies import Situation, situations
 
 from oxiseq.engine.sequence.memory import Capacities
-
-KEYED = "KEYED"
-RISING = "FILTER(?bv > PREV(?bv))"
-CASES = {
-    "heap": ("heap", query("A; B", B="FILTER(?bv > ?av)")),
-    "heap, the smaller fires": ("heap", query("A; B", "WITHIN PT0.00003S SLIDING", B="FILTER(?bv <= ?av * 2)")),
-    "heap per key": ("heap", query("A: B", "WITHIN PT0.00002S SLIDING", A=KEYED, B=f"{KEYED} FILTER(?bv > ?av)")),
-    "two inequalities": ("heap", query("A; B", "WITHIN PT0.00002S", B="FILTER(?bv > ?av && ?bv < 2 * ?av)")),
-    "list": ("list", query("A; B", B="FILTER(?bv != ?av)")),
-    "asked of Python": ("heap", query("A; B", "WITHIN PT0.00003S", B="FILTER(STR(?bv) < STR(?av))")),
-    "chain": ("chain", query("A, B, C", B=KEYED, C=f"{KEYED} FILTER(?cv > ?bv)")),
-    "direct": ("key", query("A; B; C", "WITHIN PT0.00005S", A=KEYED, B=KEYED, C=KEYED)),
-    "any, no key": ("key", query("A: B: C", "WITHIN PT0.00001S SLIDING")),
-    "stamp": ("stamp", query("A; N!; C", "WITHIN PT0.00005S", A=KEYED, N=KEYED, C=KEYED)),
-    "guard by heap": ("heap", query("A; N!; C", "WITHIN PT0.00005S SLIDING", N="FILTER(?nv > ?av)")),
-    "guard by list": ("list", query("A; N!; C", "WITHIN PT0.00005S SLIDING", N="FILTER(?nv != ?av)")),
-    "waits, sliding": ("stamp", query("A; B; N!", "WITHIN PT0.00002S SLIDING", A=KEYED, B=KEYED, N=KEYED)),
-    "waits, tumbling": ("heap", query("A; B; N!", "WITHIN PT0.00002S", A=KEYED, B=KEYED, N="FILTER(?nv > ?bv)")),
-    "leads, sliding": ("start", query("N!; A; B", "WITHIN PT0.00002S SLIDING", A=KEYED, B=KEYED, N=KEYED)),
-    "leads, tumbling": ("start", query("N!; A; B", "WITHIN PT0.00005S", A=KEYED, B=KEYED, N=KEYED)),
-    "leads, unbounded": ("start", query("N!; A; B", N="?n :k ?av .", A="FILTER(?av > 2)")),
-    "repeat": ("chain", query("A; B+; C", "WITHIN PT0.00002S SLIDING", A=KEYED, B=KEYED, C=KEYED)),
-    "rising repeat": ("heap", query("A; B;+; C", "WITHIN 12 EVENTS SLIDING", A=KEYED, B=f"{KEYED} {RISING}", C=KEYED)),
-    "optional": ("heap", query("A?; (B | C); N", "WITHIN 20 EVENTS", B="FILTER(?bv > 3)", N="FILTER(?nv > ?bv)")),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -79,3 +55,9 @@ def answered(situation: Situation, capacities: Capacities | None) -> tuple[int, 
 @given(situations())
 def test_random_situations_with_the_smallest_capacities(situation: Situation) -> None:
     assert answered(situation, Capacities.smallest()) == answered(situation, None)
+
+
+def test_a_match_longer_than_the_output_buffer() -> None:
+    driven = Driven(query("A; B,+; C", select="SELECT (COUNT(B) AS ?n)"), Capacities.smallest())
+    found = driven.answer([Reading(0, "a"), *(Reading(1 + i, "b") for i in range(500)), Reading(501, "c")])
+    assert sorted(len(events) for _, _, events in found) == list(range(3, 503))

@@ -25,7 +25,7 @@ def taken(clock: Clock) -> list[int]:
 
 def test_an_instant_is_complete_when_something_later_has_come() -> None:
     clock = Clock(1)
-    assert clock.passed == BEFORE_ALL and not clock.open
+    assert (clock.passed, clock.open) == (BEFORE_ALL, False)
     clock.push(0, events(5))
     assert taken(clock) == []
     assert clock.open
@@ -230,9 +230,9 @@ def test_settling_takes_the_open_instant_as_complete() -> None:
     driven = Driven(query("A"))
     driven.run.settle()  # nothing has come yet
     driven.push([Reading(5, "a")])
-    assert driven.advance() == [] and driven.run.open
+    assert (driven.advance(), driven.run.open) == ([], True)
     driven.run.settle()
-    assert len(driven.advance()) == 1 and not driven.run.open
+    assert (len(driven.advance()), driven.run.open) == (1, False)
     assert len(driven.push([Reading(5, "a", key=2)])) == 1
 
 
