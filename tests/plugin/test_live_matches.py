@@ -10,8 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from live_queries import PAYMENTS, E, S, T, left, paid, query
+from pyoxigraph import Literal, NamedNode
 
 import oxiseq
+
+
+def integer(number: int) -> Literal:
+    return Literal(str(number), datatype=NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
 
 
 def times(found: oxiseq.ContinuousQuery) -> list[int]:
@@ -140,6 +145,23 @@ def test_a_callback_may_push() -> None:
     assert seen == sorted(seen)
 
 
+@pytest.mark.xfail(reason="what a push in a callback completes overtakes the rest of the batch", strict=True)
+def test_a_callback_that_pushes_does_not_change_the_order() -> None:
+    store = oxiseq.Store()
+    live, stream = store.register(query()), store.stream(S)
+    seen: list[int] = []
+
+    def answer(match: oxiseq.Match) -> None:
+        seen.append(match.time)
+        if match.time == 2:
+            stream.push(paid(1_000), 50)
+
+    live.on_match(answer)
+    stream.push_many([*PAYMENTS, (4, paid(60))])
+    stream.advance(100)
+    assert seen == [2, 3, 4, 50]
+
+
 # --- late events, punctuation, the end --------------------------------------------------------------
 
 
@@ -149,8 +171,9 @@ def test_late_events_are_counted_and_handed_out_once() -> None:
     stream = store.stream(S)
     stream.push_many([(5, paid(5)), (2, paid(2)), (3, paid(3)), (6, paid(6)), (1, paid(1))])
     assert live.late == 2
-    ((iri, batch),) = live.late_events()
-    assert (iri, batch.time.tolist()) == (S, [2, 1])
+    late = live.late_events()
+    assert [(each.stream, each.time) for each in late] == [(S, 2), (S, 1)]
+    assert [triple.object for each in late for triple in each.graph] == [integer(2), integer(1)]
     assert live.late_events() == []
     live.close()
     assert times(live) == [5, 6]
@@ -261,9 +284,9 @@ def test_results_are_events_of_another_stream() -> None:
     alarm, seen = store.register(ALARM), store.register(SEEN)
     store.stream(S).push_many([*PAYMENTS, (4, paid(60)), (5, "")])
     store.stream(T).advance(10)
-    assert [(m.time, m["first"].value, m["second"].value) for m in seen.matches(timeout=0)] == [  # type: ignore[union-attr]
-        (3, "40", "50"),
-        (4, "50", "60"),
+    assert [(m.time, m["first"], m["second"]) for m in seen.matches(timeout=0)] == [
+        (3, integer(40), integer(50)),
+        (4, integer(50), integer(60)),
     ]
     assert seen.events == 3
     assert times(alarm) == [2, 3, 4]

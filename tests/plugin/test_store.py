@@ -24,7 +24,7 @@ def filled() -> oxiseq.Store:
 
 def names(found: oxiseq.ContinuousQuery) -> list[str]:
     """The names in the matches so far."""
-    return [str(m["name"].value) for m in found.matches(timeout=0)]  # type: ignore[union-attr]  # ?name is bound
+    return [str(m["name"]).strip('"') for m in found.matches(timeout=0)]
 
 
 @pytest.mark.parametrize("name", [n for n in dir(ox.Store) if not n.startswith("_")])
