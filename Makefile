@@ -1,4 +1,4 @@
-.PHONY: check lint test nightly bench fresh
+.PHONY: check lint test nightly bench
 
 check: lint test
 
@@ -14,6 +14,3 @@ nightly:
 
 bench:
 	python -m benchmarks
-
-fresh:
-	find . -name '*.nb[ic]' -delete

@@ -75,8 +75,7 @@ def _integer(i: int) -> str:
 
 
 def is_compiled() -> bool:
-    """Whether the two great kernels lie compiled on disk, newer than their source. A guess before they are called:
-    Numba itself decides."""
+    """Whether the two great kernels lie compiled on disk. A guess before they are called: Numba itself decides."""
     return all(_on_disk(kernel) for kernel in (sequence.advance, match.match_events))
 
 
@@ -84,6 +83,5 @@ def _on_disk(kernel: Any) -> bool:
     """`kernel`: a Numba dispatcher. Numba names the index of what it keeps `module.function-line.*.nbi`."""
     function = kernel.py_func
     source = Path(function.__code__.co_filename)
-    written = source.stat().st_mtime
-    found = Path(kernel.stats.cache_path).glob(f"{source.stem}.{function.__qualname__}-*.nbi")
-    return any(index.stat().st_mtime >= written for index in found)
+    name = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}.*.nbi"
+    return any(Path(kernel.stats.cache_path).glob(name))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 
+from oxiseq.engine.kernels.options import inner
 from oxiseq.engine.terms import kinds
 
 LESS: Final = -1
@@ -50,7 +50,7 @@ _CUT: Final = 2e-18
 """A decimal quotient is cut off after 18 digits: 1e-18, and some."""
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def error_bound(kind: int, f: float, q: int) -> float:
     """The bound `e` of a term's number."""
     if kind >= _FLOAT or q & _EXACT_NUMBER:
@@ -60,7 +60,7 @@ def error_bound(kind: int, f: float, q: int) -> float:
     return np.inf
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def promote(target: int, kind: int, f: float, e: float, q: int) -> tuple[float, float]:
     """(f, e) of a number brought to float or double: rounded once, or with a bound that covers it."""
     if kind in (target, _FLOAT):
@@ -80,13 +80,13 @@ def promote(target: int, kind: int, f: float, e: float, q: int) -> tuple[float, 
     return single, e + abs(f) * 2.0**-23 + _FLOAT_TINY
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def product_fits(a: int, b: int) -> bool:
     """Whether a · b fits int64 (with a small reserve)."""
     return abs(np.float64(a) * np.float64(b)) < _SAFE_PRODUCT
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def order(k1: int, f1: float, e1: float, i1: int, q1: int, k2: int, f2: float, e2: float, i2: int, q2: int) -> int:
     """How two numbers stand: LESS, SAME, MORE, UNORDERED or NOT_DECIDED."""
     if k1 >= _FLOAT or k2 >= _FLOAT:
@@ -117,7 +117,7 @@ def order(k1: int, f1: float, e1: float, i1: int, q1: int, k2: int, f2: float, e
     return NOT_DECIDED
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def from_mantissa(kind: int, i: int, scale: int) -> tuple[int, float, float, int, int]:
     """The number i · 10^-scale; scale at most MAX_SCALE."""
     small = -(1 << 53) <= i <= (1 << 53)
@@ -132,12 +132,12 @@ def from_mantissa(kind: int, i: int, scale: int) -> tuple[int, float, float, int
     return kind, f, abs(f) * (4.0 * _HALF_ULP) + _TINY, i, q
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _undecided() -> tuple[int, float, float, int, int]:
     return UNDECIDED_KIND, 0.0, 0.0, 0, 0
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _with_bounds(op: int, kind: int, f1: float, e1: float, f2: float, e2: float) -> tuple[int, float, float, int, int]:
     """The operation on doubles with error bounds, its own rounding included."""
     if op == ADD:
@@ -162,7 +162,7 @@ def _with_bounds(op: int, kind: int, f1: float, e1: float, f2: float, e2: float)
     return kind, f, e, 0, 0
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _float_operation(
     op: int, kind: int, f1: float, e1: float, f2: float, e2: float
 ) -> tuple[int, float, float, int, int]:
@@ -183,7 +183,7 @@ def _float_operation(
     return kind, f, 0.0, 0, _ROUNDED | _EXACT_NUMBER
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _exact_quotient(i1: int, s1: int, i2: int, s2: int) -> tuple[bool, int, int]:
     """(found, mantissa, scale) of a quotient that few digits write; (False, ...) else."""
     if i2 == -1:
@@ -206,7 +206,7 @@ def _exact_quotient(i1: int, s1: int, i2: int, s2: int) -> tuple[bool, int, int]
     return False, 0, 0
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _exact_operation(op: int, kind: int, i1: int, s1: int, i2: int, s2: int) -> tuple[bool, int, int]:
     """(found, mantissa, scale) of the operation on decimals; found is False where int64 does not hold it."""
     if op == DIVIDE:
@@ -230,7 +230,7 @@ def _exact_operation(op: int, kind: int, i1: int, s1: int, i2: int, s2: int) -> 
     return True, i1 + i2 if op == ADD else i1 - i2, scale
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def operate(
     op: int, k1: int, f1: float, e1: float, i1: int, q1: int, k2: int, f2: float, e2: float, i2: int, q2: int
 ) -> tuple[int, float, float, int, int]:
@@ -251,7 +251,7 @@ def operate(
     return _with_bounds(op, kind, f1, e1, f2, e2)
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def negate(kind: int, f: float, e: float, i: int, q: int) -> tuple[int, float, float, int, int]:
     """−a for a number."""
     if q & _EXACT and i == -(1 << 63):

@@ -8,16 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from oxiseq.engine.kernels.options import inner, kernel
 
 
-@njit(cache=True)
+@inner
 def _place(key: int, mask: int) -> int:
     h = key * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((h ^ (h >> np.uint64(32))) & np.uint64(mask))
 
 
-@njit(cache=True)
+@kernel
 def build(keys: Any) -> Any:
     """The table of distinct keys (u64[n]): i64, the number of a key or −1."""
     size = 8
@@ -32,7 +33,7 @@ def build(keys: Any) -> Any:
     return table
 
 
-@njit(cache=True)
+@kernel
 def find(table: Any, keys: Any, wanted: Any) -> Any:
     """The number of each wanted key (u64[k]), −1 where there is none: i64[k]."""
     found = np.empty(wanted.shape[0], np.int64)

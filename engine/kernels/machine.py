@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from oxiseq.engine.kernels.arithmetic import (
     LESS,
@@ -30,6 +29,7 @@ from oxiseq.engine.kernels.arithmetic import (
     operate,
     order,
 )
+from oxiseq.engine.kernels.options import inlined, inner, kernel
 from oxiseq.engine.terms import kinds
 
 FALSE: Final = 0
@@ -88,7 +88,7 @@ _EMPTY: Final = kinds.EMPTY
 _FOURTEEN_HOURS: Final = 14 * 3600 * 1_000_000
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def relation(op: int, standing: int) -> int:
     """The outcome of a comparison operator, given how the operands stand."""
     if standing == NOT_DECIDED:
@@ -108,7 +108,7 @@ def relation(op: int, standing: int) -> int:
     return FALSE if standing == LESS else TRUE
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _date_relation(op: int, i1: int, q1: int, i2: int, q2: int) -> int:
     """XSD's partial order; zoned and local ones are equal never, ordered when more than 14 hours apart."""
     mixed = (q1 ^ q2) & _ZONED
@@ -125,7 +125,7 @@ def _date_relation(op: int, i1: int, q1: int, i2: int, q2: int) -> int:
     return relation(op, standing)
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _plain_relation(op: int, k1: int, i1: int, q1: int, id1: int, k2: int, i2: int, q2: int, id2: int) -> int:
     """A comparison of two values that are not both numbers; kinds are above 0 and known."""
     if k1 == _DATETIME and k2 == _DATETIME:
@@ -148,7 +148,7 @@ def _plain_relation(op: int, k1: int, i1: int, q1: int, id1: int, k2: int, i2: i
     return relation(op, UNORDERED)
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _ebv(k: int, f: float, e: float, i: int, q: int) -> int:
     """The effective boolean value of one entry."""
     if k == _BOOLEAN:
@@ -164,13 +164,13 @@ def _ebv(k: int, f: float, e: float, i: int, q: int) -> int:
     return UNDECIDED if k == UNDECIDED_KIND else ERROR
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inlined
 def entry_truth(n: int, numbers: Any, entries: Any) -> int:
     """The effective boolean value of entry n: FALSE, TRUE, ERROR or UNDECIDED."""
     return _ebv(entries[n, 0], numbers[n, 0], numbers[n, 1], entries[n, 1], entries[n, 2])
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inlined
 def fused(op: int, t: int, c: int, kind: Any, number: Any, exact: Any, quality: Any) -> int:
     """`term t op number c`: most are decided by the doubles alone."""
     if t == 0:
@@ -189,7 +189,7 @@ def fused(op: int, t: int, c: int, kind: Any, number: Any, exact: Any, quality: 
     return relation(op, order(k1, f1, e1, exact[t], q1, k2, f2, e2, exact[c], q2))
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _connect(op: int, a: int, b: int) -> int:
     """Three-valued `&&` and `||`, plus undecided."""
     deciding = FALSE if op == AND else TRUE
@@ -202,7 +202,7 @@ def _connect(op: int, a: int, b: int) -> int:
     return TRUE if op == AND else FALSE
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inlined
 def _push_outcome(outcome: int, n: int, numbers: Any, entries: Any) -> None:
     k = _BOOLEAN if outcome <= TRUE else 0 if outcome == ERROR else UNDECIDED_KIND
     entries[n, 0] = k
@@ -213,7 +213,7 @@ def _push_outcome(outcome: int, n: int, numbers: Any, entries: Any) -> None:
     numbers[n, 1] = 0.0
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inlined
 def _compare(op: int, n: int, numbers: Any, entries: Any) -> int:
     """The comparison of the entries n and n + 1."""
     k1, k2 = entries[n, 0], entries[n + 1, 0]
@@ -233,7 +233,7 @@ def _compare(op: int, n: int, numbers: Any, entries: Any) -> int:
     )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inlined
 def _same_term(n: int, entries: Any) -> int:
     if entries[n, 0] == 0 or entries[n + 1, 0] == 0:
         return ERROR
@@ -243,7 +243,7 @@ def _same_term(n: int, entries: Any) -> int:
     return TRUE if id1 == id2 else FALSE
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inlined
 def _calculate(op: int, n: int, numbers: Any, entries: Any) -> None:
     """Entries n and n + 1 → their sum, difference, product or quotient in n."""
     k1, k2 = entries[n, 0], entries[n + 1, 0]
@@ -259,13 +259,13 @@ def _calculate(op: int, n: int, numbers: Any, entries: Any) -> None:
     _store(n, k, f, e, i, q, numbers, entries)
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _no_operand(k: int) -> bool:
     """Whether arithmetic on this kind is an error whatever the other side is; dates are Python's business."""
     return k < _INTEGER or k == _UNKNOWN
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inlined
 def _store(n: int, k: int, f: float, e: float, i: int, q: int, numbers: Any, entries: Any) -> None:
     """A computed value into entry n."""
     numbers[n, 0] = f
@@ -276,7 +276,7 @@ def _store(n: int, k: int, f: float, e: float, i: int, q: int, numbers: Any, ent
     entries[n, 3] = 0
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inlined
 def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
     k = entries[n, 0]
     if _INTEGER <= k <= _DOUBLE:
@@ -290,7 +290,7 @@ def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
         entries[n, 0] = UNDECIDED_KIND
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inlined
 def _load(t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numbers: Any, entries: Any) -> None:
     k, f, q = np.int64(kind[t]), number[t], np.int64(quality[t])
     entries[n, 0] = k
@@ -301,7 +301,7 @@ def _load(t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numb
     numbers[n, 1] = error_bound(k, f, q)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def run(
     code: Any,
     start: int,
@@ -371,7 +371,7 @@ def run(
             at += 1
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def truth(code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any) -> int:
     """The outcome of the condition code[start:end] on the term ids `vals` (int64[slots], 0 unbound):
     FALSE, TRUE, ERROR or UNDECIDED. The code has no memo tables."""
@@ -385,7 +385,7 @@ def truth(code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, ex
     return entry_truth(0, numbers, entries)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def value(
     code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any
 ) -> tuple[int, float, int, int]:
@@ -402,7 +402,7 @@ def value(
     return entries[0, 0], numbers[0, 0], entries[0, 1], entries[0, 2]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def value_column(
     code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any
 ) -> tuple[Any, Any, Any]:
@@ -422,7 +422,7 @@ def value_column(
     return kinds_out, numbers_out, qualities_out
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def truth_column(code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any) -> Any:
     """`truth` of every row of `vals` (int64[n, slots]): u8[n]."""
     n, depth = vals.shape[0], code[start + 1]

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from oxiseq.engine.kernels.machine import (
     ABOVE,
@@ -27,6 +26,7 @@ from oxiseq.engine.kernels.machine import (
     entry_truth,
     run,
 )
+from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.terms import kinds
 
 DONE: Final = 0
@@ -43,7 +43,7 @@ _LINEAR: Final = 8
 """Up to so many hits of a slot, duplicates are sought one by one."""
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _quick_outcome(op: int, x: float, c: float) -> int:
     """`x op c` where the doubles decide it; UNDECIDED when they are equal or one is NaN."""
     if x < c:
@@ -53,7 +53,7 @@ def _quick_outcome(op: int, x: float, c: float) -> int:
     return UNDECIDED
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def _mix(a: int, b: int, c: int) -> int:
     """A hash of three ids, not negative."""
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15)
@@ -62,7 +62,7 @@ def _mix(a: int, b: int, c: int) -> int:
     return np.int64((h ^ (h >> np.uint64(31))) & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 
-@njit(cache=True, error_model="numpy")
+@kernel
 def match_events(
     T: Any,
     offset: Any,

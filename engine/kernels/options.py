@@ -1,13 +1,17 @@
-"""How kernels are compiled: cached on disk, without Python's error checks on division.
+"""How kernels are compiled: cached on disk, without Python's checks on division.
 
 `kernel` is for what Python calls. `inner` is for what only kernels call: no door to Python is made, and nothing
-is cached but the kernel that holds it. Numba watches only a kernel's own file: after a change of another one
-here, `make fresh` empties the cache.
+is cached but the kernel that holds it. Numba takes a cached kernel as fresh when its *own* file is unchanged, so
+the cache is emptied here when any file of this folder has changed, after an upgrade for instance.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -17,10 +21,33 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def kernel(function: F) -> F:
     """Compile a function that Python calls."""
-    return cast(F, njit(cache=True, error_model="numpy")(function))
+    made = njit(cache=True, error_model="numpy")(function)
+    _forget_stale(str(cast(Any, made).stats.cache_path))
+    return cast(F, made)
 
 
 def inner(function: F) -> F:
     """Compile a function that only kernels call."""
     options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return cast(F, njit(**options)(function))
+
+
+def inlined(function: F) -> F:
+    """Compile a function into each of its callers: for small ones on the hot path that take arrays."""
+    return cast(F, njit(error_model="numpy", inline="always")(function))
+
+
+@lru_cache
+def _forget_stale(cache: str) -> None:
+    """Remove compiled kernels that another state of the sources has left in the folder `cache`."""
+    sources = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
+    digest = hashlib.sha256(sources).hexdigest()
+    folder = Path(cache)
+    stamp = folder / "kernels.digest"
+    with suppress(OSError):  # a cache that cannot be read or written is Numba's affair
+        if stamp.exists() and stamp.read_text() == digest:
+            return
+        for compiled in [*folder.glob("*.nbi"), *folder.glob("*.nbc")]:
+            compiled.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(digest)
