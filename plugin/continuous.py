@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.exchange import Exchange
 from oxiseq.late import LateEvent, late_events
 from oxiseq.match import Match, Shape
 
@@ -30,11 +31,11 @@ class ContinuousQuery:
         run: QueryRun,
         shape: Shape,
         lock: threading.RLock,
-        publish: Callable[[Shape, Match], None],
+        exchange: Exchange,
         forget: Callable[[ContinuousQuery], None],
     ) -> None:
         self.text = text
-        self._publish = publish
+        self._exchange = exchange
         self._forget = forget
         self._run = run
         self._shape = shape
@@ -93,13 +94,23 @@ class ContinuousQuery:
             return self._run.state
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """The streams that it reads."""
+        return self._shape.plan.streams
+
+    @property
+    def feeds(self) -> str | None:
+        """The stream that its results go to (CONSTRUCT ... INTO STREAM)."""
+        return self._shape.plan.answer.into
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The answer's columns, without `?`."""
         return self._shape.variables
 
     def close(self) -> None:
         """End the query: its streams count as ended, so trailing negations are decided."""
-        with self._arrived:
+        with self._arrived, self._exchange.held():
             if not self._closed:
                 self._closed = True
                 self._run.close()
@@ -116,8 +127,9 @@ class ContinuousQuery:
                 over = deadline is not None and now >= deadline
                 quiet = idle is not None and now - self._last_push >= idle
                 if self._run.open and (quiet or (over and idle is not None)):
-                    self._run.settle()
-                    self._work()
+                    with self._exchange.held():
+                        self._run.settle()
+                        self._work()
                     continue
                 if over:
                     return None
@@ -156,15 +168,14 @@ class ContinuousQuery:
             self._run.keep_answers()
 
     def _work(self) -> None:
-        for batch in self._run.advance():
-            if self._iterated or not self._callbacks:
-                self._waiting.append(batch)
+        batches = self._run.advance()
+        if batches and (self._iterated or not self._callbacks):
+            self._waiting += batches
             self._arrived.notify_all()
-            for i in range(len(batch)):
-                match = Match(self._shape, batch, i)
-                for callback in self._callbacks:
-                    callback(match)
-                self._publish(self._shape, match)
+        callbacks, into = tuple(self._callbacks), self._shape.plan.answer.into
+        for batch in batches:
+            for i in range(len(batch) if callbacks or into is not None else 0):
+                self._exchange.found(Match(self._shape, batch, i), callbacks, into)
 
     def __repr__(self) -> str:
         return f"<ContinuousQuery {', '.join(self.variables)}: {self.events} events>"

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
-from oxiseq.engine.events.time import to_datetime
+from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import Term, TermDictionary, term_text
@@ -44,12 +44,13 @@ class Match:
     of a CONSTRUCT query.
     """
 
-    __slots__ = ("_batch", "_index", "_shape")
+    __slots__ = ("_batch", "_graph", "_index", "_shape")
 
     def __init__(self, shape: Shape, batch: MatchBatch, index: int) -> None:
         self._shape = shape
         self._batch = batch
         self._index = index
+        self._graph: tuple[Triple, ...] | None = None
 
     @property
     def time(self) -> int:
@@ -95,6 +96,11 @@ class Match:
     @property
     def graph(self) -> tuple[Triple, ...]:
         """The triples of a CONSTRUCT query; blank nodes of the template are fresh in each match."""
+        if self._graph is None:
+            self._graph = self._made_graph()
+        return self._graph
+
+    def _made_graph(self) -> tuple[Triple, ...]:
         bound = {Variable(name): term for name, term in self.bindings.items()}
         blanks: dict[BlankNode, BlankNode] = {}
         triples = []
@@ -107,7 +113,7 @@ class Match:
 
     def __repr__(self) -> str:
         row = " ".join(f"?{name}={term}" for name, term in self.bindings.items())
-        return f"<Match {self.datetime.isoformat()} {row}>"
+        return f"<Match {to_text(self.time)} {row}>"
 
 
 def _fill(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
 
 from oxiseq.columns import arrow_table
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.time import to_text
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.formats import result_text, sorted_batch
 from oxiseq.late import LateEvent, late_events
@@ -60,8 +63,17 @@ class Matches:
     def __iter__(self) -> Iterator[Match]:
         return (Match(self._shape, self._batch, i) for i in range(len(self._batch)))
 
-    def __getitem__(self, index: int) -> Match:
-        return Match(self._shape, self._batch, range(len(self._batch))[index])
+    @overload
+    def __getitem__(self, index: int) -> Match: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Matches: ...
+
+    def __getitem__(self, index: int | slice) -> Match | Matches:
+        if isinstance(index, slice):
+            batch = self._batch.take(np.arange(len(self))[index])
+            return Matches(self._shape, batch, self.events, self._late)
+        return Match(self._shape, self._batch, range(len(self))[index])
 
     def sorted(self) -> Matches:
         """The same matches, those of equal end time by the times of their events."""
@@ -94,5 +106,5 @@ class Matches:
 
 
 def _html_row(match: Match) -> str:
-    cells = [match.datetime.isoformat(), *("" if t is None else short(t) for t in match.bindings.values())]
+    cells = [to_text(match.time), *("" if t is None else short(t) for t in match.bindings.values())]
     return f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"

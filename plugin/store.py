@@ -7,7 +7,6 @@ to the store behind it, and what changes the content is noted, so that KB patter
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,8 +21,9 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.exchange import Exchange
 from oxiseq.grammar import load
-from oxiseq.match import Match, Shape
+from oxiseq.match import Shape
 from oxiseq.stream import Stream
 
 _CHANGES = frozenset(
@@ -64,8 +64,8 @@ class Store:
         self._lock = threading.RLock()
         self._streams: dict[str, Stream] = {}
         self._queries: list[ContinuousQuery] = []
-        self._outbox: deque[tuple[str, Match]] = deque()
-        self._sending = False
+        streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
+        self._exchange = Exchange(lambda iri, match: streams[iri].push(match.graph, match.time))
 
     @property
     def inner(self) -> RdfStore:
@@ -78,6 +78,8 @@ class Store:
             self._kb.touch()
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         found = getattr(self._inner, name)
         if name not in _CHANGES:
             return found
@@ -108,7 +110,7 @@ class Store:
         """The stream of this name; the same object for the same name."""
         with self._lock:
             if iri not in self._streams:
-                self._streams[iri] = Stream(iri, self._terms, self._lock)
+                self._streams[iri] = Stream(iri, self._terms, self._lock, self._exchange)
             return self._streams[iri]
 
     @property
@@ -138,10 +140,12 @@ class Store:
             begin = None if start is None else to_microseconds(start)
             run = QueryRun(plan, self._terms, self._kb, begin, delay)
             shape = Shape(plan, self._terms)
-            registered = ContinuousQuery(text, run, shape, self._lock, self.publish, self.forget)
+            registered = ContinuousQuery(text, run, shape, self._lock, self._exchange, self.forget)
             self._queries.append(registered)
             for iri in plan.streams:
                 self.stream(iri).attach(registered)
+            if registered.feeds is not None:
+                self.stream(registered.feeds)
             return registered
 
     def forget(self, query: ContinuousQuery) -> None:
@@ -152,26 +156,22 @@ class Store:
                 stream.detach(query)
 
     def advance(self, time: int | datetime) -> None:
-        """Punctuation for all streams: no event before `time` will come any more."""
+        """Punctuation for all streams: no event before `time` will come any more.
+
+        A stream that queries feed comes after those that they read, so that their results are not late.
+        """
         with self._lock:
-            for stream in self.streams:
+            for stream in self._sources_first():
                 stream.advance(time)
 
-    def publish(self, shape: Shape, match: Match) -> None:
-        """Push a match of a CONSTRUCT ... INTO STREAM query to its stream, after what is being pushed now."""
-        target = shape.plan.answer.into
-        if target is None:
-            return
-        self._outbox.append((target, match))
-        if self._sending:
-            return
-        self._sending = True
-        try:
-            while self._outbox:
-                iri, found = self._outbox.popleft()
-                self.stream(iri).push(found.graph, found.time)
-        finally:
-            self._sending = False
+    def _sources_first(self) -> list[Stream]:
+        left, ordered = list(self._streams), list[Stream]()
+        while left:
+            fed = {q.feeds for q in self._queries if any(iri in left for iri in q.reads if iri != q.feeds)}
+            ready = [iri for iri in left if iri not in fed] or left  # a cycle: in the order of naming
+            ordered += [self._streams[iri] for iri in ready]
+            left = [iri for iri in left if iri not in ready]
+        return ordered
 
     def __repr__(self) -> str:
         return f"<oxiseq.Store: {len(self)} quads, {len(self._streams)} streams, {len(self._queries)} queries>"

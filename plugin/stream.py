@@ -11,17 +11,19 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.exchange import Exchange
 
 
 class Stream:
     """A stream of a `Store`. Get it by `store.stream(iri)`; events go to every query that reads it."""
 
-    def __init__(self, iri: str, terms: TermDictionary, lock: threading.RLock) -> None:
+    def __init__(self, iri: str, terms: TermDictionary, lock: threading.RLock, exchange: Exchange) -> None:
         self.iri = iri
         self.events = 0
         """How many events were pushed."""
         self._terms = terms
         self._lock = lock
+        self._exchange = exchange
         self._queries: list[ContinuousQuery] = []
 
     def push(self, graph: GraphLike, time: int | datetime) -> None:
@@ -40,14 +42,14 @@ class Stream:
 
     def push_batch(self, batch: EventBatch) -> None:
         """Push events that are already coded in the store's terms."""
-        with self._lock:
+        with self._lock, self._exchange.held():
             self.events += len(batch)
             for query in list(self._queries):
                 query.receive(self.iri, batch)
 
     def advance(self, time: int | datetime) -> None:
         """Punctuation: no event before `time` will come any more (if one does, it is late)."""
-        with self._lock:
+        with self._lock, self._exchange.held():
             for query in list(self._queries):
                 query.punctuate(self.iri, to_microseconds(time))
 

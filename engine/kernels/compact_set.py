@@ -24,7 +24,7 @@ from oxiseq.engine.kernels.records import (
     OUT_MATCHES,
     OUT_ROWS,
     PENDING,
-    POSITION_BITS,
+    PLACE_BITS,
     PROGRESS,
     STACK,
 )
@@ -217,8 +217,8 @@ def _slide(nodes: Any, scalars: Any, marks: Any, top: int) -> int:
         moved.left = marks[left] if left >= 0 else -1  # -1 for a dead child: it is never read again
         moved.right = marks[right] if right >= 0 else -1
         moved.leaf = marks[leaf] if leaf >= 0 else -1
-        if leaf < 0 and node.pos >> POSITION_BITS < oldest:
-            oldest = node.pos >> POSITION_BITS
+        if leaf < 0 and node.pos >> PLACE_BITS < oldest:
+            oldest = node.pos >> PLACE_BITS
         marks[i] = to
         to += 1
     scalars[NODE_TOP] = to

@@ -1,7 +1,7 @@
 """From the rows of a match to what its variables mean.
 
 After a repeat only the last iteration's variables are visible (semantics.md 2.4). Each row of a match comes
-with the position that it took, and which transitions begin a new iteration is static.
+with its place, which says the position that it took and whether a new iteration begins there.
 """
 
 from __future__ import annotations
@@ -14,25 +14,23 @@ from oxiseq.engine.kernels.options import kernel
 
 
 @kernel
-def visible(positions: Any, ends: Any, again: Any, inside: Any, out: Any) -> None:
+def visible(places: Any, ends: Any, again: Any, inside: Any, out: Any) -> None:
     """Which rows of each match are visible outside all repeats.
 
-    positions: i32[f], the matches' positions one after the other; ends: i64[n + 1]; again: i32[p, p], the
-    repeat that begins anew between two positions, or -1; inside: bool[p, repeats]; out: bool[f].
+    places: i32[f], the matches' places one after the other; ends: i64[n + 1]; again: i32[p], the repeat that
+    begins anew at a place, or -1; inside: bool[p, repeats] whether a place lies in a repeat; out: bool[f].
     """
     begun = np.zeros(inside.shape[1], np.bool_)
     for m in range(ends.shape[0] - 1):
         begun[:] = False
         for i in range(ends[m + 1] - 1, ends[m] - 1, -1):
-            here = positions[i]
+            here = places[i]
             hidden = False
             for repeat in range(begun.shape[0]):
                 hidden = hidden or (begun[repeat] and inside[here, repeat])
             out[i] = not hidden
-            if i > ends[m]:
-                repeat = again[positions[i - 1], here]
-                if repeat >= 0:
-                    begun[repeat] = True
+            if again[here] >= 0:
+                begun[again[here]] = True
 
 
 @kernel

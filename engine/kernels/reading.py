@@ -42,7 +42,7 @@ from oxiseq.engine.kernels.records import (
     NODE_BASE,
     NODE_TOP,
     PENDING,
-    POSITION_BITS,
+    PLACE_BITS,
     PROBES,
     SLIDING,
     STAMP,
@@ -101,7 +101,7 @@ def _room(S: Any) -> int:
 
 @inner
 def _pos(R: Any, r: int, probe: Any) -> int:
-    return ((v.base(R)[0] + r) << POSITION_BITS) | probe.position
+    return ((v.base(R)[0] + r) << PLACE_BITS) | probe.place
 
 
 @inner

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 NODE = np.dtype(
     [
-        ("pos", "i8"),  # output: row id << POSITION_BITS | position in the sequence
+        ("pos", "i8"),  # output: row id << PLACE_BITS | place
         ("maxs", "i8"),  # largest start clock below it
         ("left", "i4"),  # output: the prefixes it extends (-1: none); heap: left sub-heap
         ("right", "i4"),  # heap: right sub-heap
@@ -97,7 +97,7 @@ PROBE = np.dtype(
         ("local", "i4"),  # number within the edge
         ("index", "i4"),  # DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS
         ("letter", "i4"),
-        ("position", "i4"),
+        ("place", "i4"),  # number of the way into its target: see PLACE_BITS
         ("equal0", "i4"),
         ("equal1", "i4"),
         ("compatible0", "i4"),
@@ -130,8 +130,9 @@ LEAD = np.dtype(
 )
 """A leading negation as one start sees it: (column of the negated row, column of the starting row) pairs."""
 
-POSITION_BITS = 11
-"""An output node names its row and the position that the row took: scopes are resolved from the path."""
+PLACE_BITS = 13
+"""An output names its row and its *place*: the position that the row took and whether a repeat began anew there.
+Which variables a match shows is resolved from this path."""
 
 # how a probe finds its groups
 DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS = range(6)

@@ -51,6 +51,11 @@ class FallbackMatcher:
         self._filters = [ConditionFilter(gpm.conditions, gpm.columns, terms) for gpm in gpms]
         self._kb = _KbGraphs(kb, gpms, terms)
 
+    def refresh(self) -> None:
+        """Copy the KB's graphs now, if patterns evaluated in place need them."""
+        if any(gpm.in_place for gpm in self._gpms):
+            self._kb.refresh()
+
     def match(self, batch: EventBatch) -> dict[int, Rows]:
         """Request number → its occurrences, kept columns only. Raises LimitError for too many rows."""
         parts: dict[int, list[Rows]] = {gpm.request: [] for gpm in self._gpms}

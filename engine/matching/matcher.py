@@ -96,6 +96,11 @@ class StreamMatcher:
                 found[request] = Occurrences(event, values)
         return [found[i] for i in range(len(self.plan.requests))]
 
+    def refresh(self) -> None:
+        """Read what patterns evaluated in place need of the KB now, before it changes."""
+        if self._fallback is not None:
+            self._fallback.refresh()
+
     # --- the kernel ---------------------------------------------------------------------------------
 
     def _run(self, batch: EventBatch, tables: MatchTables) -> None:

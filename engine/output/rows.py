@@ -86,6 +86,11 @@ class RowStore:
         del self.epochs[:gone]
         self._forgotten_epochs += gone
 
+    def time_from(self, clock: int) -> int:
+        """The time of the first row held whose clock is not before `clock`; there must be one."""
+        clocks = self._block.clock[self._low : self._low + self.held]
+        return int(self._block.time[self._low + np.searchsorted(clocks, clock)])
+
     @property
     def held(self) -> int:
         """How many rows are held."""

@@ -6,6 +6,7 @@ expressions are computed one by one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +14,12 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.paths import choose, count_products, resolve, visible
-from oxiseq.engine.kernels.records import POSITION_BITS
+from oxiseq.engine.kernels.records import PLACE_BITS
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
 from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
-from oxiseq.engine.sequence.positions import START, Automaton
+from oxiseq.engine.sequence.positions import Automaton
 from oxiseq.engine.sequence.run import Found
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -28,7 +29,7 @@ class _Flat:
     """The rows of all matches one after the other, with what they bind."""
 
     block: RowBlock
-    positions: NDArray[np.int32]
+    places: NDArray[np.int32]
     ends: NDArray[np.int64]
     values: NDArray[np.uint32]
 
@@ -44,7 +45,7 @@ class AnswerWriter:
         wanted = [v for v in (*plan.stored, *enriched) if v in plan.answer.wanted or v in plan.stored]
         self._variables = tuple(dict.fromkeys(wanted))
         self._index = {v: i for i, v in enumerate(self._variables)}
-        self._again, self._inside = _repeats(plan.automaton)
+        self._again, self._inside = _repeats(plan.automaton, plan.sequence.places)
         self._expressions = ExpressionColumns(plan, self._variables, terms)
         self._seen: dict[int, set[bytes]] = {}
 
@@ -59,28 +60,31 @@ class AnswerWriter:
         for gpm in self._late:
             flat = self._enrich(gpm, flat, rows)
         count = len(flat.ends) - 1
-        shown = np.zeros(len(flat.positions), np.bool_)
-        visible(flat.positions, flat.ends, self._again, self._inside, shown)
+        shown = np.zeros(len(flat.places), np.bool_)
+        visible(flat.places, flat.ends, self._again, self._inside, shown)
         resolved = np.zeros((count, len(self._variables)), np.uint32)
         resolve(flat.values, shown, flat.ends, resolved)
         time = flat.block.time[flat.ends[1:] - 1]
         values = self._columns(resolved, flat, time)
         batch = MatchBatch(time, values, flat.ends, flat.block.letter, flat.block.time)
-        return [self._distinct(batch) if self._plan.answer.distinct else batch]
+        if self._plan.answer.distinct:
+            newest = int(flat.block.clock[flat.ends[1:] - 1].max())
+            batch = self._distinct(batch, self._oldest_end(newest, rows, time))
+        return [batch]
 
     def _gather(self, found: Found, rows: RowStore) -> _Flat:
-        block = rows.take(found.rows >> POSITION_BITS)
-        positions = (found.rows & ((1 << POSITION_BITS) - 1)).astype(np.int32)
-        values = np.zeros((len(positions), len(self._variables)), np.uint32)
+        block = rows.take(found.rows >> PLACE_BITS)
+        places = (found.rows & ((1 << PLACE_BITS) - 1)).astype(np.int32)
+        values = np.zeros((len(places), len(self._variables)), np.uint32)
         values[:, : len(self._plan.stored)] = block.stored
-        return _Flat(block, positions, found.ends, values)
+        return _Flat(block, places, found.ends, values)
 
     def _enrich(self, gpm: GpmPlan, flat: _Flat, rows: RowStore) -> _Flat:
         """Join the rows of a late GPM with the KB answer that they were checked against."""
         assert gpm.kb is not None
         letters = np.array([gpm.name in plan.letter for plan in self._plan.letters])
         mine = np.flatnonzero(letters[flat.block.letter])
-        counts = np.ones((len(flat.positions), 1), np.int64)
+        counts = np.ones((len(flat.places), 1), np.int64)
         shared = [self._index[v] for v in gpm.kb.shared]
         per_row: dict[int, list[NDArray[np.int64]]] = {}
         for epoch in np.unique(flat.block.epoch[mine]):
@@ -98,7 +102,7 @@ class AnswerWriter:
         columns = [(i, self._index[v]) for i, v in enumerate(self._answer_variables(gpm, rows, per_row))
                    if v in self._index]
         for epoch, (at, starts, kb_row) in per_row.items():
-            first = np.full(len(flat.positions), -1, np.int64)
+            first = np.full(len(flat.places), -1, np.int64)
             first[at] = starts
             here = np.flatnonzero(first[source] >= 0)
             chosen = kb_row[first[source[here]] + choice[here, 0]]
@@ -108,7 +112,7 @@ class AnswerWriter:
                 values[here, column] = np.where(ids != 0, ids, values[here, column])
         taken = RowBlock(block.letter[source], block.time[source], block.clock[source],
                          block.stored[source], block.epoch[source])
-        return _Flat(taken, flat.positions[source], ends, values)
+        return _Flat(taken, flat.places[source], ends, values)
 
     @staticmethod
     def _answer_variables(
@@ -130,7 +134,12 @@ class AnswerWriter:
         self._expressions.fill(matches, values)
         return values
 
-    def _distinct(self, batch: MatchBatch) -> MatchBatch:
+    def _oldest_end(self, clock: int, rows: RowStore, time: NDArray[np.int64]) -> int:
+        """No later match ends before this time: trailing negations wait for a window at the most."""
+        window = self._plan.window
+        return int(time.max()) if window is None else rows.time_from(clock - window.size)
+
+    def _distinct(self, batch: MatchBatch, oldest: int) -> MatchBatch:
         """Equal rows of equal end time once; ends that no later match can have are forgotten."""
         keep = []
         for i in range(len(batch)):
@@ -139,11 +148,7 @@ class AnswerWriter:
             if row not in seen:
                 seen.add(row)
                 keep.append(i)
-        window = self._plan.window
-        newest = max(self._seen)
-        reach = 0 if window is None or window.events else window.size
-        if window is None or not window.events:
-            self._seen = {t: rows for t, rows in self._seen.items() if t >= newest - reach}
+        self._seen = {end: known for end, known in self._seen.items() if end >= oldest}
         return batch.take(np.array(keep, np.int64))
 
 
@@ -160,23 +165,21 @@ def _expand(
     return source, choice, new_ends
 
 
-def _repeats(automaton: Automaton) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Which repeat begins anew between two positions, and which positions lie inside which repeat."""
-    count = len(automaton.positions)
+def _repeats(
+    automaton: Automaton, places: Sequence[tuple[int, int | None]]
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Per place the repeat that begins anew there (-1: none), and in which repeats it lies."""
     repeats = 1 + max((loop for p in automaton.positions for loop in p.loops), default=0)
-    again = np.full((count, count), -1, np.int32)
-    for way in automaton.transitions:
-        if way.source != START and way.again is not None:
-            again[way.source, way.target] = way.again
-    inside = np.zeros((count, repeats), np.bool_)
-    for i, position in enumerate(automaton.positions):
-        inside[i, list(position.loops)] = True
+    again = np.array([-1 if repeat is None else repeat for _, repeat in places], np.int32)
+    inside = np.zeros((len(places), repeats), np.bool_)
+    for i, (position, _) in enumerate(places):
+        inside[i, list(automaton.positions[position].loops)] = True
     return again, inside
 
 
 def _without_repeats(found: Found) -> Found:
     """A match that two paths have found is one match."""
-    rows, ends = found.rows >> POSITION_BITS, found.ends
+    rows, ends = found.rows >> PLACE_BITS, found.ends
     seen: set[bytes] = set()
     keep = []
     for i in range(len(found)):

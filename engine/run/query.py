@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb import HeldKb, KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.output.batch import MatchBatch
@@ -43,15 +43,16 @@ class QueryRun:
         self.events = self.late = self.instants = self.matches = 0
         self._terms = terms
         self._kb = kb
+        self._held = HeldKb(kb)
         self._start = start
         self._clock = Clock(len(plan.streams), lateness, start)
         self._matchers = [
-            StreamMatcher(request, terms, kb) if request is not None else None for request in plan.requests
+            StreamMatcher(request, terms, self._held) if request is not None else None for request in plan.requests
         ]
         self._sequence = SequenceRun(plan.sequence, terms, capacities)
         self._rows = RowStore(len(plan.stored))
         self._writer = AnswerWriter(plan, terms)
-        self._kept_answers: list[tuple[int, dict[str, KbAnswer]]] = []
+        self._kept_answers: list[tuple[int, dict[str, KbAnswer], int]] = []
         self._kept_rows = 0
 
     def push(self, stream: str, batch: EventBatch) -> EventBatch:
@@ -94,8 +95,17 @@ class QueryRun:
 
     def keep_answers(self) -> None:
         """The KB is about to change: what has been pushed so far keeps the answers of now."""
-        if self._clock.open and any(gpm.kb is not None for gpm in self.plan.gpms.values()):
-            self._kept_answers.append((self._clock.newest, self._answers()))
+        if not self._clock.open or not self._reads_kb:
+            return
+        if not self._kept_answers:
+            for matcher in self._matchers:
+                if matcher is not None:
+                    matcher.refresh()
+        self._kept_answers.append((self._clock.newest, self._answers(), self._kb.version))
+
+    @property
+    def _reads_kb(self) -> bool:
+        return any(gpm.kb is not None or gpm.parts.in_place for gpm in self.plan.gpms.values())
 
     def _answers(self) -> dict[str, KbAnswer]:
         return {name: gpm.kb.answer(self._kb) for name, gpm in self.plan.gpms.items() if gpm.kb is not None}
@@ -116,11 +126,13 @@ class QueryRun:
     def _answers_at(self, instants: Instants, low: int) -> tuple[dict[str, KbAnswer], int]:
         """The KB answers that hold for the instants from `low` on, and the first instant for which they do not."""
         while self._kept_answers and low < len(instants.time):
-            bound, answers = self._kept_answers[0]
+            bound, answers, version = self._kept_answers[0]
             high = int(np.searchsorted(instants.time, bound, "right"))
             if high > low:
+                self._held.held = version
                 return answers, high
             self._kept_answers.pop(0)
+        self._held.held = None
         return self._answers(), len(instants.time)
 
     def _work(self, instants: Instants, last: bool, answers: dict[str, KbAnswer]) -> list[MatchBatch]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.kernels.records import POSITION_BITS
 from oxiseq.grammar.algebra import (
     Atom,
     Conjunction,
@@ -31,7 +30,7 @@ Letter: TypeAlias = tuple[str, ...]
 START = -1
 """The source of transitions that begin a match."""
 
-MAX_POSITIONS = 1 << POSITION_BITS
+MAX_POSITIONS = 2_000
 
 
 @dataclass(frozen=True, slots=True)

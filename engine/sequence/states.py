@@ -131,6 +131,8 @@ class Edge:
     op: Op
     arms: tuple[Arm, ...]
     guards: tuple[GuardCheck, ...]
+    again: int | None = None
+    """The repeat whose next iteration begins with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +316,7 @@ class StateBuilder:
         arms = tuple(self._arm(letter, way.target, after, source == START) for letter in target.letters)
         # between neighbouring instants nothing can stand, so guards on a ',' edge are vacuous
         kept = () if way.op is Op.STRICT and source != START else tuple(guards)
-        self.edges.append(Edge(source, way.op, arms, kept))
+        self.edges.append(Edge(source, way.op, arms, kept, way.again))
 
     def _waits(self, state: int, position: int, scopes: _Scopes) -> None:
         for ending in self.automaton.endings:

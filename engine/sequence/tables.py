@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from pyoxigraph import Variable
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.program import compile_program
 from oxiseq.engine.kernels import records as k
 from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, live_keys
@@ -75,6 +76,8 @@ class SequenceTables:
     keys: tuple[tuple[Value, ...], ...]
     indexes: tuple[tuple[str, ...], ...]
     """Per edge how each of its probes finds groups, in words."""
+    places: tuple[tuple[int, int | None], ...]
+    """What the place of an output stands for: the position taken, and the repeat that began anew there."""
     vector: int
     """Length of the value vector."""
     measure_count: int
@@ -127,6 +130,7 @@ class _TableBuilder:
     measures: list[Measure] = field(default_factory=list)
     compiled: list[CompiledFilter] = field(default_factory=list)
     lead_letters: list[int] = field(default_factory=list)
+    places: dict[tuple[int, int | None], int] = field(default_factory=dict)
     width: int = 0
     wide: int = 0
     eithers: int = 0
@@ -162,7 +166,7 @@ class _TableBuilder:
         )
         return SequenceTables(
             tables, tuple(self.letters), tuple(tuple(c) for c in self.columns), tuple(self.measures),
-            tuple(self.compiled), self.graph, self.keys, indexes,
+            tuple(self.compiled), self.graph, self.keys, indexes, tuple(self.places),
             1 + max(self.wide, 1) + max(self.width, 1) + self.eithers, len(self.measures),
         )
 
@@ -338,7 +342,7 @@ class _TableBuilder:
         fill = dict(arm.fill)
         columns = self.columns[probe["letter"]]
         state = self.graph.states[arm.target]
-        probe["position"] = state.position
+        probe["place"] = self._place_of(state.position, edge.again)
         rowonly = True
         probe |= {"final": int(state.final), "next0": len(self.next)}
         if state.negated and ends_here(self.graph, leaving, arm.target):
@@ -356,6 +360,12 @@ class _TableBuilder:
             for guard in edge.guards:
                 self._lead(guard.letter, arm.letter)
         probe["lead1"] = len(self.leads)
+
+    def _place_of(self, position: int, again: int | None) -> int:
+        place = self.places.setdefault((position, again), len(self.places))
+        if place >= 1 << k.PLACE_BITS:
+            raise LimitError(place + 1, 1 << k.PLACE_BITS, "ways into positions of the unrolled sequence")
+        return place
 
     def _lead(self, negated: Letter, starting: Letter) -> None:
         shared = self._shared(negated, starting)

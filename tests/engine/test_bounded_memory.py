@@ -110,12 +110,8 @@ def test_leading_negations_leave_their_table_with_the_window() -> None:
     [
         "tumbling",
         "sliding",
-        pytest.param(
-            "events", marks=pytest.mark.xfail(reason="DISTINCT forgets nothing in count windows", strict=True)
-        ),
-        pytest.param(
-            "events, sliding", marks=pytest.mark.xfail(reason="DISTINCT forgets nothing in count windows", strict=True)
-        ),
+        "events",
+        "events, sliding",
     ],
 )
 def test_distinct_remembers_no_more_than_a_window(window: str) -> None:

@@ -145,7 +145,6 @@ def test_a_callback_may_push() -> None:
     assert seen == sorted(seen)
 
 
-@pytest.mark.xfail(reason="what a push in a callback completes overtakes the rest of the batch", strict=True)
 def test_a_callback_that_pushes_does_not_change_the_order() -> None:
     store = oxiseq.Store()
     live, stream = store.register(query()), store.stream(S)
@@ -301,7 +300,6 @@ def test_closing_the_source_hands_its_results_on() -> None:
     assert [m.time for m in seen.matches()] == [3]
 
 
-@pytest.mark.xfail(reason="streams are advanced in the order in which they were first named", strict=True)
 def test_advancing_the_store_lets_results_through() -> None:
     store = oxiseq.Store()
     seen = store.register(SEEN)
@@ -311,15 +309,7 @@ def test_advancing_the_store_lets_results_through() -> None:
     assert (times(seen), seen.late) == ([3], 0)
 
 
-@pytest.mark.parametrize(
-    "together",
-    [
-        False,
-        pytest.param(
-            True, marks=pytest.mark.xfail(reason="one producer's results come before the other's", strict=True)
-        ),
-    ],
-)
+@pytest.mark.parametrize("together", [False, True])
 def test_results_of_two_queries_are_in_order_however_events_are_pushed(together: bool) -> None:
     store = oxiseq.Store()
     store.register(ALARM)

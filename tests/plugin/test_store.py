@@ -128,7 +128,6 @@ def test_a_match_keeps_the_name_its_event_had() -> None:
     assert names(live) == ["Ann"]
 
 
-@pytest.mark.xfail(reason="what is evaluated in place sees the content of the time it is evaluated", strict=True)
 def test_patterns_evaluated_in_place_keep_the_old_answer_too() -> None:
     store = filled()
     live = store.register(query("SELECT ?name", "A", a="OPTIONAL { GRAPH :people { ?who :name ?name } }"))

@@ -1,0 +1,59 @@
+"""Between queries: what a push has found is handed out once every query has seen the push.
+
+Callbacks get their matches in order of completion, and results of CONSTRUCT ... INTO STREAM are pushed in order
+of time, whichever query made them. So a push inside a callback, or a chain of queries, never overtakes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+
+from oxiseq.match import Match
+
+Callbacks = tuple[Callable[[Match], object], ...]
+
+
+class Exchange:
+    """Holds matches back while streams are fed. `push(stream, match)` feeds a result to its stream.
+
+    When a callback raises, what has not been handed out yet follows at the next push.
+    """
+
+    def __init__(self, push: Callable[[str, Match], None]) -> None:
+        self._push = push
+        self._depth = 0
+        self._found: deque[tuple[Match, Callbacks, str | None]] = deque()
+        self._results: list[tuple[int, int, str, Match]] = []
+        self._serial = count()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Feed streams inside; the outermost of nested blocks hands everything out at its end."""
+        self._depth += 1
+        try:
+            yield
+            if self._depth == 1:
+                self._hand_out()
+        finally:
+            self._depth -= 1
+
+    def found(self, match: Match, callbacks: Callbacks, into: str | None) -> None:
+        """A match has completed: to be told to `callbacks`, its graph to be pushed to the stream `into`."""
+        if callbacks or into is not None:
+            self._found.append((match, callbacks, into))
+
+    def _hand_out(self) -> None:
+        while self._found or self._results:
+            if self._found:
+                match, callbacks, into = self._found.popleft()
+                if into is not None:
+                    heapq.heappush(self._results, (match.time, next(self._serial), into, match))
+                for callback in callbacks:
+                    callback(match)
+            else:
+                _, _, into, match = heapq.heappop(self._results)
+                self._push(into, match)
