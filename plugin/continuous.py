@@ -21,8 +21,8 @@ IDLE = 0.05
 class ContinuousQuery:
     """A query registered by `store.register(text)`.
 
-    Matches are kept, as columns, until `matches()` hands them out; once a callback is set by `on_match` and
-    nobody iterates, they are not kept.
+    Matches are kept, as columns, until `matches()` hands them out; those that go to a callback are kept only if
+    `matches()` has been called. Late events are kept until `late_events()` hands them out.
     """
 
     def __init__(
@@ -30,8 +30,9 @@ class ContinuousQuery:
         text: str,
         run: QueryRun,
         shape: Shape,
-        lock: threading.RLock,
+        arrived: threading.Condition,
         exchange: Exchange,
+        feeders: Callable[[ContinuousQuery], tuple[ContinuousQuery, ...]],
         forget: Callable[[ContinuousQuery], None],
     ) -> None:
         self.text = text
@@ -39,14 +40,16 @@ class ContinuousQuery:
         self._forget = forget
         self._run = run
         self._shape = shape
-        self._arrived = threading.Condition(lock)
+        self._arrived = arrived
+        self._feeders = feeders
         self._waiting: deque[MatchBatch] = deque()
         self._next = 0
         self._callbacks: list[Callable[[Match], object]] = []
         self._iterated = False
         self._late: list[tuple[str, EventBatch]] = []
         self._closed = False
-        self._last_push = time.monotonic()
+        self.last_push = time.monotonic()
+        """When events came last (monotonic clock)."""
 
     # --- the consumer's side ------------------------------------------------------------------------
 
@@ -54,16 +57,18 @@ class ContinuousQuery:
         """The matches, as they complete; blocks for the next one, at most `timeout` seconds (None: for ever).
 
         The newest instant stays open for more graphs until something later comes. When nothing has been
-        pushed for `idle` seconds while this waits, the instant is taken as complete (None: never).
+        pushed for `idle` seconds while this waits, or the timeout is over, the instant is taken as complete, so
+        that what comes for it afterwards is late (None: never; also the default with lateness allowed).
         Ends when the timeout is over or the query has been closed and all matches are handed out.
         """
         with self._arrived:
             self._iterated = True
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while True:
-            match = self._take(deadline, idle)
-            if match is None:
-                return
+        if idle == IDLE and self._run.lateness:
+            idle = None
+        return self._handed_out(None if timeout is None else time.monotonic() + timeout, idle)
+
+    def _handed_out(self, deadline: float | None, idle: float | None) -> Iterator[Match]:
+        while (match := self._take(deadline, idle)) is not None:
             yield match
 
     def on_match(self, callback: Callable[[Match], object]) -> None:
@@ -124,18 +129,18 @@ class ContinuousQuery:
                 now = time.monotonic()
                 if self._closed:
                     return None
+                upstream = [q for q in (*self._feeders(self), self) if q.open]
+                quiet_at = max((q.last_push for q in upstream), default=now) + (idle or 0)
                 over = deadline is not None and now >= deadline
-                quiet = idle is not None and now - self._last_push >= idle
-                if self._run.open and (quiet or (over and idle is not None)):
-                    with self._exchange.held():
-                        self._run.settle()
-                        self._work()
+                if upstream and idle is not None and (over or now >= quiet_at):
+                    for query in upstream:
+                        query.settle()
                     continue
                 if over:
                     return None
-                waits = [deadline - now] if deadline is not None else []
-                if idle is not None and self._run.open:
-                    waits.append(max(self._last_push + idle - now, 0.001))
+                waits = [] if deadline is None else [deadline - now]
+                if upstream and idle is not None:
+                    waits.append(max(quiet_at - now, 0.001))
                 self._arrived.wait(min(waits, default=None))
             batch = self._waiting[0]
             match = Match(self._shape, batch, self._next)
@@ -145,12 +150,23 @@ class ContinuousQuery:
                 self._next = 0
             return match
 
+    @property
+    def open(self) -> bool:
+        """Whether events wait for their instant to be complete."""
+        return self._run.open
+
+    def settle(self) -> None:
+        """Take all that has been pushed as complete, and hand on what that finds."""
+        with self._arrived, self._exchange.held():
+            self._run.settle()
+            self._work()
+
     # --- the streams' side --------------------------------------------------------------------------
 
     def receive(self, stream: str, batch: EventBatch) -> None:
         """Events of one of its streams, in order of arrival."""
         with self._arrived:
-            self._last_push = time.monotonic()
+            self.last_push = time.monotonic()
             late = self._run.push(stream, batch)
             if len(late):
                 self._late.append((stream, late))
@@ -169,10 +185,11 @@ class ContinuousQuery:
 
     def _work(self) -> None:
         batches = self._run.advance()
-        if batches and (self._iterated or not self._callbacks):
+        callbacks, into = tuple(self._callbacks), self.feeds
+        if self._iterated or not callbacks:
             self._waiting += batches
+        if batches or self._run.open:
             self._arrived.notify_all()
-        callbacks, into = tuple(self._callbacks), self._shape.plan.answer.into
         for batch in batches:
             for i in range(len(batch) if callbacks or into is not None else 0):
                 self._exchange.found(Match(self._shape, batch, i), callbacks, into)

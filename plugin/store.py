@@ -62,6 +62,7 @@ class Store:
         self._kb = StoreKb(self._inner)
         self._terms = TermDictionary()
         self._lock = threading.RLock()
+        self._arrived = threading.Condition(self._lock)
         self._streams: dict[str, Stream] = {}
         self._queries: list[ContinuousQuery] = []
         streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
@@ -140,7 +141,9 @@ class Store:
             begin = None if start is None else to_microseconds(start)
             run = QueryRun(plan, self._terms, self._kb, begin, delay)
             shape = Shape(plan, self._terms)
-            registered = ContinuousQuery(text, run, shape, self._lock, self._exchange, self.forget)
+            registered = ContinuousQuery(
+                text, run, shape, self._arrived, self._exchange, self._feeders, self.forget
+            )
             self._queries.append(registered)
             for iri in plan.streams:
                 self.stream(iri).attach(registered)
@@ -163,6 +166,17 @@ class Store:
         with self._lock:
             for stream in self._sources_first():
                 stream.advance(time)
+
+    def _feeders(self, query: ContinuousQuery) -> tuple[ContinuousQuery, ...]:
+        """The queries whose results reach `query` through streams, upstream first."""
+        found: list[ContinuousQuery] = []
+        reached = [query]
+        while reached:
+            reads = reached.pop().reads
+            new = [q for q in self._queries if q.feeds in reads and q is not query and q not in found]
+            found += new
+            reached += new
+        return tuple(reversed(found))
 
     def _sources_first(self) -> list[Stream]:
         left, ordered = list(self._streams), list[Stream]()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from oxiseq.continuous import ContinuousQuery
@@ -41,17 +41,30 @@ class Stream:
             self.push_batch(encode_events(events, self._terms))
 
     def push_batch(self, batch: EventBatch) -> None:
-        """Push events that are already coded in the store's terms."""
-        with self._lock, self._exchange.held():
+        """Push events that are already coded in the store's terms.
+
+        An error of one query is raised after all the others have seen the events.
+        """
+        with self._lock:
             self.events += len(batch)
-            for query in list(self._queries):
-                query.receive(self.iri, batch)
+            self._for_each(lambda query: query.receive(self.iri, batch))
 
     def advance(self, time: int | datetime) -> None:
         """Punctuation: no event before `time` will come any more (if one does, it is late)."""
-        with self._lock, self._exchange.held():
+        until = to_microseconds(time)
+        with self._lock:
+            self._for_each(lambda query: query.punctuate(self.iri, until))
+
+    def _for_each(self, feed: Callable[[ContinuousQuery], None]) -> None:
+        errors: list[Exception] = []
+        with self._exchange.held():
             for query in list(self._queries):
-                query.punctuate(self.iri, to_microseconds(time))
+                try:
+                    feed(query)
+                except Exception as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
 
     def attach(self, query: ContinuousQuery) -> None:
         """Send the stream's events to `query` from now on."""

@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+import numpy as np
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.errors import EventError
@@ -31,8 +32,8 @@ def to_microseconds(time: datetime | int | Literal) -> int:
     """
     if isinstance(time, bool):
         raise TypeError("not a time: a boolean")
-    if isinstance(time, int):
-        return _in_range(time, time)
+    if isinstance(time, int | np.integer):
+        return _in_range(int(time), time)
     if isinstance(time, datetime):
         aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
         return (aware - _EPOCH) // timedelta(microseconds=1)

@@ -126,7 +126,7 @@ PROBE = np.dtype(
 FILTER = np.dtype([("code0", "i4"), ("code1", "i4"), ("uses0", "i4"), ("uses1", "i4")], align=True)
 
 LEAD = np.dtype(
-    [("number", "i4"), ("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4")], align=True
+    [("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4")], align=True
 )
 """A leading negation as one start sees it: (column of the negated row, column of the starting row) pairs."""
 

@@ -74,6 +74,9 @@ class RowStore:
         """The number under which these KB answers are kept while rows refer to them."""
         last = self.epochs[-1] if self.epochs else {}
         if not self.epochs or any(last.get(name) is not answer for name, answer in answers.items()):
+            if self.base == self.end:  # no row refers to the earlier ones
+                self._forgotten_epochs += len(self.epochs)
+                self.epochs = []
             self.epochs.append(answers)
         return self._forgotten_epochs + len(self.epochs) - 1
 

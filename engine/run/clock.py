@@ -21,6 +21,8 @@ AFTER_ALL = 1 << 62
 @dataclass(slots=True)
 class _StreamClock:
     pending: list[EventBatch] = field(default_factory=list)
+    oldest: int = AFTER_ALL
+    """The smallest time pending."""
     largest: int = BEFORE_ALL
     punctuation: int = BEFORE_ALL
 
@@ -46,7 +48,8 @@ class Clock:
 
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
         self._streams = [_StreamClock() for _ in range(streams)]
-        self._lateness = lateness
+        self.lateness = lateness
+        """How much a stream may be out of order, in microseconds."""
         self._start = BEFORE_ALL if start is None else start
 
     def push(self, stream: int, batch: EventBatch) -> EventBatch:
@@ -56,7 +59,7 @@ class Clock:
         clock = self._streams[stream]
         peaks = np.maximum.accumulate(np.maximum(batch.time, clock.largest))
         before = np.concatenate([[clock.largest], peaks[:-1]])
-        marks = np.where(before == BEFORE_ALL, BEFORE_ALL, before - self._lateness)
+        marks = np.where(before == BEFORE_ALL, BEFORE_ALL, before - self.lateness)
         late = batch.time < np.maximum(marks, clock.punctuation)
         clock.largest = int(peaks[-1])
         if late.any():
@@ -69,6 +72,7 @@ class Clock:
             batch = batch.take(np.flatnonzero(~unseen))
         if len(batch):
             clock.pending.append(batch)
+            clock.oldest = min(clock.oldest, int(batch.time.min()))
         return refused
 
     def advance(self, stream: int, time: int) -> None:
@@ -79,7 +83,7 @@ class Clock:
     @property
     def passed(self) -> int:
         """Everything before this time is complete."""
-        return min(clock.watermark(self._lateness) for clock in self._streams)
+        return min(clock.watermark(self.lateness) for clock in self._streams)
 
     @property
     def newest(self) -> int:
@@ -104,7 +108,7 @@ class Clock:
 
     @staticmethod
     def _split(clock: _StreamClock, passed: int) -> EventBatch:
-        if not any((batch.time < passed).any() for batch in clock.pending):
+        if clock.oldest >= passed:
             return EventBatch.empty()
         every = EventBatch.concat(clock.pending)
         if (every.time[1:] >= every.time[:-1]).all():  # in order, as nearly always: the complete ones come first
@@ -114,6 +118,7 @@ class Clock:
             done = every.time < passed
             complete, rest = every.take(np.flatnonzero(done)), every.take(np.flatnonzero(~done))
         clock.pending = [rest] if len(rest) else []
+        clock.oldest = int(rest.time.min()) if len(rest) else AFTER_ALL
         return complete
 
 

@@ -79,14 +79,14 @@ class QueryRun:
             self.punctuate(stream, AFTER_ALL)
 
     @property
-    def passed(self) -> int:
-        """Everything before this time is complete."""
-        return self._clock.passed
-
-    @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
         return {**self._sequence.live, "rows": self._rows.held}
+
+    @property
+    def lateness(self) -> int:
+        """How much a stream may be out of order, in microseconds."""
+        return self._clock.lateness
 
     @property
     def open(self) -> bool:
@@ -94,14 +94,20 @@ class QueryRun:
         return self._clock.open
 
     def keep_answers(self) -> None:
-        """The KB is about to change: what has been pushed so far keeps the answers of now."""
+        """The KB is about to change: what has been pushed so far keeps the answers of now.
+
+        Of patterns that are evaluated in place only the copy before the first change is kept while events wait.
+        """
+        newest = self._clock.newest
         if not self._clock.open or not self._reads_kb:
             return
+        if self._kept_answers and self._kept_answers[-1][0] >= newest:
+            return  # nothing has come since the change before
         if not self._kept_answers:
             for matcher in self._matchers:
                 if matcher is not None:
                     matcher.refresh()
-        self._kept_answers.append((self._clock.newest, self._answers(), self._kb.version))
+        self._kept_answers.append((newest, self._answers(), self._kb.version))
 
     @property
     def _reads_kb(self) -> bool:

@@ -88,7 +88,7 @@ Source: TypeAlias = Column | Kept | Either | Unbound | RowClock | NegatedClock
 
 @dataclass(frozen=True, slots=True)
 class FilterCheck:
-    """A stateful filter and where each of its variables comes from; `name` is for messages."""
+    """A stateful filter and where each of its variables comes from; `original` is what the text says."""
 
     condition: Expression
     sources: tuple[tuple[Variable, Source], ...]

@@ -371,8 +371,7 @@ class _TableBuilder:
         shared = self._shared(negated, starting)
         a, b = self.columns[self.letters.index(negated)], self.columns[self.letters.index(starting)]
         certain = self.scopes[negated].certain & self.scopes[starting].certain
-        self.leads.append({"number": len(self.leads), "equal0": len(self.equal),
-                           "equal1": len(self.equal) + len(shared),
+        self.leads.append({"equal0": len(self.equal), "equal1": len(self.equal) + len(shared),
                            "compatible": int(not set(shared) <= certain)})
         self.equal += [(a[v], b[v]) for v in shared]
         self.lead_letters.append(self.letters.index(negated))
