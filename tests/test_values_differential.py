@@ -102,6 +102,7 @@ def undefined(e: Expression, mapping: dict[Variable, Term]) -> bool:
 
 @given(st.integers(0, 2**62))
 @example(0)
+@example(17)
 def test_exact_evaluator_agrees(seed: int) -> None:
     dice = random.Random(seed)
     for _ in range(20):

@@ -41,8 +41,7 @@ _TRAILING_ZEROS = re.compile(r"-?[1-9][0-9]{0,6}\.[0-9]{0,7}0|-?0\.[0-9]{0,5}[1-
 """A decimal, not 0, whose normal form lacks the zeros at the end: prices, above all."""
 
 _DOUBLE: Final = XSD + "double"
-_LONG_DOUBLE = re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]{0,17}[1-9]")
-"""Python and the store both write the shortest digits that give the double back."""
+_LONG_DOUBLE = re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.([0-9]{0,17}[1-9])")
 
 
 def normalise(literal: Literal) -> Literal:
@@ -60,12 +59,24 @@ def normalise(literal: Literal) -> Literal:
             return literal
         if datatype == _DECIMAL and _TRAILING_ZEROS.fullmatch(text) is not None:
             return Literal(text.rstrip("0").rstrip("."), datatype=_DECIMAL_TYPE)
-        if datatype == _DOUBLE and _LONG_DOUBLE.fullmatch(text) is not None and repr(float(text)) == text:
+        if datatype == _DOUBLE and _is_shortest_double(text):
             return literal
     changed = ask_store(literal)
     if not isinstance(changed, Literal):  # the store never turns a literal into anything else
         raise TypeError(f"the store made {changed} of {literal}")
     return literal if changed == literal else changed
+
+
+def _is_shortest_double(text: str) -> bool:
+    """Python and the store both write the shortest digits that give the double back, the nearest of them to
+    it; but a double in the very middle of two (its last bit stands one place behind its last digit) is
+    rounded to even by Python, upwards by the store: `False` for that one, as for all others.
+    """
+    found = _LONG_DOUBLE.fullmatch(text)
+    if found is None:
+        return False
+    number = float(text)
+    return repr(number) == text and not (number * 2.0 ** (len(found[1]) + 1)).is_integer()
 
 
 def normalise_triple(triple: Triple) -> Triple:

@@ -70,7 +70,10 @@ temporals = st.one_of(
 anything = st.one_of(
     numerals, temporals, st.text(max_size=6), st.sampled_from(["true", "false", "1", "0", "TRUE", " true", ""])
 )
+# Doubles of 16 digits and more with few bits behind the point: often in the middle of two shortest numerals.
+halves = st.builds(lambda whole, bits: repr(whole / 2**bits), st.integers(2**50, 2**53 - 1), st.integers(1, 12))
 literals = st.one_of(
+    st.builds(typed, halves, st.just("double")),
     st.builds(typed, numerals, st.sampled_from(NUMERIC)),
     st.builds(typed, temporals, st.sampled_from(TEMPORAL)),
     st.builds(typed, temporals, st.just("dateTime")),
@@ -109,6 +112,9 @@ TABLE = [
     ("double", "1e21", "1000000000000000000000"),
     ("double", "-0", "-0"),
     ("double", "1E400", "INF"),
+    ("double", "900719925474099.25", "900719925474099.3"),
+    ("double", "900719925474099.2", "900719925474099.3"),
+    ("double", "900719925474099.3", "900719925474099.3"),
     ("float", "16777217", "16777216"),
     ("boolean", "1", "true"),
     ("boolean", "TRUE", "TRUE"),
