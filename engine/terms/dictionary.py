@@ -3,39 +3,55 @@
 Where it stands: reader → **ids** → event batches, graph patterns, kernels. Literals are brought to the
 store's normal form first, so equal ids are equal terms in the sense of a join (semantics.md, section 7).
 
-Beside each id stand four numbers (kind, number, exact, quality) in NumPy columns that double as they grow;
-kernels read them without touching a Python object.
+Texts and values stand in flat arrays that double as they grow (kernels/term_table.py); kernels read and fill
+them without touching a Python object, and pyoxigraph's objects are made when somebody looks.
 
-Memory per term: 18 bytes of columns, one list entry, one dictionary entry and pyoxigraph's object, about
-220 bytes for an IRI of 30 characters; a blank node costs the columns and the list entry only. Ids are never reused, so
-terms that occur once (event names, timestamps) must not be interned. Not safe for several threads.
+**Terms are freed.** Streams bring terms that occur once: prices, sensors, blank nodes. `collect_if_due`, which
+drivers call between batches, frees every id that nothing holds any more, and gives its number again later. Held
+are: `constant`s; the ids in arrays that `hold` was told of, as long as the arrays live; and what registered
+holders show (pending events, rows of the window, live keys). Holding is conservative: any integer that could be
+an id counts as one. Whoever caches something by id drops it when `generation` has changed.
+
+Memory per live term: about 60 bytes and its text. Not safe for several threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
+from weakref import WeakSet, ref
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels import term_table as table
+from oxiseq.engine.kernels.views import Pointers
 from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.normal import normalise, normalise_triple
+from oxiseq.engine.terms.texts import Term, parse_term, read_term, term_text
 from oxiseq.engine.terms.value import IRI_VALUE, term_value
 
-Term: TypeAlias = NamedNode | Literal | BlankNode | Triple
 TermId: TypeAlias = int
+AnyIds: TypeAlias = NDArray[np.integer]
 
 UNBOUND: Final = 0
-MAX_TERMS: Final = 2**32 - 1
+MAX_TERMS: Final = 2**31 - 2
+"""Entries are numbered in 32 bits."""
 CACHE_SIZE: Final = 1 << 17
-"""Entries of the caches of as-written literals and of texts; a full cache is emptied."""
+"""Entries of the caches of Python objects; a full cache is emptied."""
+COLLECT_FROM: Final = 1 << 17
+"""New terms after which a collection is due, at the least."""
+_SCANNED_PER_TERM: Final = 4
+"""Ids that a collection may look through for each new term: bounds its share of the whole work."""
 
 
 class TermColumns(NamedTuple):
-    """Arrays by term id, C-contiguous and writable, at least as long as the dictionary (matching.md 2)."""
+    """Arrays by term id, C-contiguous and writable, at least as long as the dictionary (matching.md 2).
+
+    For a blank node `exact` is its serial number.
+    """
 
     kind: NDArray[np.uint8]
     number: NDArray[np.float64]
@@ -43,34 +59,50 @@ class TermColumns(NamedTuple):
     quality: NDArray[np.uint8]
 
 
-def _columns(capacity: int) -> TermColumns:
-    return TermColumns(
-        np.zeros(capacity, np.uint8),
-        np.zeros(capacity, np.float64),
-        np.zeros(capacity, np.int64),
-        np.zeros(capacity, np.uint8),
-    )
+class Holder(Protocol):
+    """Running state that holds ids."""
+
+    def held_ids(self) -> Iterable[AnyIds]:
+        """Arrays in which all ids stand that it may still look at; other numbers among them do no harm."""
 
 
 class TermDictionary:
-    """Terms ↔ ids. Id 0 is "unbound", the first term gets 1; `len` counts the id 0 too."""
+    """Terms ↔ ids. Id 0 is "unbound", the first term gets 1."""
 
     def __init__(self, capacity: int = 1024) -> None:
         self._ids: dict[Term, TermId] = {}
         self.lookup: Callable[[Term], TermId | None] = self._ids.get
-        """The fast door of readers: the id of a term that is known in exactly this form, else None."""
-        self._terms: list[Term | None] = [None]  # None: unbound, or a blank node (made when asked for)
-        self._written: dict[Literal, TermId] = {}  # literals that are not in normal form
-        self._texts: dict[str, TermId] = {}
-        self._columns = _columns(max(capacity, 16))
+        """A fast first try: the id of a term that was met lately in exactly this form, else None."""
+        self._objects: dict[TermId, Term] = {}
+        self._set_scratch(1 << 12)
+        self._pinned = np.zeros(0, np.uint8)
+        self._held: list[ref[AnyIds]] = []
+        self._holders: WeakSet[Holder] = WeakSet()
+        self._due = COLLECT_FROM
+        self.generation = 0
+        """Changes when ids have been freed: what is kept by id is void then."""
+        self._replace(_allocate(max(capacity, 16)))
 
     def __len__(self) -> int:
-        return len(self._terms)
+        """One more than the largest id ever given; 1 when there was none."""
+        return int(self._counts[table.IDS])
+
+    @property
+    def live(self) -> int:
+        """How many terms have an id."""
+        return len(self) - 1 - int(self._counts[table.FREE])
 
     @property
     def columns(self) -> TermColumns:
         """The columns as they are now. Growth replaces the arrays: fetch them anew for every batch."""
         return self._columns
+
+    @property
+    def address(self) -> int:
+        """The pointer table for kernels (`D` of kernels/term_table.py); growth replaces it too."""
+        return self._pointers.address
+
+    # --- terms → ids --------------------------------------------------------------------------------
 
     def intern(self, term: Term) -> TermId:
         """The id of an IRI, a literal or a triple term without blank nodes; a new one when it is not known.
@@ -78,138 +110,237 @@ class TermDictionary:
         Raises ValueError for a blank node, which has no meaning outside its event (see `blank`).
         """
         known = self._ids.get(term)
-        if known is not None:
-            return known
-        if isinstance(term, NamedNode):
-            return self._add(term)
-        if isinstance(term, Literal):
-            return self._intern_literal(term)
-        if isinstance(term, Triple):
-            _refuse_blank_nodes(term)
-            normal = normalise_triple(term)
-            return self._ids.get(normal) or self._add(normal)
-        if isinstance(term, BlankNode):
-            raise ValueError("a blank node belongs to its event: ask for blank()")
-        raise TypeError(f"not an RDF term: {term!r}")
+        if known is None:
+            known = self._intern(term)
+            if len(self._ids) >= CACHE_SIZE:
+                self._ids.clear()
+            self._ids[term] = known
+        return known
+
+    def constant(self, term: Term) -> TermId:
+        """`intern` for a term of a query: its id is never freed."""
+        known = self.intern(term)
+        self._pinned[known] = 1
+        return known
 
     def intern_all(self, terms: Iterable[Term]) -> NDArray[np.uint32]:
         """The ids of many terms, u32 in their order."""
         intern = self.intern
         return np.fromiter((intern(term) for term in terms), np.uint32)
 
-    def intern_text(self, text: str) -> TermId:
-        """The id of a term in N-Triples form (`<http://a>`, `"1"^^<...>`, `"x"@en`).
+    def intern_written(self, token: bytes) -> TermId:
+        """The id of a term in N-Triples form (`<http://a>`, `"1"^^<...>`, `"x"@en`), in UTF-8.
 
-        Raises ValueError when the text is not exactly one IRI, literal or triple term. Texts are cached.
+        Another form than the normal one is noted beside it. Raises ValueError when the text is not exactly one
+        IRI, literal or triple term.
         """
-        known = self._texts.get(text)
-        if known is None:
-            known = self.intern(parse_term(text))
-            if len(self._texts) >= CACHE_SIZE:
-                self._texts.clear()
-            self._texts[text] = known
+        known = self._find(token)
+        if known == UNBOUND:
+            known = self.intern(parse_term(token.decode()))
+            if self._find(token) == UNBOUND:
+                self.reserve(1, len(token))
+                table.alias_text(self.address, self._copied(token), len(token), known)
         return known
 
     def blank(self) -> TermId:
         """The id of a fresh blank node."""
-        fresh = self._next_id()
-        self._terms.append(None)
-        self._columns.kind[fresh] = kinds.BLANK
-        return fresh
+        return int(self.blanks(1)[0])
 
-    def blanks(self, count: int) -> int:
-        """The first of `count` fresh blank nodes with consecutive ids."""
-        first = len(self._terms)
-        self._reserve(first + count)
-        self._terms.extend([None] * count)
-        self._columns.kind[first : first + count] = kinds.BLANK
-        return first
+    def blanks(self, count: int) -> NDArray[np.uint32]:
+        """The ids of fresh blank nodes."""
+        ids = np.zeros(count, np.uint32)
+        self.reserve(count, 0)
+        table.make_blanks(self.address, ids)
+        return ids
 
     def find(self, term: Term) -> TermId:
         """The id of a term, 0 when it has none; nothing is added. Blank nodes are never found."""
-        known = self._ids.get(term, UNBOUND)
+        if isinstance(term, BlankNode):
+            return UNBOUND
+        known = self._ids.get(term) or self._find(term_text(term).encode())
         if known == UNBOUND and isinstance(term, Literal):
-            return self._written.get(term) or self._ids.get(normalise(term), UNBOUND)
+            return self._find(str(normalise(term)).encode())
         return known
 
-    def term(self, term_id: TermId) -> Term:
-        """The term of an id, in normal form; a blank node is labelled `b` and its id.
+    # --- ids → terms --------------------------------------------------------------------------------
 
-        Raises KeyError for 0 and for an id that was not given.
+    def term(self, term_id: TermId) -> Term:
+        """The term of an id, in normal form; a blank node is labelled `b` and its serial number.
+
+        Raises KeyError for 0 and for an id that is not given.
         """
-        if not 0 < term_id < len(self._terms):
-            raise KeyError(term_id)
-        term = self._terms[term_id]
-        return BlankNode(f"b{term_id}") if term is None else term
+        known = self._objects.get(term_id)
+        if known is None:
+            text = self.text(term_id)
+            known = BlankNode(text[2:]) if text[0] == "_" else read_term(text)
+            if len(self._objects) >= CACHE_SIZE:
+                self._objects.clear()
+            self._objects[term_id] = known
+        return known
 
     def text(self, term_id: TermId) -> str:
         """The term of an id in N-Triples form. Raises KeyError like `term`."""
-        return term_text(self.term(term_id))
+        kind = self._columns.kind[term_id] if 0 < term_id < len(self) else kinds.NONE
+        if kind == kinds.NONE:
+            raise KeyError(term_id)
+        if kind == kinds.BLANK:
+            return f"_:b{self._columns.exact[term_id]}"
+        entry = self._own[term_id]
+        start = self._start[entry]
+        return str(self._text[start : start + self._length[entry]], "utf-8")
 
-    def _intern_literal(self, literal: Literal) -> TermId:
-        known = self._written.get(literal)
-        if known is not None:
-            return known
-        normal = normalise(literal)
-        if normal is literal:
-            return self._add(literal)
-        known = self._ids.get(normal) or self._add(normal)
-        if len(self._written) >= CACHE_SIZE:
-            self._written.clear()
-        self._written[literal] = known
-        return known
+    # --- freeing ------------------------------------------------------------------------------------
 
-    def _add(self, term: Term) -> TermId:
-        fresh = self._next_id()
+    def hold(self, *arrays: AnyIds) -> None:
+        """Keep the ids in these arrays as long as the arrays, or views of them, are alive."""
+        self._held += [ref(_owner(array)) for array in arrays]
+
+    def register(self, holder: Holder) -> None:
+        """Ask `holder` for its ids at every collection, as long as it is alive."""
+        self._holders.add(holder)
+
+    def collect_if_due(self) -> None:
+        """Collect if many terms have come since the last time. Only between batches: see the module's text."""
+        if self._counts[table.ADDED] >= self._due:
+            self.collect()
+
+    def collect(self) -> int:
+        """Free the ids that nothing holds; how many. Linear in all terms and in the ids held."""
+        marks = self._pinned[: len(self)].copy()
+        scanned = 0
+        self._held = [held for held in self._held if held() is not None]
+        shown = [array for held in self._held if (array := held()) is not None]
+        for holder in list(self._holders):
+            shown += holder.held_ids()
+        for array in shown:
+            scanned += array.size
+            table.mark(marks, np.require(array, np.int64, ("C", "W")).reshape(-1))
+        freed = int(table.sweep(self.address, marks))
+        if freed:
+            self.generation += 1
+            self._drop_objects()
+        self._due = max(COLLECT_FROM, self.live, scanned // _SCANNED_PER_TERM)
+        return freed
+
+    def _drop_objects(self) -> None:
+        kind = self._columns.kind
+        for term in [term for term, known in self._ids.items() if kind[known] == kinds.NONE]:
+            del self._ids[term]
+        self._objects = {known: term for known, term in self._objects.items() if kind[known] != kinds.NONE}
+
+    # --- room ---------------------------------------------------------------------------------------
+
+    def reserve(self, terms: int, text: int) -> None:
+        """Make room for that many new terms, or ways to write them, and bytes of text. Raises LimitError."""
+        arrays, counts = self._arrays, self._counts
+        entries = _at_least(len(arrays.entries), int(counts[table.ENTRIES]) + terms)
+        ids = _at_least(len(arrays.own), int(counts[table.IDS]) + terms)
+        size = _at_least(len(arrays.text), int(counts[table.TEXT]) + text + table.PADDING)
+        if max(entries, ids) > MAX_TERMS:
+            raise LimitError(len(self) + terms, MAX_TERMS, "distinct terms")
+        if (entries, ids, size) != (len(arrays.entries), len(arrays.own), len(arrays.text)):
+            self._grow(entries, ids, size)
+
+    def _grow(self, entries: int, ids: int, text: int) -> None:
+        arrays = self._arrays
+        by_id = ("own", "kind", "number", "exact", "quality", "free")
+        grown = arrays._replace(
+            entries=_longer(arrays.entries, entries),
+            text=_longer(arrays.text, text),
+            **{name: _longer(getattr(arrays, name), ids) for name in by_id},
+        )
+        if entries != len(arrays.entries):
+            grown = grown._replace(slots=np.zeros(_slots(entries), np.int32))
+        self._replace(grown)
+        if entries != len(arrays.entries):
+            table.rebuild(self.address)
+
+    def _replace(self, arrays: table.TermArrays) -> None:
+        self._arrays = arrays
+        self._counts, self._own, self._text = arrays.counts, arrays.own, arrays.text.data
+        self._start, self._length = arrays.entries["start"], arrays.entries["length"]
+        self._pointers = Pointers(arrays)
+        self._columns = TermColumns(arrays.kind, arrays.number, arrays.exact, arrays.quality)
+        self._pinned = _longer(self._pinned, len(arrays.own))
+
+    # --- steps --------------------------------------------------------------------------------------
+
+    def _intern(self, term: Term) -> TermId:
+        if isinstance(term, BlankNode):
+            raise ValueError("a blank node belongs to its event: ask for blank()")
+        if not isinstance(term, NamedNode | Literal | Triple):
+            raise TypeError(f"not an RDF term: {term!r}")
+        text = term_text(term).encode()
+        known = self._find(text)
+        if known != UNBOUND or isinstance(term, NamedNode):
+            return known or self._add(term, text)
+        if isinstance(term, Triple):
+            _refuse_blank_nodes(term)
+        normal = normalise(term) if isinstance(term, Literal) else normalise_triple(term)
+        if normal is not term:
+            text = term_text(normal).encode()
+            known = self._find(text)
+        return known or self._add(normal, text)
+
+    def _add(self, term: Term, text: bytes) -> TermId:
         kind, number, exact, quality = IRI_VALUE if isinstance(term, NamedNode) else term_value(term)
-        columns = self._columns
-        columns.kind[fresh] = kind
-        if quality or exact:  # else the rest is 0, as in most strings
-            columns.number[fresh] = number
-            columns.exact[fresh] = exact
-            columns.quality[fresh] = quality
-        self._terms.append(term)
-        self._ids[term] = fresh
-        return fresh
+        self.reserve(1, len(text))
+        return int(table.add_text(self.address, self._copied(text), len(text), kind, number, exact, quality))
 
-    def _next_id(self) -> TermId:
-        fresh = len(self._terms)
-        if fresh >= len(self._columns.kind):
-            self._reserve(fresh + 1)
-        return fresh
+    def _find(self, text: bytes) -> TermId:
+        return int(table.find_text(self.address, self._copied(text), len(text)))
 
-    def _reserve(self, length: int) -> None:
-        if length > MAX_TERMS:
-            raise LimitError(length, MAX_TERMS, "distinct terms")
-        capacity = len(self._columns.kind)
-        if length <= capacity:
-            return
-        grown = _columns(max(length, 2 * capacity))
-        old = self._columns
-        grown.kind[:capacity] = old.kind
-        grown.number[:capacity] = old.number
-        grown.exact[:capacity] = old.exact
-        grown.quality[:capacity] = old.quality
-        self._columns = grown
+    def _copied(self, text: bytes) -> int:
+        """The address of a copy of the text, good until the next one."""
+        if len(text) > len(self._scratch):
+            self._set_scratch(2 * len(text))
+        self._scratch[: len(text)] = text
+        return self._scratch_address
+
+    def _set_scratch(self, size: int) -> None:
+        array = np.zeros(size, np.uint8)
+        self._scratch = array.data  # keeps the array alive
+        self._scratch_address = int(array.ctypes.data)
 
 
-def term_text(term: Term) -> str:
-    """A term in N-Triples form. `str` of a triple is its three terms without the brackets of a triple term."""
-    if not isinstance(term, Triple):
-        return str(term)
-    return f"<<( {term.subject} {term.predicate} {term_text(term.object)} )>>"
+def _allocate(capacity: int) -> table.TermArrays:
+    counts = np.zeros(table.COUNTS, np.int64)
+    counts[[table.ENTRIES, table.IDS]] = 1
+    return table.TermArrays(
+        slots=np.zeros(_slots(capacity), np.int32),
+        entries=np.zeros(capacity, table.ENTRY),
+        text=np.zeros(32 * capacity, np.uint8),
+        own=np.zeros(capacity, np.int32),
+        kind=np.zeros(capacity, np.uint8),
+        number=np.zeros(capacity, np.float64),
+        exact=np.zeros(capacity, np.int64),
+        quality=np.zeros(capacity, np.uint8),
+        free=np.zeros(capacity, np.uint32),
+        counts=counts,
+    )
 
 
-def parse_term(text: str) -> Term:
-    """The one term that an N-Triples text holds. Raises ValueError when it holds something else."""
-    try:
-        quads = list(parse(f"<urn:s> <urn:p> {text} .", RdfFormat.N_TRIPLES))
-    except SyntaxError as error:
-        raise ValueError(f"not a term in N-Triples form: {text}") from error
-    if len(quads) != 1:
-        raise ValueError(f"not one term in N-Triples form: {text}")
-    term: Term = quads[0].object
-    return term
+def _slots(entries: int) -> int:
+    return 1 << (2 * entries).bit_length()
+
+
+def _at_least(size: int, needed: int) -> int:
+    return size if needed <= size else max(needed, 2 * size)
+
+
+def _longer(array: NDArray[np.generic], size: int) -> NDArray[np.generic]:
+    if size == len(array):
+        return array
+    out = np.zeros(size, array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def _owner(array: AnyIds) -> AnyIds:
+    """The array whose memory a view shows; it lives as long as any view."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 def _refuse_blank_nodes(triple: Triple) -> None:
