@@ -10,7 +10,8 @@ from pyoxigraph import Literal, NamedNode
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms import kinds
-from oxiseq.engine.terms.dictionary import TermDictionary, term_text
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import term_text
 
 _TIME = pa.timestamp("us", tz="UTC")
 

@@ -67,7 +67,9 @@ class KbPattern:
                 flat.append(known)
         columns = np.array(flat, np.uint32).reshape(rows, len(self.variables))
         places = tuple(self.variables.index(v) for v in self.shared)
-        return KbAnswer(self.variables, columns[text_order(columns, ids)], places)
+        ordered = columns[text_order(columns, ids)]
+        self._terms.hold(ordered)
+        return KbAnswer(self.variables, ordered, places)
 
 
 def text_order(columns: Ids, ids: dict[Term | None, int]) -> Places:

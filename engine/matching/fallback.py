@@ -47,7 +47,7 @@ class FallbackMatcher:
         self._terms = terms
         self._most_rows = most_rows
         self._chunk = chunk
-        self._predicates = [[terms.intern(p) for p in gpm.predicates] for gpm in gpms]
+        self._predicates = [[terms.constant(p) for p in gpm.predicates] for gpm in gpms]
         self._filters = [ConditionFilter(gpm.conditions, gpm.columns, terms) for gpm in gpms]
         self._kb = _KbGraphs(kb, gpms, terms)
 

@@ -27,7 +27,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels import term_table as table
-from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.kernels import term_texts
+from oxiseq.engine.kernels.views import Pointers, address_of
 from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.normal import normalise, normalise_triple
 from oxiseq.engine.terms.texts import Term, parse_term, read_term, term_text
@@ -142,6 +143,17 @@ class TermDictionary:
                 table.alias_text(self.address, self._copied(token), len(token), known)
         return known
 
+    def intern_texts(self, data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """The ids of many texts: number i is data[ends[i]:ends[i + 1]]. Raises ValueError like `intern_written`."""
+        ids = np.zeros(len(ends) - 1, np.uint32)
+        done = 0
+        while done < len(ids):
+            done = int(term_texts.intern_texts(self.address, address_of(data), ends, done, ids))
+            if done < len(ids):
+                ids[done] = self.intern_written(data[ends[done] : ends[done + 1]].tobytes())
+                done += 1
+        return ids
+
     def blank(self) -> TermId:
         """The id of a fresh blank node."""
         return int(self.blanks(1)[0])
@@ -188,6 +200,16 @@ class TermDictionary:
         entry = self._own[term_id]
         start = self._start[entry]
         return str(self._text[start : start + self._length[entry]], "utf-8")
+
+    def texts(self, ids: AnyIds) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The texts of many terms (n ids that are given, or 0 for an empty text): UTF-8 and i64[n + 1], where each
+        of them begins and the last ends."""
+        wanted = np.require(ids, np.int64, ("C", "W"))
+        ends = np.zeros(len(wanted) + 1, np.int64)
+        term_texts.measure_texts(self.address, wanted, ends)
+        out = np.zeros(int(ends[-1]), np.uint8)
+        term_texts.write_texts(self.address, wanted, ends, address_of(out))
+        return out, ends
 
     # --- freeing ------------------------------------------------------------------------------------
 
@@ -300,7 +322,7 @@ class TermDictionary:
     def _set_scratch(self, size: int) -> None:
         array = np.zeros(size, np.uint8)
         self._scratch = array.data  # keeps the array alive
-        self._scratch_address = int(array.ctypes.data)
+        self._scratch_address = address_of(array)
 
 
 def _allocate(capacity: int) -> table.TermArrays:
