@@ -56,6 +56,7 @@ def quads_text(
     for batch in batches:
         offset, times = batch.offset.tolist(), batch.time.tolist()
         columns = (batch.subject.tolist(), batch.predicate.tolist(), batch.object.tolist())
+        texts.refresh()
         for event, time in enumerate(times):
             low, high = offset[event], offset[event + 1]
             name = f"<{EVENT_NAME}{number}>"
@@ -81,8 +82,16 @@ class _Texts:
     """Texts of terms, with a cache that is emptied when it is full."""
 
     def __init__(self, terms: TermDictionary) -> None:
+        self._terms = terms
         self._text: Callable[[int], str] = terms.text
+        self._generation = terms.generation
         self._known: dict[int, str] = {}
+
+    def refresh(self) -> None:
+        """Before each batch: forget texts if ids have been freed."""
+        if self._generation != self._terms.generation:
+            self._known.clear()
+            self._generation = self._terms.generation
 
     def triple(self, subject: int, predicate: int, object_: int) -> str:
         return f"{self._of(subject)} {self._of(predicate)} {self._of(object_)}"

@@ -76,9 +76,13 @@ class ConditionMemo:
         self._conditions = [_Batched(c) for c in conditions]
         self._terms = terms
         self.table = np.zeros((max(len(conditions), 1), 1), np.uint8)
+        self._generation = terms.generation
 
     def reserve(self) -> NDArray[np.uint8]:
-        """The tables, long enough for every term id."""
+        """The tables, long enough for every term id; empty again when ids have been freed."""
+        if self._generation != self._terms.generation:
+            self.table[:] = NOT_KNOWN
+            self._generation = self._terms.generation
         needed = len(self._terms.columns.kind) if self._conditions else 1
         if self.table.shape[1] < needed:
             grown = np.zeros((self.table.shape[0], needed), np.uint8)

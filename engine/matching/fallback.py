@@ -144,6 +144,7 @@ class _KbGraphs:
         self._version: int | None = None
         self.store = Store()
         self.names: tuple[NamedNode, ...] = ()
+        self._blank_ids = np.zeros(0, np.uint32)
         self.blank: dict[str, int] = {}
         """Labels of the KB's blank nodes in the copy → their ids."""
 
@@ -171,6 +172,8 @@ class _KbGraphs:
             self.store.add(Quad(subject, p, renamed(o), g))
             names.add(g)
         self.names = tuple(sorted(names, key=lambda n: n.value))
+        self._blank_ids = np.array([*self.blank.values()], np.uint32)
+        self._terms.hold(self._blank_ids)
 
     def _quads(self, kb: KnowledgeBase) -> Iterator[tuple[Term, NamedNode, Term, NamedNode]]:
         restricted = "" if self._all else f"VALUES ?g {{ {' '.join(str(g) for g in self._named)} }} "
