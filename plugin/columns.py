@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from oxiseq.engine import kinds
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 _TIME = pa.timestamp("us", tz="UTC")

@@ -24,13 +24,13 @@ from pyoxigraph import BlankNode, NamedNode, Triple
 from pyoxigraph import Literal as RdfLiteral
 
 from oxiseq.columns import arrow_table
+from oxiseq.engine import kinds
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Construct

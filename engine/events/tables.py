@@ -30,11 +30,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from oxiseq.engine import kinds
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.events.write import replacing
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 TableFormat: TypeAlias = Literal["arrow", "parquet"]

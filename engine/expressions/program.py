@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels import arithmetic, machine
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Call, Exists, Expression, FunctionCall, MatchFunction, Prev
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 from numba import carray
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.raw import byte, move, set_byte
 from oxiseq.engine.kernels.term_table import ENTRY
 from oxiseq.engine.kernels.term_texts import digits, write_digits
 from oxiseq.engine.kernels.views import _pointer, _word
-from oxiseq.engine.terms import kinds
 
 _ESCAPES: Final = np.zeros(256, np.uint8)
 for _escape, _meant in ((b"t", 9), (b"b", 8), (b"n", 10), (b"r", 13), (b"f", 12)):

@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import carray
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels import records as k
 from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.raw import byte, move, same, word
 from oxiseq.engine.kernels.views import _pointer, _word
-from oxiseq.engine.terms import kinds
 
 ENTRY: Final = np.dtype([("hash", "u8"), ("start", "i8"), ("length", "i4"), ("term", "u4")], align=True)
 """A text: where it lies in the arena, and whose it is."""

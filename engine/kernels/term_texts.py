@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 from numba import carray
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.raw import move, set_byte
 from oxiseq.engine.kernels.term_table import ENTRY, find, hashed
 from oxiseq.engine.kernels.views import _pointer, _word
-from oxiseq.engine.terms import kinds
 
 _LABEL: Final = 3
 """Bytes of `_:b`, which stands before the serial number of a blank node."""

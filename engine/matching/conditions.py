@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, QuerySolutions, Store, Variable
 
+from oxiseq.engine import kinds
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, truth
 from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.expressions.program import compile_program, is_native
 from oxiseq.engine.expressions.values import read
 from oxiseq.engine.kernels.machine import TRUE, UNDECIDED, truth_column
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import Term, TermDictionary
 from oxiseq.engine.terms.value import literal_value
 from oxiseq.grammar.algebra import Call, Expression, FunctionCall

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, NamedNode, Quad, QuerySolutions, RdfFormat, Store, parse
 
+from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.conditions import ConditionFilter
 from oxiseq.engine.matching.fallback_plan import FallbackGpm
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import Term, TermDictionary
 
 CHUNK: Final = 1024

@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
+from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels import result_texts, term_texts
 from oxiseq.engine.kernels import term_table as table
 from oxiseq.engine.kernels.views import Pointers, address_of
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.normal import normalise, normalise_triple
 from oxiseq.engine.terms.texts import Term, parse_term, read_term, term_text
 from oxiseq.engine.terms.value import IRI_VALUE, term_value

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from oxiseq.engine.terms import dictionary, kinds
+from oxiseq.engine import kinds
+from oxiseq.engine.terms import dictionary
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.engine.terms.value import literal_value

@@ -24,7 +24,8 @@ literals = st.one_of(
     st.builds(lambda lexical: Literal(lexical, language="en", direction=BaseDirection.LTR), text),
     st.builds(lambda number: Literal(str(number), datatype=NamedNode(XSD + "integer")), st.integers()),
 )
-terms_and_gaps = st.lists(st.one_of(literals, st.just(IRI), st.none(), st.just(BlankNode("x"))), min_size=1, max_size=12)
+gaps = st.sampled_from([IRI, None, BlankNode("x")])
+terms_and_gaps = st.lists(st.one_of(literals, gaps), min_size=1, max_size=12)
 
 
 def ids_of(found: list[Any], terms: TermDictionary) -> list[int]:
