@@ -32,7 +32,8 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 
 GraphName: TypeAlias = NamedNode | BlankNode
 Fault: TypeAlias = Callable[[int | None, str], None]

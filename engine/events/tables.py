@@ -120,7 +120,7 @@ class _Coder:
             self._codes = np.zeros(len(self._terms) + len(self._terms) // 2, np.int32)
         place = np.arange(len(ids), 0, -1, dtype=np.int32)
         self._codes[ids[::-1]] = place[::-1]  # the first appearance is written last
-        used = ids[self._codes[ids] == place].astype(np.int64)
+        used: NDArray[np.int64] = ids[self._codes[ids] == place].astype(np.int64)
         self._codes[used] = np.arange(1, len(used) + 1)
         return used
 

@@ -30,7 +30,7 @@ from oxiseq.engine.expressions.values import (
     term_of,
     to_float,
 )
-from oxiseq.engine.terms.dictionary import Term
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, FunctionCall, MatchFunction, Prev
 
 __all__ = ["ExpressionError", "evaluate", "holds"]

@@ -17,8 +17,8 @@ import numpy as np
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine import kinds
-from oxiseq.engine.terms.dictionary import Term
 from oxiseq.engine.terms.normal import XSD, normalise
+from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import read_datetime, term_value
 
 XSD_BOOLEAN: Final = NamedNode(XSD + "boolean")

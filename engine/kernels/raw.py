@@ -6,7 +6,7 @@ Whoever calls a kernel with an address keeps the memory alive and says how long 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from llvmlite import ir
 from numba import types
@@ -49,7 +49,7 @@ def _store_byte(typing_context: Any, address: Any, value: Any) -> tuple[Any, Cal
 def _move(typing_context: Any, target: Any, source: Any, count: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         target, source = (builder.inttoptr(arg, cgutils.voidptr_t) for arg in args[:2])
-        cgutils.raw_memmove(builder, target, source, args[2], 1)
+        cast(Any, cgutils).raw_memmove(builder, target, source, args[2], 1)  # it has no types
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.int64), generate

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import carray
+from numba import carray  # type: ignore[attr-defined]  # Numba does not list it
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels import records as k

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import carray
+from numba import carray  # type: ignore[attr-defined]  # Numba does not list it
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.options import inner, kernel

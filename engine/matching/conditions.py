@@ -21,7 +21,8 @@ from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.expressions.program import compile_program, is_native
 from oxiseq.engine.expressions.values import read
 from oxiseq.engine.kernels.machine import TRUE, UNDECIDED, truth_column
-from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import literal_value
 from oxiseq.grammar.algebra import Call, Expression, FunctionCall
 from oxiseq.grammar.render import render_expression

@@ -17,7 +17,8 @@ from pyoxigraph import BlankNode, Variable
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels import hash_index
-from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Group
 from oxiseq.grammar.render import render_group
 from oxiseq.grammar.scope import certain_variables, visible_variables

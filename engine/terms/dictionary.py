@@ -18,7 +18,7 @@ Memory per live term: about 60 bytes and its text. Not safe for several threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from weakref import WeakSet, ref
 
 import numpy as np
@@ -378,7 +378,7 @@ def _at_least(size: int, needed: int) -> int:
     return size if needed <= size else max(needed, 2 * size)
 
 
-def _longer(array: NDArray[np.generic], size: int) -> NDArray[np.generic]:
+def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
     if size == len(array):
         return array
     out = np.zeros(size, array.dtype)
