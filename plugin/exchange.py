@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import count
 
 from oxiseq.match import Match
@@ -30,13 +29,16 @@ class Exchange:
         self._results: list[tuple[int, int, str, Match]] = []
         self._serial = count()
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Feed streams inside; the outermost of nested blocks hands everything out at its end."""
+    def held(self) -> Exchange:
+        """Feed streams in a `with` block; the outermost of nested blocks hands everything out at its end."""
+        return self
+
+    def __enter__(self) -> None:
         self._depth += 1
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         try:
-            yield
-            if self._depth == 1:
+            if error is None and self._depth == 1 and (self._found or self._results):
                 self._hand_out()
         finally:
             self._depth -= 1

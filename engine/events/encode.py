@@ -35,17 +35,8 @@ def encode_graph(graph: GraphLike, terms: TermDictionary) -> IdColumns:
     that is not a graph.
     """
     ids: list[int] = []
-    blanks: dict[str, int] = {}
-    try:
-        for triple in _triples(graph):
-            for term in (triple.subject, triple.predicate, triple.object):
-                ids.append(_encode(term, terms, blanks))
-    except SyntaxError as error:
-        raise EventError(None, error.lineno, syntax_reason(error)) from error
-    except ValueError as error:
-        raise EventError(None, None, str(error)) from error
-    table = np.array(ids, np.uint32).reshape(-1, 3).T
-    return np.ascontiguousarray(table[0]), np.ascontiguousarray(table[1]), np.ascontiguousarray(table[2])
+    _encode_into(ids, graph, terms)
+    return _columns(ids)
 
 
 def encode_events(
@@ -53,11 +44,34 @@ def encode_events(
 ) -> EventBatch:
     """A batch of (time, graph) pairs; for times see `to_microseconds`. Raises EventError."""
     times: list[int] = []
-    columns: list[IdColumns] = []
+    ends = [0]
+    ids: list[int] = []
     for time, graph in events:
         times.append(to_microseconds(time))
-        columns.append(encode_graph(graph, terms))
-    return assemble(times, columns)
+        _encode_into(ids, graph, terms)
+        ends.append(len(ids) // 3)
+    return EventBatch(np.array(times, np.int64), np.array(ends, np.int64), *_columns(ids))
+
+
+def _columns(ids: list[int]) -> IdColumns:
+    flat = np.array(ids, np.uint32)
+    return flat[0::3].copy(), flat[1::3].copy(), flat[2::3].copy()
+
+
+def _encode_into(ids: list[int], graph: GraphLike, terms: TermDictionary) -> None:
+    """Append the ids of each triple's subject, predicate and object."""
+    try:
+        flat = [term for triple in _triples(graph) for term in (triple.subject, triple.predicate, triple.object)]
+        known = list(map(terms.lookup, flat))
+        if None in known:
+            blanks: dict[str, int] = {}
+            ids += [_encode(term, terms, blanks) if i is None else i for i, term in zip(known, flat, strict=True)]
+        else:
+            ids += known
+    except SyntaxError as error:
+        raise EventError(None, error.lineno, syntax_reason(error)) from error
+    except ValueError as error:
+        raise EventError(None, None, str(error)) from error
 
 
 def decode_events(batch: EventBatch, terms: TermDictionary) -> Iterator[tuple[int, tuple[Triple, ...]]]:
@@ -87,6 +101,8 @@ def assemble(times: Iterable[int], graphs: Iterable[IdColumns]) -> EventBatch:
 
 
 def _triples(graph: GraphLike) -> Iterable[Triple | Quad]:
+    if type(graph) is list and all([type(triple) is Triple for triple in graph]):
+        return graph
     if isinstance(graph, str | bytes):
         return parse(graph, RdfFormat.TURTLE)
     if isinstance(graph, rdflib.Graph):

@@ -109,7 +109,10 @@ class StreamMatcher:
         self._memo = ConditionMemo(plan.memo, terms)
         self._fallback = FallbackMatcher(plan.fallback, terms, kb, limits.rows) if plan.fallback else None
         self._kernel = None if plan.tables is None else _Kernel(plan.tables, limits)
-        self._nothing = Rows.of(np.zeros(0, np.int64), np.zeros((0, 1), np.uint32))
+        self._nothing = [
+            Rows.of(np.zeros(0, np.int64), np.zeros((0, max(len(request.keep), 1)), np.uint32))
+            for request in plan.requests
+        ]
 
     def match(self, batch: EventBatch) -> list[Occurrences]:
         """The occurrences of each request on the batch.
@@ -121,7 +124,7 @@ class StreamMatcher:
 
     def rows(self, batch: EventBatch) -> list[Rows]:
         """The same, in the matcher's own buffers: valid until its next batch, with further columns behind."""
-        found = [self._nothing] * len(self.plan.requests)
+        found = list(self._nothing)
         if self._kernel is not None and len(batch):
             self._run(batch, self._kernel, found)
         for request, conditions in self.plan.everywhere:
