@@ -17,7 +17,8 @@ Callbacks = tuple[Callable[[Match], object], ...]
 
 
 class Exchange:
-    """Holds matches back while streams are fed. `push(stream, match)` feeds a result to its stream.
+    """Holds matches back while streams are fed, in a `with` block: the outermost of nested blocks hands all out at its
+    end. `push(stream, match)` feeds a result to its stream.
 
     When a callback raises, what has not been handed out yet follows at the next push.
     """
@@ -28,10 +29,6 @@ class Exchange:
         self._found: deque[tuple[Match, Callbacks, str | None]] = deque()
         self._results: list[tuple[int, int, str, Match]] = []
         self._serial = count()
-
-    def held(self) -> Exchange:
-        """Feed streams in a `with` block; the outermost of nested blocks hands everything out at its end."""
-        return self
 
     def __enter__(self) -> None:
         self._depth += 1

@@ -37,6 +37,13 @@ class EventBatch:
         """The number of triples, m."""
         return len(self.subject)
 
+    def same(self, other: EventBatch) -> bool:
+        """Whether both hold the same events in the same order."""
+        return len(self) == len(other) and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("time", "offset", "subject", "predicate", "object")
+        )
+
     @classmethod
     def empty(cls) -> EventBatch:
         """A batch without events."""

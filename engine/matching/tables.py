@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -38,6 +38,10 @@ class NativeFilter:
     variables: frozenset[int]
     late: bool
     """Goes after the others of its step: it may need Python."""
+
+    def with_memo(self, table: int) -> NativeFilter:
+        """The same look-up in another memo table (it is FRAME, depth, MEMO, table, slot)."""
+        return replace(self, code=(*self.code[:3], table, *self.code[4:]))
 
 
 @dataclass(frozen=True, slots=True)

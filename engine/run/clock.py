@@ -7,7 +7,8 @@ for it are merged. An event older than its stream's watermark is late: counted a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ AFTER_ALL = 1 << 62
 
 
 _NONE: Final = EventBatch.empty()
+_SHORT: Final = ((np.zeros(0, np.int64),), (np.zeros(1, np.int64),))
+"""`Instants.where` of one stream without events, and with one."""
 
 
 class Piece(NamedTuple):
@@ -43,6 +46,20 @@ class _StreamClock:
     def watermark(self, lateness: int) -> int:
         return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
 
+    def copy(self) -> _StreamClock:
+        return replace(self, pending=list(self.pending))
+
+    def same(self, other: _StreamClock, lateness: int) -> bool:
+        """Whether the same events will do the same to both."""
+        if (self.largest, self.oldest) != (other.largest, other.oldest):
+            return False
+        if self.watermark(lateness) != other.watermark(lateness):
+            return False
+        if len(self.pending) == len(other.pending) and all(map(is_, self.pending, other.pending)):
+            return True
+        mine, theirs = (EventBatch.concat([piece.batch for piece in clock.pending]) for clock in (self, other))
+        return mine.same(theirs)
+
     def wait(self, piece: Piece, rising: bool) -> None:
         """One more piece that waits."""
         self.rising = rising and self.rising and (not self.pending or piece.low > self.pending[-1].high)
@@ -50,8 +67,7 @@ class _StreamClock:
         self.oldest = min(self.oldest, piece.low)
 
 
-@dataclass(frozen=True, slots=True)
-class Instants:
+class Instants(NamedTuple):
     """Complete instants: `time` i64[k] ascending, and per stream its events there.
 
     `batches[s]` has at most one event per instant, `where[s]` i64 says at which instant each stands. `first`: the
@@ -86,10 +102,24 @@ class Clock:
         self._streams = [_StreamClock() for _ in range(streams)]
         self.lateness = lateness
         """How much a stream may be out of order, in microseconds."""
-        self._start = BEFORE_ALL if start is None else start
+        self._start = start
         self.events = self.late = self.instants = 0
         self.completed = BEFORE_ALL
         """The time of the last complete instant."""
+
+    def copy(self) -> Clock:
+        """A clock that goes on by itself from here."""
+        other = Clock(len(self._streams), self.lateness, self._start)
+        other._streams = [clock.copy() for clock in self._streams]
+        other.events, other.late, other.instants, other.completed = (
+            self.events, self.late, self.instants, self.completed
+        )  # fmt: skip
+        return other
+
+    def same(self, other: Clock) -> bool:
+        """Whether the same events, from now on, will do the same to both. Counters do not matter; both clocks are of
+        equally many streams, with the same lateness and start."""
+        return all(a.same(b, self.lateness) for a, b in zip(self._streams, other._streams, strict=True))
 
     def push(self, stream: int, batch: EventBatch) -> EventBatch:
         """Take events in order of arrival; returns those that are late."""
@@ -104,7 +134,7 @@ class Clock:
             rising = bool((batch.time[1:] > batch.time[:-1]).all())
             high = int(batch.time[-1])
         mark = clock.watermark(self.lateness)
-        if not rising or low < mark or low < self._start:
+        if not rising or low < mark or (self._start is not None and low < self._start):
             return self._sort_out(clock, batch)
         clock.largest = max(clock.largest, high)
         clock.wait(Piece(batch, low, high), rising)
@@ -121,9 +151,8 @@ class Clock:
         if late.any():
             batch, refused = batch.take(np.flatnonzero(~late)), batch.take(np.flatnonzero(late))
             self.late += len(refused)
-        unseen = batch.time < self._start
-        if unseen.any():  # the query is registered at `start`: what was before, it does not see
-            batch = batch.take(np.flatnonzero(~unseen))
+        if self._start is not None:  # the query is registered then: what was before, it does not see
+            batch = batch.take(np.flatnonzero(batch.time >= self._start))
         if len(batch):
             rising = bool((batch.time[1:] > batch.time[:-1]).all())
             clock.wait(Piece(batch, int(batch.time.min()), int(batch.time.max())), rising)
@@ -149,6 +178,8 @@ class Clock:
     @property
     def passed(self) -> int:
         """Everything before this time is complete."""
+        if len(self._streams) == 1:
+            return self._streams[0].watermark(self.lateness)
         return min([clock.watermark(self.lateness) for clock in self._streams])
 
     @property
@@ -167,7 +198,7 @@ class Clock:
         merged = tuple([self._split(clock, passed) for clock in self._streams])
         if len(merged) == 1:
             times = merged[0].time
-            where: tuple[NDArray[np.int64], ...] = (np.arange(len(times)),)
+            where: tuple[NDArray[np.int64], ...] = _SHORT[len(times)] if len(times) < 2 else (np.arange(len(times)),)
         else:
             times = np.unique(np.concatenate([batch.time for batch in merged]))
             where = tuple(np.searchsorted(times, batch.time) for batch in merged)

@@ -27,7 +27,8 @@ from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-_CHUNK = 16_384
+_NO_ANSWERS: dict[str, KbAnswer] = {}
+CHUNK = 16_384
 """Instants worked through at a time, so that memory does not grow with a batch."""
 
 
@@ -62,6 +63,7 @@ class QueryRun:
         self._kept_rows = 0
         self._answering = [name for name, gpm in plan.gpms.items() if gpm.kb is not None]
         self._reads_kb = any(gpm.kb is not None or gpm.parts.in_place for gpm in plan.gpms.values())
+        self._partly_native = any(request is not None and not request.all_native for request in plan.requests)
         window = plan.window
         if window is not None:
             settings = self._letters.settings
@@ -153,6 +155,8 @@ class QueryRun:
 
     def _answers_at(self, instants: Instants, low: int) -> tuple[dict[str, KbAnswer], int]:
         """The KB answers that hold for the instants from `low` on, and the first instant for which they do not."""
+        if not self._reads_kb:
+            return _NO_ANSWERS, len(instants.time)
         while self._kept_answers and low < len(instants.time):
             bound, answers, version = self._kept_answers[0]
             high = int(np.searchsorted(instants.time, bound, "right"))
@@ -172,13 +176,50 @@ class QueryRun:
         low = 0
         while low < total or low == 0:
             answers, high = self._answers_at(instants, low)
-            high = min(low + _CHUNK, high)
+            high = min(low + CHUNK, high)
             part = instants.slice(low, high)
-            rows = [[] if matcher is None else matcher.rows(batch)
-                    for matcher, batch in zip(self._matchers, part.batches, strict=True)]
-            found += self._work(part, rows, high >= total, answers)
+            found += self._work(part, self._rows_of(part), high >= total, answers)
             low = max(high, 1)
         return found
+
+    def step(self, part: Instants, found: Sequence[list[Rows]] | None, last: bool) -> list[MatchBatch]:
+        """`work` on a part of the instants whose matching has been done elsewhere, as far as the kernel does it.
+
+        `found`: per stream a list of each request's rows (None: it matches by itself after all); `last`: the rest of
+        the instants is nothing. Not for a query with `own_answers`.
+        """
+        answers, _ = self._answers_at(part, 0)
+        return self._work(part, self._rows_of(part, found), last, answers)
+
+    def _rows_of(self, part: Instants, found: Sequence[list[Rows]] | None = None) -> list[list[Rows]]:
+        if found is None:
+            return [[] if matcher is None else matcher.rows(batch)
+                    for matcher, batch in zip(self._matchers, part.batches, strict=True)]
+        if not self._partly_native:
+            return list(found)
+        return [[] if matcher is None else matcher.rows(batch, rows)
+                for matcher, batch, rows in zip(self._matchers, part.batches, found, strict=True)]
+
+    @property
+    def own_answers(self) -> bool:
+        """Whether events wait for which the KB's answers of an earlier moment hold."""
+        return bool(self._kept_answers)
+
+    @property
+    def watchful(self) -> bool:
+        """Whether it must be told of instants in which the kernel has found nothing for it."""
+        return self._partly_native or self._sequence.waits or (self._start is None and self.plan.window is not None)
+
+    @property
+    def nothing(self) -> list[list[Rows]]:
+        """Per stream and request rows that are none, for `step`."""
+        return [[] if matcher is None else list(matcher.nothing) for matcher in self._matchers]
+
+    def follow(self, clock: Clock) -> None:
+        """Go on with another clock, in the same state; the counters go on from where they are."""
+        events, late, instants = self.events, self.late, self.instants
+        self.clock = clock
+        self._joined = _Counters(clock.events - events, clock.late - late, clock.instants - instants)
 
     def _work(
         self, instants: Instants, rows: Sequence[Sequence[Rows]], last: bool, answers: dict[str, KbAnswer]
@@ -193,8 +234,11 @@ class QueryRun:
         if sources or self._sequence.waits:
             if sources:
                 settings = self._letters.settings
-                settings[lr.FIRST_NUMBER], settings[lr.EPOCH] = number, self._rows.epoch(answers)
-                settings[lr.WINDOW_START] = 0 if self._by_number else self._start or 0
+                settings[lr.FIRST_NUMBER] = number
+                if self._reads_kb:
+                    settings[lr.EPOCH] = self._rows.epoch(answers)
+                if self.plan.window is not None:
+                    settings[lr.WINDOW_START] = 0 if self._by_number else self._start or 0
                 self._letters.write(sources, times, self._rows)
             until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
             found = self._sequence.feed(self._letters.buffer if sources else None, until)
