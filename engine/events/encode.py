@@ -63,12 +63,14 @@ def _encode_into(ids: list[int], graph: GraphLike, terms: TermDictionary) -> Non
     """Append the ids of each triple's subject, predicate and object."""
     try:
         flat = [term for triple in _triples(graph) for term in (triple.subject, triple.predicate, triple.object)]
-        known = list(map(terms.lookup, flat))
+        lookup = terms.lookup
+        known = list(map(lookup, flat))
         if None in known:
             blanks: dict[str, int] = {}
-            ids += [_encode(term, terms, blanks) if i is None else i for i, term in zip(known, flat, strict=True)]
-        else:
-            ids += known
+            for at, (i, term) in enumerate(zip(known, flat, strict=True)):
+                if i is None:  # a term that has been added meanwhile is mostly the event's own name
+                    known[at] = lookup(term) or _encode(term, terms, blanks)
+        ids += known
     except SyntaxError as error:
         raise EventError(None, error.lineno, syntax_reason(error)) from error
     except ValueError as error:

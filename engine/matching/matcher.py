@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +65,7 @@ _HITS: Final = 256
 """Hits of an event that there is room for to begin with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """The mappings of one GPM as they lie in a buffer: rows `low : high`, valid until the matcher's next batch.
 
     event: i64[*], ascending, the event's index in the batch; values: u32[*, columns]; `addresses` of both.
@@ -77,9 +76,6 @@ class Rows:
     low: int
     high: int
     addresses: tuple[int, int]
-
-    def __len__(self) -> int:
-        return self.high - self.low
 
     @classmethod
     def of(cls, event: NDArray[np.int64], values: NDArray[np.uint32]) -> Rows:

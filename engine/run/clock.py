@@ -227,6 +227,10 @@ class Clock:
 
 def _split_rising(clock: _StreamClock, passed: int) -> EventBatch:
     pending = clock.pending
+    if pending[0].high < passed and (len(pending) == 1 or pending[1].low >= passed):  # single pushes
+        batch = pending.pop(0).batch
+        clock.oldest = pending[0].low if pending else AFTER_ALL
+        return batch
     whole = 0
     while whole < len(pending) and pending[whole].high < passed:
         whole += 1

@@ -44,7 +44,7 @@ class _Group:
     clock: Clock
     runs: list[QueryRun]
     watchful: set[QueryRun]
-    """Those that have to be told of every instant."""
+    """Those that may have to be told of every instant."""
 
 
 class SharedRuns:
@@ -152,9 +152,13 @@ class SharedRuns:
     def _advance(self, group: _Group, late: EventBatch | None = None) -> list[Outcome]:
         """Take what is complete by now and let every query that it concerns work on it."""
         instants = group.clock.take()
+        if len(group.runs) == 1:
+            group.watchful.update(group.runs)
+            return _outcome_alone(group.runs[0], instants, late)
         found: dict[QueryRun, list[MatchBatch]] = {}
         errors: dict[QueryRun, Exception] = {}
-        apart = group.runs if len(group.runs) == 1 else [run for run in group.runs if run.own_answers]
+        apart = [run for run in group.runs if run.own_answers]
+        group.watchful.update(apart)
         for run in apart:
             try:
                 found[run] = run.work(instants)
@@ -207,6 +211,16 @@ class SharedRuns:
                     group.watchful.add(run)
                 else:
                     group.watchful.discard(run)
+
+
+def _outcome_alone(run: QueryRun, instants: Instants, late: EventBatch | None) -> list[Outcome]:
+    if late is not None and not len(late):
+        late = None
+    try:
+        matches = run.work(instants)
+    except Exception as error:
+        return [Outcome(run, [], late, error)]
+    return [Outcome(run, matches, late)] if matches or late is not None else []
 
 
 class _Pass:
