@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.exchange import Exchange
+from oxiseq.feed import Feed
 from oxiseq.late import LateEvent, late_events
 from oxiseq.match import Match, Shape
 
@@ -30,17 +30,14 @@ class ContinuousQuery:
         text: str,
         run: QueryRun,
         shape: Shape,
-        arrived: threading.Condition,
-        exchange: Exchange,
+        feed: Feed,
         feeders: Callable[[ContinuousQuery], tuple[ContinuousQuery, ...]],
-        forget: Callable[[ContinuousQuery], None],
     ) -> None:
         self.text = text
-        self._exchange = exchange
-        self._forget = forget
+        self._feed = feed
         self._run = run
         self._shape = shape
-        self._arrived = arrived
+        self._arrived = feed.arrived
         self._feeders = feeders
         self._waiting: deque[MatchBatch] = deque()
         self._next = 0
@@ -48,8 +45,7 @@ class ContinuousQuery:
         self._iterated = False
         self._late: list[tuple[str, EventBatch]] = []
         self._closed = False
-        self.last_push = time.monotonic()
-        """When events came last (monotonic clock)."""
+        self._begun = time.monotonic()
 
     # --- the consumer's side ------------------------------------------------------------------------
 
@@ -115,13 +111,10 @@ class ContinuousQuery:
 
     def close(self) -> None:
         """End the query: its streams count as ended, so trailing negations are decided."""
-        with self._arrived, self._exchange.held():
+        with self._arrived:
             if not self._closed:
                 self._closed = True
-                self._run.close()
-                self._work()
-                self._forget(self)
-                self._arrived.notify_all()
+                self._feed.close(self._run)
 
     def _take(self, deadline: float | None, idle: float | None) -> Match | None:
         with self._arrived:
@@ -155,45 +148,34 @@ class ContinuousQuery:
         """Whether events wait for their instant to be complete."""
         return self._run.open
 
+    @property
+    def last_push(self) -> float:
+        """When events came last (monotonic clock)."""
+        return max(self._begun, self._feed.last_push(self.reads))
+
     def settle(self) -> None:
         """Take all that has been pushed as complete, and hand on what that finds."""
-        with self._arrived, self._exchange.held():
-            self._run.settle()
-            self._work()
+        self._feed.settle(self._run)
 
     # --- the streams' side --------------------------------------------------------------------------
 
-    def receive(self, stream: str, batch: EventBatch) -> None:
-        """Events of one of its streams, in order of arrival."""
-        with self._arrived:
-            self.last_push = time.monotonic()
-            late = self._run.push(stream, batch)
-            if len(late):
-                self._shape.terms.hold(*late.ids)
-                self._late.append((stream, late))
-            self._work()
-
-    def punctuate(self, stream: str, until: int) -> None:
-        """No event of `stream` before `until` (µs) will come."""
-        with self._arrived:
-            self._run.punctuate(stream, until)
-            self._work()
+    def receive(self, stream: str, late: EventBatch | None, batches: list[MatchBatch], exchange: Exchange) -> None:
+        """What an event of `stream` has led to: late events, matches."""
+        if late is not None:
+            self._shape.terms.hold(*late.ids)
+            self._late.append((stream, late))
+        callbacks, into = tuple(self._callbacks), self.feeds
+        if self._iterated or not callbacks:
+            self._waiting += batches
+        if callbacks or into is not None:
+            for batch in batches:
+                for i in range(len(batch)):
+                    exchange.found(Match(self._shape, batch, i), callbacks, into)
 
     def before_change(self) -> None:
         """The KB is about to change: events that are here already keep the answers of now."""
         with self._arrived:
             self._run.keep_answers()
-
-    def _work(self) -> None:
-        batches = self._run.advance()
-        callbacks, into = tuple(self._callbacks), self.feeds
-        if self._iterated or not callbacks:
-            self._waiting += batches
-        if batches or self._run.open:
-            self._arrived.notify_all()
-        for batch in batches:
-            for i in range(len(batch) if callbacks or into is not None else 0):
-                self._exchange.found(Match(self._shape, batch, i), callbacks, into)
 
     def __repr__(self) -> str:
         return f"<ContinuousQuery {', '.join(self.variables)}: {self.events} events>"

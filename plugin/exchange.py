@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import count
 
 from oxiseq.match import Match
@@ -18,7 +17,8 @@ Callbacks = tuple[Callable[[Match], object], ...]
 
 
 class Exchange:
-    """Holds matches back while streams are fed. `push(stream, match)` feeds a result to its stream.
+    """Holds matches back while streams are fed, in a `with` block: the outermost of nested blocks hands all out at its
+    end. `push(stream, match)` feeds a result to its stream.
 
     When a callback raises, what has not been handed out yet follows at the next push.
     """
@@ -30,13 +30,12 @@ class Exchange:
         self._results: list[tuple[int, int, str, Match]] = []
         self._serial = count()
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Feed streams inside; the outermost of nested blocks hands everything out at its end."""
+    def __enter__(self) -> None:
         self._depth += 1
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         try:
-            yield
-            if self._depth == 1:
+            if error is None and self._depth == 1 and (self._found or self._results):
                 self._hand_out()
         finally:
             self._depth -= 1

@@ -6,7 +6,6 @@ to the store behind it, and what changes the content is noted, so that KB patter
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,7 +20,7 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.exchange import Exchange
+from oxiseq.feed import Feed
 from oxiseq.grammar import load
 from oxiseq.match import Shape
 from oxiseq.stream import Stream
@@ -61,12 +60,10 @@ class Store:
         self._inner = inner if inner is not None else RdfStore(path)
         self._kb = StoreKb(self._inner)
         self._terms = TermDictionary()
-        self._lock = threading.RLock()
-        self._arrived = threading.Condition(self._lock)
         self._streams: dict[str, Stream] = {}
-        self._queries: list[ContinuousQuery] = []
         streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
-        self._exchange = Exchange(lambda iri, match: streams[iri].push(match.graph, match.time))
+        self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(match.graph, match.time))
+        self._lock = self._feed.lock
 
     @property
     def inner(self) -> RdfStore:
@@ -87,7 +84,7 @@ class Store:
 
         def change(*args: Any, **named: Any) -> Any:
             with self._lock:
-                for query in self._queries:
+                for query in self._feed.queries:
                     query.before_change()
                 try:
                     return found(*args, **named)
@@ -111,7 +108,7 @@ class Store:
         """The stream of this name; the same object for the same name."""
         with self._lock:
             if iri not in self._streams:
-                self._streams[iri] = Stream(iri, self._terms, self._lock, self._exchange)
+                self._streams[iri] = Stream(iri, self._terms, self._feed)
             return self._streams[iri]
 
     @property
@@ -122,7 +119,7 @@ class Store:
     @property
     def queries(self) -> tuple[ContinuousQuery, ...]:
         """The registered queries."""
-        return tuple(self._queries)
+        return self._feed.queries
 
     def register(
         self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0
@@ -141,22 +138,13 @@ class Store:
             begin = None if start is None else to_microseconds(start)
             run = QueryRun(plan, self._terms, self._kb, begin, delay)
             shape = Shape(plan, self._terms)
-            registered = ContinuousQuery(
-                text, run, shape, self._arrived, self._exchange, self._feeders, self.forget
-            )
-            self._queries.append(registered)
+            registered = ContinuousQuery(text, run, shape, self._feed, self._feeders)
+            self._feed.add(run, registered, begin)
             for iri in plan.streams:
-                self.stream(iri).attach(registered)
+                self.stream(iri)
             if registered.feeds is not None:
                 self.stream(registered.feeds)
             return registered
-
-    def forget(self, query: ContinuousQuery) -> None:
-        """Send no more events to `query`; `query.close()` calls it."""
-        with self._lock:
-            self._queries = [q for q in self._queries if q is not query]
-            for stream in self._streams.values():
-                stream.detach(query)
 
     def advance(self, time: int | datetime) -> None:
         """Punctuation for all streams: no event before `time` will come any more.
@@ -173,7 +161,7 @@ class Store:
         reached = [query]
         while reached:
             reads = reached.pop().reads
-            new = [q for q in self._queries if q.feeds in reads and q is not query and q not in found]
+            new = [q for q in self._feed.queries if q.feeds in reads and q is not query and q not in found]
             found += new
             reached += new
         return tuple(reversed(found))
@@ -181,11 +169,11 @@ class Store:
     def _sources_first(self) -> list[Stream]:
         left, ordered = list(self._streams), list[Stream]()
         while left:
-            fed = {q.feeds for q in self._queries if any(iri in left for iri in q.reads if iri != q.feeds)}
+            fed = {q.feeds for q in self._feed.queries if any(iri in left for iri in q.reads if iri != q.feeds)}
             ready = [iri for iri in left if iri not in fed] or left  # a cycle: in the order of naming
             ordered += [self._streams[iri] for iri in ready]
             left = [iri for iri in left if iri not in ready]
         return ordered
 
     def __repr__(self) -> str:
-        return f"<oxiseq.Store: {len(self)} quads, {len(self._streams)} streams, {len(self._queries)} queries>"
+        return f"<oxiseq.Store: {len(self)} quads, {len(self._streams)} streams, {len(self._feed.queries)} queries>"

@@ -43,6 +43,13 @@ class EventBatch:
         `hold` them; readers do."""
         return self.subject, self.predicate, self.object
 
+    def same(self, other: EventBatch) -> bool:
+        """Whether both hold the same events in the same order."""
+        return len(self) == len(other) and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("time", "offset", "subject", "predicate", "object")
+        )
+
     @classmethod
     def empty(cls) -> EventBatch:
         """A batch without events."""

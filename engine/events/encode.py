@@ -6,6 +6,7 @@ Where it stands: the Python API's entrance to **event batches**; files have read
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TypeAlias
@@ -36,17 +37,8 @@ def encode_graph(graph: GraphLike, terms: TermDictionary) -> IdColumns:
     that is not a graph.
     """
     ids: list[int] = []
-    blanks: dict[str, int] = {}
-    try:
-        for triple in _triples(graph):
-            for term in (triple.subject, triple.predicate, triple.object):
-                ids.append(_encode(term, terms, blanks))
-    except SyntaxError as error:
-        raise EventError(None, error.lineno, syntax_reason(error)) from error
-    except ValueError as error:
-        raise EventError(None, None, str(error)) from error
-    table = np.array(ids, np.uint32).reshape(-1, 3).T
-    return np.ascontiguousarray(table[0]), np.ascontiguousarray(table[1]), np.ascontiguousarray(table[2])
+    _encode_into(ids, graph, terms)
+    return _columns(ids)
 
 
 def encode_events(
@@ -54,11 +46,36 @@ def encode_events(
 ) -> EventBatch:
     """A batch of (time, graph) pairs; for times see `to_microseconds`. Raises EventError."""
     times: list[int] = []
-    columns: list[IdColumns] = []
+    ends = [0]
+    ids: list[int] = []
     for time, graph in events:
         times.append(to_microseconds(time))
-        columns.append(encode_graph(graph, terms))
-    return assemble(times, columns)
+        _encode_into(ids, graph, terms)
+        ends.append(len(ids) // 3)
+    return EventBatch(np.array(times, np.int64), np.array(ends, np.int64), *_columns(ids))
+
+
+def _columns(ids: list[int]) -> IdColumns:
+    flat = np.frombuffer(array("I", ids), np.uint32)  # a third of what np.array of a short list takes
+    return flat[0::3].copy(), flat[1::3].copy(), flat[2::3].copy()
+
+
+def _encode_into(ids: list[int], graph: GraphLike, terms: TermDictionary) -> None:
+    """Append the ids of each triple's subject, predicate and object."""
+    try:
+        flat = [term for triple in _triples(graph) for term in (triple.subject, triple.predicate, triple.object)]
+        lookup = terms.lookup
+        known = list(map(lookup, flat))
+        if None in known:
+            blanks: dict[str, int] = {}
+            for at, (i, term) in enumerate(zip(known, flat, strict=True)):
+                if i is None:  # a term that has been added meanwhile is mostly the event's own name
+                    known[at] = lookup(term) or _encode(term, terms, blanks)
+        ids += known
+    except SyntaxError as error:
+        raise EventError(None, error.lineno, syntax_reason(error)) from error
+    except ValueError as error:
+        raise EventError(None, None, str(error)) from error
 
 
 def decode_events(batch: EventBatch, terms: TermDictionary) -> Iterator[tuple[int, tuple[Triple, ...]]]:
@@ -88,6 +105,8 @@ def assemble(times: Iterable[int], graphs: Iterable[IdColumns]) -> EventBatch:
 
 
 def _triples(graph: GraphLike) -> Iterable[Triple | Quad]:
+    if type(graph) is list and all([type(triple) is Triple for triple in graph]):
+        return graph
     if isinstance(graph, str | bytes):
         return parse(graph, RdfFormat.TURTLE)
     if isinstance(graph, rdflib.Graph):

@@ -1,39 +1,35 @@
 """The match kernel: one pass over a batch's events, from triples to rows (matching.md, section 4).
 
-Where it stands: event batch + tables → **rows** (event, GPM, undecided flag, term ids). Per event: put the
-triples into slots; instances whose slots are all filled are joined depth first over the slots' views, filters
+Where it stands: event batch + tables → **rows** by GPM (event, undecided flag, term ids). Per event: put the
+triples into slots; instances whose slots are all filled are joined depth first over the slots' hits, filters
 run as soon as their variables are bound. One function on purpose: arrays in local variables are what makes it
 fast (pitfall 1 there).
 
-Complexity: O(triples + hits) per event, and the visited entries of the joins; a bound subject or object in a
-view of `hash_from` triples and more is looked up by a hash chain.
+Complexity: O(triples + hits) per event, and the visited hits of the joins; a bound subject or object in a slot of
+`hash_from` hits and more is looked up by a hash chain. Comparisons of one variable with many numbers are one search.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from oxiseq.engine import kinds
-from oxiseq.engine.kernels.machine import (
-    ABOVE,
-    AT_LEAST,
-    AT_MOST,
-    BELOW,
-    TRUE,
-    UNDECIDED,
-    UNEQUAL,
-    entry_truth,
-    run,
-)
+from oxiseq.engine.kernels import match_records as r
+from oxiseq.engine.kernels.machine import TRUE, UNDECIDED, entry_truth, run
 from oxiseq.engine.kernels.options import inner, kernel
+from oxiseq.engine.kernels.pointed import f64_table, f64s, i32_table, i32s, i64_table, i64s, u8_table, u8s, u32_table
 
-DONE: Final = 0
-FULL: Final = 1
-"""No room for a row: the event is undone; enlarge the output and call again from it."""
-TOO_MANY_ROWS: Final = 2
-TOO_MANY_VISITS: Final = 3
+FULL: Final = -1
+"""No room for a row: the event is undone; enlarge the output and resume."""
+TOO_MANY_ROWS: Final = -2
+TOO_MANY_VISITS: Final = -3
+NEED_ROOM: Final = -4
+"""An event has more triples than the scratch arrays hold: enlarge them and call again."""
 
 _INTEGER: Final = kinds.INTEGER
 _DECIMAL: Final = kinds.DECIMAL
@@ -41,16 +37,6 @@ _DOUBLE: Final = kinds.DOUBLE
 _ROUNDED: Final = kinds.ROUNDED
 _LINEAR: Final = 8
 """Up to so many hits of a slot, duplicates are sought one by one."""
-
-
-@inner
-def _quick_outcome(op: int, x: float, c: float) -> int:
-    """`x op c` where the doubles decide it; UNDECIDED when they are equal or one is NaN."""
-    if x < c:
-        return 1 if op in (BELOW, AT_MOST, UNEQUAL) else 0
-    if x > c:
-        return 1 if op in (ABOVE, AT_LEAST, UNEQUAL) else 0
-    return UNDECIDED
 
 
 @inner
@@ -62,287 +48,356 @@ def _mix(a: int, b: int, c: int) -> int:
     return np.int64((h ^ (h >> np.uint64(31))) & np.uint64(0x7FFFFFFFFFFFFFFF))
 
 
+@inner
+def object_place(key: int, size: int) -> int:
+    """Where the search for a (predicate number << 32 | object id) begins; size: a power of two."""
+    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((h ^ (h >> np.uint64(32))) & np.uint64(size - 1))
+
+
+@intrinsic
+def _trailing_zeros(typing_context: Any, mask: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], context.get_constant(types.boolean, 0))
+
+    return types.int64(types.int64), generate
+
+
+_lowest: Callable[[int], int] = _trailing_zeros
+"""The number of the lowest bit of a mask that is not 0."""
+
+
+@kernel
+def fill_objects(objects: Any, keys: Any) -> None:
+    """Put the keys (i64[k], distinct) into `MatchTables.objects`, with their numbers; it must be larger."""
+    size = objects.shape[0]
+    for n in range(keys.shape[0]):
+        at = object_place(keys[n], size)
+        while objects[at, 0] >= 0:
+            at = (at + 1) & (size - 1)
+        objects[at, 0] = keys[n]
+        objects[at, 1] = n
+
+
 @kernel
 def match_events(
-    T: Any,
-    offset: Any,
-    subject: Any,
-    predicate: Any,
-    object_: Any,
-    C: Any,
-    memo: Any,
-    sizes: Any,
-    out_event: Any,
-    out_gpm: Any,
-    out_flag: Any,
-    out_values: Any,
-) -> tuple[int, int, int, int, int]:
-    """(status, rows, event, GPM, rows with a flag). T: MatchTables. C: TermColumns. memo: u8[tables, terms].
+    T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: Any, predicate: Any, object_: Any
+) -> int:
+    """The number of rows, or a status below 0; more stands in `MatchMemory.state`.
 
-    sizes: int64 (first event, rows already written, 1 to grow the hash tables with the events, their heads (a
-    power of two), hash_from, most rows per event and GPM, most visited entries per event and instance). Rows
-    are written behind those already there; `out_flag` is 1 when a filter was undecided. On FULL `event` is
-    the event to go on with, on TOO_MANY_* the event and GPM in question.
+    T, C, M: addresses of MatchTables, TermColumns, MatchMemory. offset i64[n + 1]; subject, predicate, object_
+    u32[m]. `resumed`: begin with the event state[FIRST] and append to the state[ROWS] rows already written. In the
+    end the rows are sorted by GPM (`event`, `flag`, `row_values`, `row0`), within one in order of events.
     """
-    (predicate_number, by_predicate0, by_predicate, any_predicate, slots, trigger0, trigger) = (
-        T.predicate, T.by_predicate0, T.by_predicate, T.any_predicate, T.slots, T.trigger0, T.trigger,
-    )  # fmt: skip
-    instance0, pattern_slot, order0, steps = T.instance0, T.pattern_slot, T.order0, T.steps
-    filter0, filter_program, filter_mask = T.filter0, T.filter_program, T.filter_mask
-    gpm0, gpm, column0, column = T.gpm0, T.gpm, T.column0, T.column
-    program0, code, quick, quick_number = T.program0, T.code, T.quick, T.quick_number
-    kind, number, exact, quality = C.kind, C.number, C.exact, C.quality
-    first, rows, heads = sizes[0], sizes[1], sizes[3]
-    hash_from, most_rows, most_visits = sizes[4], sizes[5], sizes[6]
+    predicate_number, with_object = i32s(T, r.T_PREDICATE), i32s(T, r.T_WITH_OBJECT)
+    slot0, slot_list, slots, trigger = i32s(T, r.T_SLOT0), i32s(T, r.T_SLOT), i64_table(T, r.T_SLOTS), i32s(T, r.T_TRIGGER)
+    objects, object0, object_slot = i64_table(T, r.T_OBJECTS), i32s(T, r.T_OBJECT0), i32s(T, r.T_OBJECT_SLOT)
+    instance0, pattern_slot, order0 = i32s(T, r.T_INSTANCE0), i32s(T, r.T_PATTERN_SLOT), i32s(T, r.T_ORDER0)
+    steps, filters, filter_number = i32_table(T, r.T_STEPS), i32_table(T, r.T_FILTERS), f64s(T, r.T_FILTER_NUMBER)
+    filter_mask, ladders, rung = i64s(T, r.T_FILTER_MASK), i64_table(T, r.T_LADDERS), f64s(T, r.T_RUNG)
+    rung_fails, gpm0, gpm = i64s(T, r.T_RUNG_FAILS), i32s(T, r.T_GPM0), i32s(T, r.T_GPM)
+    column0, column, program0 = i32s(T, r.T_COLUMN0), i32s(T, r.T_COLUMN), i32s(T, r.T_PROGRAM0)
+    code, widths = i32s(T, r.T_CODE), i64s(T, r.T_WIDTHS)
+    kind, number, exact, quality = u8s(C, 0), f64s(C, 1), i64s(C, 2), u8s(C, 3)
+    state, views, touched = i64s(M, r.M_STATE), i64_table(M, r.M_VIEWS), i64s(M, r.M_TOUCHED)
+    hit, chain, head = i64_table(M, r.M_HITS), i64_table(M, r.M_CHAIN), i64_table(M, r.M_HEAD)
+    built, candidates, vals = i64_table(M, r.M_BUILT), i64s(M, r.M_CANDIDATES), i64s(M, r.M_VALUES)
+    depths, written = i64_table(M, r.M_DEPTHS), i64s(M, r.M_WRITTEN)
+    numbers, entries, memo = f64_table(M, r.M_NUMBERS), i64_table(M, r.M_ENTRIES), u8_table(M, r.M_MEMO)
+    # the rows of a single GPM are written where they will stay
+    out, out_values = i64_table(M, r.M_OUT), u32_table(M, r.M_OUT_VALUES if len(written) > 1 else r.M_ROW_VALUES)
 
-    n_slots, n_predicates = slots.shape[0], predicate_number.shape[0]
-    most_triples = 0
-    for event in range(first, offset.shape[0] - 1):
-        most_triples = max(most_triples, offset[event + 1] - offset[event])
-    while sizes[2] != 0 and heads < most_triples:
-        heads *= 2
-    most_hits = most_triples * T.widths[3] + 1
-    count = np.zeros(n_slots, np.int64)
-    base = np.zeros(n_slots, np.int64)
-    touched = np.empty(n_slots, np.int64)
-    hit_slot = np.empty(most_hits, np.int64)
-    hit_triple = np.empty(most_hits, np.int64)
-    view_s = np.empty(most_hits, np.int64)
-    view_p = np.empty(most_hits, np.int64)
-    view_o = np.empty(most_hits, np.int64)
-    # hash chains: 0 by subject, 1 by object, 2 for finding duplicates; heads are valid for one stamp
-    chain = np.empty((3, most_hits), np.int64)
-    head = np.empty((3, heads), np.int64)
-    head_stamp = np.zeros((3, heads), np.int64)
-    built = np.zeros((2, n_slots), np.int64)
-    stamp, doubtful_rows = 0, 0
-    candidates = np.empty(instance0.shape[0], np.int64)
-    vals = np.zeros(T.widths[0], np.int64)
-    at_entry = np.empty(T.widths[1], np.int64)
-    mode = np.empty(T.widths[1], np.int64)
-    alive = np.zeros(T.widths[1] + 1, np.int64)
-    doubtful = np.zeros(T.widths[1] + 1, np.int64)
-    written = np.zeros(column0.shape[0], np.int64)
-    numbers = np.empty((T.widths[2], 2), np.float64)
-    entries = np.empty((T.widths[2], 4), np.int64)
+    n_events, n_predicates, last_predicate = offset.shape[0] - 1, predicate_number.shape[0], slot0.shape[0] - 2
+    any0, any1 = np.int64(slot0[last_predicate]), np.int64(slot0[last_predicate + 1])
+    hash_from, most_rows, most_visits = state[r.HASH_FROM], state[r.MOST_ROWS], state[r.MOST_VISITS]
+    heads, room = head.shape[0], out.shape[0]
+    if not resumed:
+        state[r.FIRST] = state[r.ROWS] = state[r.DOUBTFUL] = 0
+    most = np.int64(0)
+    for event in range(state[r.FIRST], n_events):
+        most = max(most, offset[event + 1] - offset[event])
+    if most * widths[3] >= hit.shape[0] or (state[r.GROW_HEADS] != 0 and heads < most):
+        state[r.NEEDED] = most * widths[3] + 1
+        return NEED_ROOM
+    rows, doubtful_rows, stamp = state[r.ROWS], state[r.DOUBTFUL], state[r.STAMP]
 
-    for event in range(first, offset.shape[0] - 1):
+    for event in range(state[r.FIRST], n_events):
         rows_before, doubtful_before = rows, doubtful_rows
-        n_touched = 0
-        hits = 0
+        stamp += 1
+        n_touched, hits = 0, 0
         for t in range(offset[event], offset[event + 1]):
-            s, p, o = np.int64(subject[t]), np.int64(predicate[t]), np.int64(object_[t])
-            c = np.int64(predicate_number[p]) if p < n_predicates else 0
-            k, k_end = by_predicate0[c], by_predicate0[c + 1]
-            n_any = 0
+            p = np.int64(predicate[t])
+            c = np.int64(predicate_number[p]) if p < n_predicates else np.int64(0)
+            if c == 0 and any0 == any1:
+                continue
+            s, o = np.int64(subject[t]), np.int64(object_[t])
+            part = 0
+            k, k_end = np.int64(slot0[c]), np.int64(slot0[c + 1])
             while True:
-                if k < k_end:
-                    slot = np.int64(by_predicate[k])
-                    k += 1
-                elif n_any < any_predicate.shape[0]:
-                    slot = np.int64(any_predicate[n_any])
-                    n_any += 1
-                else:
-                    break
-                if slots[slot, 0] != 0 and slots[slot, 0] != s:
-                    continue
-                if slots[slot, 2] != 0 and slots[slot, 2] != o:
-                    continue
-                equal = slots[slot, 3]
-                if equal != 0:
-                    if (equal & 1 and s != o) or (equal & 2 and s != p) or (equal & 4 and p != o):
+                if k == k_end:
+                    if part == 0:
+                        part = 1
+                        if with_object[c] != 0:
+                            key = c << 32 | o
+                            at = object_place(key, objects.shape[0])
+                            while objects[at, 0] >= 0:
+                                if objects[at, 0] == key:
+                                    k, k_end = np.int64(object0[objects[at, 1]]), np.int64(object0[objects[at, 1] + 1])
+                                    break
+                                at = (at + 1) & (objects.shape[0] - 1)
                         continue
-                if count[slot] == 0:
-                    touched[n_touched] = slot
-                    n_touched += 1
-                count[slot] += 1
-                hit_slot[hits] = slot
-                hit_triple[hits] = t
+                    if part == 1:
+                        part = 2
+                        k, k_end = any0, any1
+                        continue
+                    break
+                slot = np.int64(object_slot[k]) if part == 1 else np.int64(slot_list[k])
+                k += 1
+                flags = slots[slot, 2]
+                if flags != 0 and (
+                    (flags & r.HAS_SUBJECT and slots[slot, 0] != s)
+                    or (flags & r.HAS_OBJECT and slots[slot, 1] != o)
+                    or (flags & r.SUBJECT_OBJECT and s != o)
+                    or (flags & r.SUBJECT_PREDICATE and s != p)
+                    or (flags & r.PREDICATE_OBJECT and p != o)
+                ):
+                    continue
+                if views[slot, 0] != stamp:
+                    views[slot, 0] = stamp
+                    views[slot, 1] = hits
+                    views[slot, 3] = 1
+                    if slots[slot, 3] != slots[slot, 4]:
+                        touched[n_touched] = slot
+                        n_touched += 1
+                else:  # a graph is a set: the same triple again adds nothing
+                    known = False
+                    if views[slot, 3] <= _LINEAR:
+                        i = views[slot, 1]
+                        while i >= 0:
+                            if hit[i, 1] == s and hit[i, 3] == o and hit[i, 2] == p:
+                                known = True
+                                break
+                            i = hit[i, 4]
+                    if views[slot, 3] >= _LINEAR and not known:
+                        i = views[slot, 1] if views[slot, 3] == _LINEAR else hits
+                        while i >= 0:  # the hits that are not in their chains yet; the new one comes last
+                            a, b, d = (s, p, o) if i == hits else (hit[i, 1], hit[i, 2], hit[i, 3])
+                            h = _mix(a + (slot << 32), b, d) & (heads - 1)
+                            if head[h, 5] != stamp:
+                                head[h, 5] = stamp
+                                head[h, 2] = -1
+                            if i == hits:
+                                j = head[h, 2]
+                                while j >= 0:
+                                    if hit[j, 0] == slot and hit[j, 1] == s and hit[j, 3] == o and hit[j, 2] == p:
+                                        known = True
+                                        break
+                                    j = chain[j, 2]
+                                if known:
+                                    break
+                            chain[i, 2] = head[h, 2]
+                            head[h, 2] = i
+                            i = -1 if i == hits else hits if hit[i, 4] < 0 else hit[i, 4]
+                    if known:
+                        continue
+                    hit[views[slot, 2], 4] = hits
+                    views[slot, 3] += 1
+                views[slot, 2] = hits
+                hit[hits, 0], hit[hits, 1], hit[hits, 2], hit[hits, 3], hit[hits, 4] = slot, s, p, o, -1
                 hits += 1
 
         n_candidates = 0
         for k in range(n_touched):
             slot = touched[k]
-            for q in range(trigger0[slot], trigger0[slot + 1]):
-                b = trigger[q]
+            for q in range(slots[slot, 3], slots[slot, 4]):
+                b = np.int64(trigger[q])
                 filled = True
                 for j in range(instance0[b], instance0[b + 1]):
-                    if count[pattern_slot[j]] == 0:
+                    if views[pattern_slot[j], 0] != stamp:
                         filled = False
                         break
                 if filled:
                     candidates[n_candidates] = b
                     n_candidates += 1
-        if n_candidates == 0:
-            for k in range(n_touched):
-                count[touched[k]] = 0
-            continue
-
-        # the views: the hits of each slot, contiguous, without duplicate triples
-        start = 0
-        for k in range(n_touched):
-            slot = touched[k]
-            base[slot] = start
-            start += count[slot]
-            if count[slot] <= _LINEAR:
-                count[slot] = 0
-            else:
-                count[slot] = -1  # so far empty, and duplicates are sought by hash
-        for k in range(hits):
-            slot, t = hit_slot[k], hit_triple[k]
-            s, p, o = np.int64(subject[t]), np.int64(predicate[t]), np.int64(object_[t])
-            first_entry = base[slot]
-            known = False
-            if count[slot] >= 0:
-                end = first_entry + count[slot]
-                for i in range(first_entry, end):
-                    if view_s[i] == s and view_o[i] == o and view_p[i] == p:
-                        known = True
-                        break
-            else:
-                end = first_entry - count[slot] - 1
-                h = _mix(s + (slot << 32), p, o) & (heads - 1)
-                if head_stamp[2, h] != event + 1:
-                    head_stamp[2, h] = event + 1
-                    head[2, h] = -1
-                i = head[2, h]
-                while i >= 0:
-                    if first_entry <= i < end and view_s[i] == s and view_o[i] == o and view_p[i] == p:
-                        known = True
-                        break
-                    i = chain[2, i]
-                if not known:
-                    chain[2, end] = head[2, h]
-                    head[2, h] = end
-            if not known:
-                view_s[end], view_p[end], view_o[end] = s, p, o
-                count[slot] += 1 if count[slot] >= 0 else -1
-        for k in range(n_touched):
-            slot = touched[k]
-            if count[slot] < 0:
-                count[slot] = -count[slot] - 1
-        stamp += 1
 
         for k in range(n_candidates):
             b = candidates[k]
-            first_pattern, n_steps = instance0[b], instance0[b + 1] - instance0[b]
+            first_pattern, n_steps = np.int64(instance0[b]), np.int64(instance0[b + 1] - instance0[b])
             smallest = first_pattern
-            for j in range(first_pattern + 1, instance0[b + 1]):
-                if count[pattern_slot[j]] < count[pattern_slot[smallest]]:
+            for j in range(first_pattern + 1, first_pattern + n_steps):
+                if views[pattern_slot[j], 3] < views[pattern_slot[smallest], 3]:
                     smallest = j
             step0 = np.int64(order0[smallest])
-            for q in range(gpm0[b], gpm0[b + 1]):
+            first_gpm, n_gpms = np.int64(gpm0[b]), np.int64(gpm0[b + 1] - gpm0[b])
+            for q in range(first_gpm, first_gpm + n_gpms):
                 written[gpm[q]] = 0
-            alive[0] = (np.int64(1) << np.int64(gpm0[b + 1] - gpm0[b])) - 1
-            doubtful[0] = 0
             visits = 0
             d = 0
-            mode[0] = -1
-            at_entry[0] = base[steps[step0, 0]]
+            depths[0, 0] = views[steps[step0, 0], 1]
+            depths[0, 1] = -1
+            depths[0, 2] = (np.int64(1) << n_gpms) - 1
+            depths[0, 3] = 0
             while d >= 0:
                 step = step0 + d
                 slot, bits = np.int64(steps[step, 0]), steps[step, 4]
-                v_s, v_p, v_o = steps[step, 1], steps[step, 2], steps[step, 3]
-                i, by = at_entry[d], mode[d]
-                first_entry, end = base[slot], base[slot] + count[slot]
-                found = False
-                while True:
-                    if by < 0:
-                        if i >= end:
-                            break
-                    else:
-                        if i < 0:
-                            break
-                        if i < first_entry or i >= end:  # an entry of another view
-                            i = chain[by, i]
-                            continue
+                v_s, v_p, v_o = np.int64(steps[step, 1]), np.int64(steps[step, 2]), np.int64(steps[step, 3])
+                i, by = depths[d, 0], depths[d, 1]
+                while i >= 0:
+                    if by >= 0 and hit[i, 0] != slot:  # a hit of another slot
+                        i = chain[i, by]
+                        continue
                     visits += 1
                     if not (
-                        (bits & 1 and view_s[i] != vals[v_s])
-                        or (bits & 4 and view_o[i] != vals[v_o])
-                        or (bits & 2 and view_p[i] != vals[v_p])
+                        (bits & 1 and hit[i, 1] != vals[v_s])
+                        or (bits & 4 and hit[i, 3] != vals[v_o])
+                        or (bits & 2 and hit[i, 2] != vals[v_p])
                     ):
-                        found = True
                         break
-                    i = i + 1 if by < 0 else chain[by, i]
+                    i = hit[i, 4] if by < 0 else chain[i, by]
                 if visits > most_visits:
-                    return TOO_MANY_VISITS, rows_before, event, np.int64(gpm[gpm0[b]]), doubtful_before
-                if not found:
+                    state[r.FIRST], state[r.GPM], state[r.STAMP] = event, gpm[first_gpm], stamp
+                    return TOO_MANY_VISITS
+                if i < 0:
                     d -= 1
                     continue
-                at_entry[d] = i + 1 if by < 0 else chain[by, i]
+                depths[d, 0] = hit[i, 4] if by < 0 else chain[i, by]
                 if v_s >= 0:
-                    vals[v_s] = view_s[i]
+                    vals[v_s] = hit[i, 1]
                 if v_p >= 0:
-                    vals[v_p] = view_p[i]
+                    vals[v_p] = hit[i, 2]
                 if v_o >= 0:
-                    vals[v_o] = view_o[i]
-                mask, doubt = alive[d], doubtful[d]
-                for f in range(filter0[step], filter0[step + 1]):
+                    vals[v_o] = hit[i, 3]
+                mask, doubt = depths[d, 2], depths[d, 3]
+                f, f_end = np.int64(steps[step, 5]), np.int64(steps[step, 6])
+                while f < f_end:
+                    ladder = np.int64(filters[f, 4])
+                    if ladder >= 0:  # the filters up to the ladder's end compare one variable with numbers
+                        if ladders[ladder, 1] & mask == 0:
+                            f = ladders[ladder, 4]
+                            continue
+                        x = vals[ladders[ladder, 0]]
+                        kx, fx = kind[x], number[x]
+                        if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[x] & _ROUNDED and fx == fx:
+                            low, size = ladders[ladder, 2], ladders[ladder, 3]
+                            while size > 0:  # the first rung that is not below the value
+                                half = size >> 1
+                                if rung[low + half] < fx:
+                                    low += half + 1
+                                    size -= half + 1
+                                else:
+                                    size = half
+                            if rung[low] != fx:
+                                mask &= ~rung_fails[low]
+                                if mask == 0:
+                                    break
+                                f = ladders[ladder, 4]
+                                continue
                     concerned = filter_mask[f] & mask
-                    if concerned == 0:
-                        continue
-                    program = filter_program[f]
-                    outcome = UNDECIDED
-                    if quick[program, 2] != 0:
-                        x = vals[quick[program, 1]]
-                        kx = kind[x]
-                        if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[x] & _ROUNDED:
-                            outcome = _quick_outcome(quick[program, 0], number[x], quick_number[program])
-                    if outcome == UNDECIDED:
-                        run(
-                            code, program0[program], program0[program + 1], vals,
-                            kind, number, exact, quality, memo, numbers, entries,
-                        )  # fmt: skip
-                        outcome = entry_truth(0, numbers, entries)
-                    if outcome == UNDECIDED:
-                        doubt |= concerned
-                    elif outcome != TRUE:
-                        mask &= ~concerned
+                    if concerned != 0:
+                        outcome = UNDECIDED
+                        if filters[f, 1] >= 0:
+                            x = vals[filters[f, 1]]
+                            kx = kind[x]
+                            if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[x] & _ROUNDED:
+                                if number[x] < filter_number[f]:
+                                    outcome = np.int64(filters[f, 2])
+                                elif number[x] > filter_number[f]:
+                                    outcome = np.int64(filters[f, 3])
+                        if outcome == UNDECIDED:
+                            program = filters[f, 0]
+                            run(
+                                code, program0[program], program0[program + 1], vals,
+                                kind, number, exact, quality, memo, numbers, entries,
+                            )  # fmt: skip
+                            outcome = entry_truth(0, numbers, entries)
+                        if outcome == UNDECIDED:
+                            doubt |= concerned
+                        elif outcome != TRUE:
+                            mask &= ~concerned
+                            if mask == 0:
+                                break
+                    f += 1
                 if mask == 0:
                     continue
                 if d + 1 < n_steps:
                     d += 1
-                    alive[d] = mask
-                    doubtful[d] = doubt
                     step += 1
                     slot, bits = np.int64(steps[step, 0]), steps[step, 4]
-                    mode[d] = -1
-                    at_entry[d] = base[slot]
-                    if bits & 5 and count[slot] >= hash_from:
-                        by = 0 if bits & 1 else 1
+                    depths[d, 0] = views[slot, 1]
+                    depths[d, 1] = -1
+                    depths[d, 2] = mask
+                    depths[d, 3] = doubt
+                    if bits & 5 and views[slot, 3] >= hash_from:
+                        by = np.int64(0) if bits & 1 else np.int64(1)
+                        field = np.int64(1) if by == 0 else np.int64(3)
+                        if built[slot, by] != stamp:
+                            built[slot, by] = stamp
+                            j = views[slot, 1]
+                            while j >= 0:
+                                h = _mix(hit[j, field], 0, 0) & (heads - 1)
+                                if head[h, 3 + by] != stamp:
+                                    head[h, 3 + by] = stamp
+                                    head[h, by] = -1
+                                chain[j, by] = head[h, by]
+                                head[h, by] = j
+                                j = hit[j, 4]
                         key = vals[steps[step, 1]] if by == 0 else vals[steps[step, 3]]
-                        if built[by, slot] != stamp:
-                            built[by, slot] = stamp
-                            for i in range(base[slot] + count[slot] - 1, base[slot] - 1, -1):
-                                h = _mix(view_s[i] if by == 0 else view_o[i], 0, 0) & (heads - 1)
-                                if head_stamp[by, h] != stamp:
-                                    head_stamp[by, h] = stamp
-                                    head[by, h] = -1
-                                chain[by, i] = head[by, h]
-                                head[by, h] = i
                         h = _mix(key, 0, 0) & (heads - 1)
-                        mode[d] = by
-                        at_entry[d] = head[by, h] if head_stamp[by, h] == stamp else -1
+                        depths[d, 1] = by
+                        depths[d, 0] = head[h, by] if head[h, 3 + by] == stamp else -1
                     continue
-                for q in range(gpm0[b], gpm0[b + 1]):
-                    bit = np.int64(1) << np.int64(q - gpm0[b])
-                    if mask & bit == 0:
-                        continue
+                while mask != 0:
+                    q = first_gpm + _lowest(mask)
+                    bit = mask & -mask
+                    mask ^= bit
                     g = np.int64(gpm[q])
-                    if rows == out_event.shape[0]:
-                        return FULL, rows_before, event, g, doubtful_before
+                    if rows == room:
+                        state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL] = event, rows_before, doubtful_before
+                        state[r.STAMP] = stamp
+                        return FULL
                     written[g] += 1
                     if written[g] > most_rows:
-                        return TOO_MANY_ROWS, rows_before, event, g, doubtful_before
-                    out_event[rows] = event
-                    out_gpm[rows] = g
-                    out_flag[rows] = 1 if doubt & bit else 0
-                    doubtful_rows += 1 if doubt & bit else 0
+                        state[r.FIRST], state[r.GPM], state[r.STAMP] = event, g, stamp
+                        return TOO_MANY_ROWS
+                    out[rows, 0], out[rows, 1], out[rows, 2] = event, g, 0
+                    if doubt & bit:
+                        out[rows, 2] = 1
+                        doubtful_rows += 1
                     first_column = column0[g]
                     for j in range(first_column, column0[g + 1]):
                         out_values[rows, j - first_column] = vals[column[j]]
                     rows += 1
-        for k in range(n_touched):
-            count[touched[k]] = 0
-    return DONE, rows, np.int64(offset.shape[0] - 1), np.int64(-1), doubtful_rows
+    state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL], state[r.STAMP] = n_events, rows, doubtful_rows, stamp
+    if rows > 0:
+        _sort_rows(M, T, rows)
+    return rows
+
+
+@inner
+def _sort_rows(M: Any, T: Any, rows: int) -> None:
+    """Put the rows of each GPM together."""
+    out, out_values, row0 = i64_table(M, r.M_OUT), u32_table(M, r.M_OUT_VALUES), i64s(M, r.M_ROW0)
+    event, flag, values = i64s(M, r.M_EVENT), u8s(M, r.M_FLAG), u32_table(M, r.M_ROW_VALUES)
+    column0 = i32s(T, r.T_COLUMN0)
+    if row0.shape[0] == 2:
+        row0[0], row0[1] = 0, rows
+        for i in range(rows):
+            event[i] = out[i, 0]
+            flag[i] = out[i, 2]
+        return
+    row0[:] = 0
+    for i in range(rows):
+        row0[out[i, 1] + 1] += 1
+    for g in range(1, row0.shape[0]):
+        row0[g] += row0[g - 1]
+    for i in range(rows):
+        g = out[i, 1]
+        at = row0[g]
+        row0[g] = at + 1
+        event[at] = out[i, 0]
+        flag[at] = out[i, 2]
+        for j in range(column0[g + 1] - column0[g]):
+            values[at, j] = out_values[i, j]
+    for g in range(row0.shape[0] - 1, 0, -1):
+        row0[g] = row0[g - 1]
+    row0[0] = 0

@@ -7,8 +7,9 @@ rows and their order on that event alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,13 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels import match
+from oxiseq.engine.kernels import match_records as k
+from oxiseq.engine.kernels.views import Pointers
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
 from oxiseq.engine.matching.fallback import FallbackMatcher
 from oxiseq.engine.matching.plan import KernelGpm, StreamPlan
 from oxiseq.engine.matching.tables import MatchTables
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.dictionary import TermColumns, TermDictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,33 @@ _Id = TypeVar("_Id", np.int64, np.uint32)
 _I64: Final = np.dtype(np.int64)
 _U32: Final = np.dtype(np.uint32)
 DEFAULT_LIMITS: Final = MatchLimits()
+_HITS: Final = 256
+"""Hits of an event that there is room for to begin with."""
+
+
+class Rows(NamedTuple):
+    """The mappings of one GPM as they lie in a buffer: rows `low : high`, valid until the matcher's next batch.
+
+    event: i64[*], ascending, the event's index in the batch; values: u32[*, columns]; `addresses` of both.
+    """
+
+    event: NDArray[np.int64]
+    values: NDArray[np.uint32]
+    low: int
+    high: int
+    addresses: tuple[int, int]
+
+    @classmethod
+    def of(cls, event: NDArray[np.int64], values: NDArray[np.uint32]) -> Rows:
+        """Arrays of their own."""
+        values = np.ascontiguousarray(values)
+        return cls(event, values, 0, len(event), (address(event), address(values)))
+
+    def copied(self, width: int) -> Occurrences:
+        """For keeping: the first `width` columns."""
+        if self.low == self.high:
+            return Occurrences(np.zeros(0, np.int64), np.zeros((0, width), np.uint32))
+        return Occurrences(self.event[self.low : self.high].copy(), self.values[self.low : self.high, :width].copy())
 
 
 class StreamMatcher:
@@ -74,27 +104,43 @@ class StreamMatcher:
         self._terms = terms
         self._limits = limits
         self._memo = ConditionMemo(plan.memo, terms)
-        self._sizes = np.zeros(7, np.int64)
         self._fallback = FallbackMatcher(plan.fallback, terms, kb, limits.rows) if plan.fallback else None
-        self._rows = _RowBuffer(limits.buffer, max((len(g.columns) for g in plan.kernel), default=0))
+        self._kernel: _Kernel | None = None  # a query among others may never need its own
+        self.nothing = [
+            Rows.of(np.zeros(0, np.int64), np.zeros((0, max(len(request.keep), 1)), np.uint32))
+            for request in plan.requests
+        ]
+        """Per request rows that are none."""
+        self.filled: Sequence[int] = ()
+        """The kernel's requests that have rows in the last batch, in no order."""
 
     def match(self, batch: EventBatch) -> list[Occurrences]:
         """The occurrences of each request on the batch.
 
         Raises LimitError when a GPM has more rows on one event than the limit allows.
         """
-        found: dict[int, Occurrences] = {}
-        if self.plan.tables is not None:
-            self._run(batch, self.plan.tables)
-            for number, gpm in enumerate(self.plan.kernel):
-                found[gpm.request] = self._occurrences(number, gpm)
+        rows = self.rows(batch)
+        return [found.copied(len(request.keep)) for found, request in zip(rows, self.plan.requests, strict=True)]
+
+    def rows(self, batch: EventBatch, found: list[Rows] | None = None) -> list[Rows]:
+        """The same, in the matcher's own buffers: valid until its next batch, with further columns behind.
+
+        `found`: what another matcher has found for the kernel's GPMs; `nothing` where it has found nothing.
+        """
+        if found is None:
+            found = list(self.nothing)
+            self.filled = ()
+            if self.plan.tables is not None and len(batch):
+                if self._kernel is None:
+                    self._kernel = _Kernel(self.plan.tables, self._limits)
+                self._run(batch, self._kernel, found)
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
-            found[request] = Occurrences(np.arange(n, dtype=np.int64), np.zeros((n, 0), np.uint32))
-        if self._fallback is not None:
+            found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
+        if self._fallback is not None and len(batch):
             for request, (event, values) in self._fallback.match(batch).items():
-                found[request] = Occurrences(event, values)
-        return [found[i] for i in range(len(self.plan.requests))]
+                found[request] = Rows.of(event, values)
+        return found
 
     def refresh(self) -> None:
         """Read what patterns evaluated in place need of the KB now, before it changes."""
@@ -103,27 +149,24 @@ class StreamMatcher:
 
     # --- the kernel ---------------------------------------------------------------------------------
 
-    def _run(self, batch: EventBatch, tables: MatchTables) -> None:
-        """Fill the row buffer."""
-        limits, rows = self._limits, self._rows
-        offset = _writable(batch.offset, _I64)
-        subject, predicate = _writable(batch.subject, _U32), _writable(batch.predicate, _U32)
-        object_ = _writable(batch.object, _U32)
-        columns, memo, sizes = self._terms.columns, self._memo.reserve(), self._sizes
-        first, rows.used, rows.doubtful = 0, 0, 0
-        while True:
-            sizes[:] = (
-                first, rows.used, limits.grow_heads, limits.heads, limits.hash_from, limits.rows, limits.visits
-            )  # fmt: skip
-            status, rows.used, first, gpm, doubtful = match.match_events(
-                tables, offset, subject, predicate, object_, columns, memo, sizes, *rows.arrays()
-            )
-            rows.doubtful += doubtful
-            if status == match.DONE:
-                return
-            if status != match.FULL:
-                self._raise_limit(status, int(batch.time[first]), self.plan.kernel[gpm])
-            rows.grow()
+    def _run(self, batch: EventBatch, kernel: _Kernel, found: list[Rows]) -> None:
+        rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
+        if rows < 0:
+            self._raise_limit(rows, int(batch.time[kernel.state[k.FIRST]]), self.plan.kernel[kernel.state[k.GPM]])
+        if rows == 0:
+            return
+        memory, addresses = kernel.memory, kernel.addresses
+        doubtful = int(kernel.state[k.DOUBTFUL])
+        row0 = memory.row0
+        hit = np.flatnonzero(row0[1:] != row0[:-1]).tolist() if len(row0) > 2 else (0,)
+        self.filled = [self.plan.kernel[number].request for number in hit]
+        for number in hit:
+            gpm = self.plan.kernel[number]
+            low, high = int(row0[number]), int(row0[number + 1])
+            if doubtful or gpm.distinct:
+                found[gpm.request] = self._decided(gpm, memory, low, high)
+            else:
+                found[gpm.request] = Rows(memory.event, memory.row_values, low, high, addresses)
 
     def _raise_limit(self, status: int, time: int, gpm: KernelGpm) -> None:
         name = self.plan.requests[gpm.request].name
@@ -132,21 +175,17 @@ class StreamMatcher:
             raise LimitError(self._limits.rows + 1, self._limits.rows, f"mappings of {where}")
         raise LimitError(self._limits.visits + 1, self._limits.visits, f"steps of the join of {where}")
 
-    def _occurrences(self, number: int, gpm: KernelGpm) -> Occurrences:
-        rows = self._rows
-        used, kept = rows.used, len(self.plan.requests[gpm.request].keep)
-        if len(self.plan.kernel) == 1 and not rows.doubtful and not gpm.distinct:
-            return Occurrences(rows.event[:used].copy(), rows.values[:used, :kept].copy())
-        index = np.flatnonzero(rows.gpm[:used] == number)
-        event, values = rows.event[index], rows.values[index, : len(gpm.columns)]
-        flags = rows.flag[index]
-        if rows.doubtful and flags.any():
+    def _decided(self, gpm: KernelGpm, memory: k.MatchMemory, low: int, high: int) -> Rows:
+        """The rows of a GPM without those that exact arithmetic refuses, and without repetitions."""
+        event, values = memory.event[low:high], memory.row_values[low:high, : len(gpm.columns)]
+        flags = memory.flag[low:high]
+        if flags.any():
             decided = self._decide(gpm, values, flags)
             event, values = event[decided], values[decided]
         if gpm.distinct:
             keep = first_of_each(event, values)
             event, values = event[keep], values[keep]
-        return Occurrences(event, np.ascontiguousarray(values[:, :kept]))
+        return Rows.of(np.ascontiguousarray(event), values)
 
     def _decide(self, gpm: KernelGpm, values: NDArray[np.uint32], flags: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Which rows stand once the undecided ones among them have been asked exactly."""
@@ -168,27 +207,99 @@ class StreamMatcher:
         return keep
 
 
-class _RowBuffer:
-    """The kernel's output, which doubles when it is full."""
+class _Kernel:
+    """The match kernel with its scratch memory and output, which grow when it asks."""
 
-    def __init__(self, capacity: int, width: int) -> None:
-        self.used = 0
-        self.doubtful = 0
-        """Rows with a flag."""
-        self.event = np.empty(capacity, np.int64)
-        self.gpm = np.empty(capacity, np.int32)
-        self.flag = np.empty(capacity, np.uint8)
-        self.values = np.empty((capacity, width), np.uint32)
+    def __init__(self, tables: MatchTables, limits: MatchLimits) -> None:
+        self._limits = limits
+        self._most_hits_per_triple = int(tables.widths[3])
+        self._tables = Pointers(tables)
+        self.state = np.zeros(k.STATES, np.int64)
+        self.state[[k.HASH_FROM, k.MOST_ROWS, k.MOST_VISITS, k.GROW_HEADS]] = (
+            limits.hash_from, limits.rows, limits.visits, limits.grow_heads
+        )  # fmt: skip
+        self.memory = _memory(tables, limits, self.state)
+        self._point()
+        self._columns: tuple[TermColumns, Pointers] | None = None
 
-    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8], NDArray[np.uint32]]:
-        return self.event, self.gpm, self.flag, self.values
+    def run(self, batch: EventBatch, columns: TermColumns, memo: NDArray[np.uint8]) -> int:
+        """Fill the rows; their number, TOO_MANY_ROWS or TOO_MANY_VISITS."""
+        offset = _writable(batch.offset, _I64)
+        subject, predicate = _writable(batch.subject, _U32), _writable(batch.predicate, _U32)
+        object_ = _writable(batch.object, _U32)
+        if self._columns is None or self._columns[0] is not columns:
+            self._columns = columns, Pointers(columns)
+        if memo is not self.memory.memo:
+            self.memory = self.memory._replace(memo=memo)
+            self._point()
+        C, resumed = self._columns[1].address, False
+        while True:
+            status: int = match.match_events(
+                self._tables.address, C, self._pointers.address, resumed, offset, subject, predicate, object_
+            )
+            if status == match.FULL:
+                self._grow("out", "out_values", "event", "flag", "row_values")
+                resumed = True
+            elif status == match.NEED_ROOM:
+                self._make_room(int(self.state[k.NEEDED]))
+            else:
+                return status
 
-    def grow(self) -> None:
-        for name in ("event", "gpm", "flag", "values"):
-            old = getattr(self, name)
-            new = np.empty((2 * len(old), *old.shape[1:]), old.dtype)
-            new[: self.used] = old[: self.used]
-            setattr(self, name, new)
+    def _point(self) -> None:
+        memory = self.memory
+        self._pointers = Pointers(memory)
+        self.addresses = address(memory.event), address(memory.row_values)
+        """Of the rows sorted by GPM."""
+
+    def _grow(self, *names: str) -> None:
+        longer = {}
+        for name in names:
+            old = getattr(self.memory, name)
+            longer[name] = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
+            longer[name][: len(old)] = old
+        self.memory = self.memory._replace(**longer)
+        self._point()
+
+    def _make_room(self, hits: int) -> None:
+        """Scratch arrays for events with so many hits; nothing in them is kept between events."""
+        size, heads = len(self.memory.hits), len(self.memory.head)
+        while size < hits:
+            size *= 2
+        while self._limits.grow_heads and heads * self._most_hits_per_triple < hits:
+            heads *= 2
+        self.memory = self.memory._replace(
+            hits=np.zeros((size, 5), np.int64), chain=np.zeros((size, 3), np.int64),
+            head=np.zeros((heads, 6), np.int64),
+        )  # fmt: skip
+        self._point()
+
+
+def _memory(tables: MatchTables, limits: MatchLimits, state: NDArray[np.int64]) -> k.MatchMemory:
+    slots, gpms = len(tables.slots), len(tables.column0) - 1
+    width = max(int(np.diff(tables.column0).max(initial=0)), 1)
+    variables, patterns, depth = (int(x) for x in tables.widths[:3])
+    return k.MatchMemory(
+        state=state,
+        views=np.zeros((slots, 4), np.int64),
+        touched=np.zeros(slots, np.int64),
+        hits=np.zeros((_HITS, 5), np.int64),
+        chain=np.zeros((_HITS, 3), np.int64),
+        head=np.zeros((limits.heads, 6), np.int64),
+        built=np.zeros((slots, 2), np.int64),
+        candidates=np.zeros(len(tables.instance0), np.int64),
+        values=np.zeros(variables, np.int64),
+        depths=np.zeros((patterns, 4), np.int64),
+        written=np.zeros(gpms, np.int64),
+        numbers=np.zeros((depth, 2), np.float64),
+        entries=np.zeros((depth, 4), np.int64),
+        memo=np.zeros((1, 1), np.uint8),
+        out=np.zeros((limits.buffer, 3), np.int64),
+        out_values=np.zeros((limits.buffer, width), np.uint32),
+        event=np.zeros(limits.buffer, np.int64),
+        flag=np.zeros(limits.buffer, np.uint8),
+        row_values=np.zeros((limits.buffer, width), np.uint32),
+        row0=np.zeros(gpms + 1, np.int64),
+    )
 
 
 def first_of_each(event: NDArray[np.int64], values: NDArray[np.uint32]) -> NDArray[np.int64]:
@@ -201,6 +312,11 @@ def first_of_each(event: NDArray[np.int64], values: NDArray[np.uint32]) -> NDArr
 def _writable(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
     """C-contiguous and writable: Numba compiles anew for anything else."""
     flags = array.flags
-    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+    if array.dtype is dtype and flags.c_contiguous and flags.writeable:
         return array
     return np.require(array, dtype, ("C", "W"))
+
+
+def address(array: NDArray[np.generic]) -> int:
+    """Where a C-contiguous array begins; for kernels."""
+    return int(array.__array_interface__["data"][0])

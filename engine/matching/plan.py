@@ -7,7 +7,7 @@ an empty pattern needs nothing, everything else goes to the store (fallback.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyoxigraph import BlankNode, Variable
 
@@ -56,6 +56,13 @@ class StreamPlan:
     fallback: tuple[FallbackGpm, ...]
     memo: tuple[Condition, ...]
     """Conditions that have a memo table, in the order of the tables."""
+    native: tuple[NativeGpm, ...]
+    """What the tables were made of, beside `kernel`."""
+
+    @property
+    def all_native(self) -> bool:
+        """Whether the kernel answers every request."""
+        return len(self.kernel) == len(self.requests)
 
 
 def compile_stream(requests: Sequence[GpmRequest], terms: TermDictionary) -> StreamPlan:
@@ -71,7 +78,36 @@ def compile_stream(requests: Sequence[GpmRequest], terms: TermDictionary) -> Str
         tuple(compiler.everywhere),
         tuple(compiler.fallback),
         tuple(compiler.memo),
+        tuple(compiler.native),
     )
+
+
+def combine(plans: Sequence[StreamPlan], terms: TermDictionary) -> tuple[StreamPlan, tuple[tuple[int, int], ...]]:
+    """One plan for the kernel's GPMs of several, and for each of its requests (plan, request) it stands for.
+
+    BGPs that are equal become one instance, also those of different plans.
+    """
+    memo: dict[Condition, int] = {}
+    requests: list[GpmRequest] = []
+    kernel: list[KernelGpm] = []
+    native: list[NativeGpm] = []
+    owners: list[tuple[int, int]] = []
+    for number, plan in enumerate(plans):
+        for gpm, compiled in zip(plan.kernel, plan.native, strict=True):
+            tables = tuple(
+                -1 if table < 0 else memo.setdefault(condition, len(memo))
+                for condition, table in zip(gpm.conditions, gpm.memo, strict=True)
+            )
+            filters = tuple(
+                each if table < 0 else each.with_memo(table)
+                for each, table in zip(compiled.filters, tables, strict=True)
+            )
+            kernel.append(replace(gpm, request=len(requests), memo=tables))
+            native.append(replace(compiled, filters=filters))
+            owners.append((number, gpm.request))
+            requests.append(plan.requests[gpm.request])
+    made = build_tables(native, terms) if native else None
+    return StreamPlan(tuple(requests), made, tuple(kernel), (), (), tuple(memo), tuple(native)), tuple(owners)
 
 
 class _Compiler:

@@ -5,64 +5,29 @@ Where it stands: slots, instances, filters → **tables** → kernels/match.py. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels import machine
+from oxiseq.engine.kernels.match import fill_objects
+from oxiseq.engine.kernels.match_records import HAS_OBJECT, HAS_SUBJECT, I32, I64, MatchTables
 from oxiseq.engine.matching.bgp import Instance, Slot, join_order
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-MAX_SHARING = 62
+MAX_SHARING: Final = 62
 """GPMs of one instance: bits of a mask."""
 
-I32 = NDArray[np.int32]
+LADDER_FROM: Final = 4
+"""So many comparisons of one variable with numbers at one step become a ladder: one search answers them all."""
 
-
-class MatchTables(NamedTuple):
-    """All C-contiguous and writable, so that the kernel is compiled once. CSR: `x0` starts, `x` members."""
-
-    predicate: I32
-    """by term id: number of the predicate, 0 none; ids beyond its end are no predicate of a slot"""
-    by_predicate0: I32
-    by_predicate: I32
-    """predicate → its slots"""
-    any_predicate: I32
-    """slots with a variable predicate"""
-    slots: NDArray[np.int64]
-    """[slot, 4]: subject, predicate, object (0: any), positions that must be equal"""
-    trigger0: I32
-    trigger: I32
-    """slot → the instances that are looked at when it is hit"""
-    instance0: I32
-    """instance → its first pattern; patterns of all instances lie one after the other"""
-    pattern_slot: I32
-    order0: I32
-    """pattern → first step of the join order that begins with it"""
-    steps: I32
-    """[step, 5]: slot, variable in s, p, o (−1 constant), bits bound before (1 s, 2 p, 4 o)"""
-    filter0: I32
-    filter_program: I32
-    filter_mask: NDArray[np.int64]
-    """step → (program, mask of the GPMs that have it)"""
-    gpm0: I32
-    gpm: I32
-    """instance → its GPMs; the k-th has bit k"""
-    column0: I32
-    column: I32
-    """GPM → the variables whose ids its rows hold"""
-    program0: I32
-    code: I32
-    """program → its code"""
-    quick: I32
-    """[program, 3]: comparison, slot, usable, when it is `?v op number`"""
-    quick_number: NDArray[np.float64]
-    widths: NDArray[np.int64]
-    """most variables of an instance, most patterns, stack depth, most slots that one triple can hit"""
+_FALSE_BELOW: Final = frozenset([machine.ABOVE, machine.AT_LEAST, machine.EQUAL])
+_FALSE_ABOVE: Final = frozenset([machine.BELOW, machine.AT_MOST, machine.EQUAL])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +39,10 @@ class NativeFilter:
     late: bool
     """Goes after the others of its step: it may need Python."""
 
+    def with_memo(self, table: int) -> NativeFilter:
+        """The same look-up in another memo table (it is FRAME, depth, MEMO, table, slot)."""
+        return replace(self, code=(*self.code[:3], table, *self.code[4:]))
+
 
 @dataclass(frozen=True, slots=True)
 class NativeGpm:
@@ -82,6 +51,61 @@ class NativeGpm:
     instance: Instance
     filters: tuple[NativeFilter, ...]
     columns: tuple[int, ...]
+
+
+def build_tables(gpms: Sequence[NativeGpm], terms: TermDictionary) -> MatchTables:
+    """Tables for the GPMs of one stream; every instance has at least one pattern."""
+    groups = _share(gpms)
+    slots = list(dict.fromkeys(step.slot for instance, _ in groups for step in instance.patterns))
+    number = {slot: i for i, slot in enumerate(slots)}
+    orders = _Orders(number, _Filters(terms))
+    for instance, members in groups:
+        orders.add(instance, [gpms[g] for g in members])
+    hung = _Hung(slots)
+    triggers = _triggers([instance for instance, _ in groups], number)
+    trigger0, trigger = _csr(triggers)
+    gpm0, gpm = _csr([members for _, members in groups])
+    column0, column = _csr([g.columns for g in gpms])
+    filters = orders.filters
+    program0, code = _csr(list(filters.programs))
+    return MatchTables(
+        predicate=hung.predicate,
+        slot0=hung.slot0,
+        slot=hung.slot,
+        objects=hung.objects,
+        object0=hung.object0,
+        object_slot=hung.object_slot,
+        with_object=hung.with_object,
+        slots=_table(
+            ((s.subject, s.object, _flags(s), trigger0[i], trigger0[i + 1], 0) for i, s in enumerate(slots)), 6, np.int64
+        ),
+        trigger=trigger,
+        instance0=_i32(orders.instance0),
+        pattern_slot=_i32(orders.pattern_slot),
+        order0=_i32(orders.order0),
+        steps=_table(orders.steps, 7, np.int32),
+        filters=_table(filters.rows, 5, np.int32),
+        filter_number=np.array(filters.numbers, np.float64),
+        filter_mask=np.array(filters.masks, np.int64),
+        ladders=_table(filters.ladders, 5, np.int64),
+        rung=np.array(filters.rungs, np.float64),
+        rung_fails=np.array(filters.fails, np.int64),
+        gpm0=gpm0,
+        gpm=gpm,
+        column0=column0,
+        column=column,
+        program0=program0,
+        code=code,
+        widths=np.array(
+            [
+                max((i.width for i, _ in groups), default=0) + 1,
+                max((len(i.patterns) for i, _ in groups), default=0) + 1,
+                max((p[1] for p in filters.programs), default=1),
+                max(hung.widest, 1),
+            ],
+            np.int64,
+        ),
+    )
 
 
 def _csr(lists: Sequence[Sequence[int]]) -> tuple[I32, I32]:
@@ -94,58 +118,8 @@ def _i32(values: Sequence[int]) -> I32:
     return np.array(values, np.int32).reshape(-1)
 
 
-def build_tables(gpms: Sequence[NativeGpm], terms: TermDictionary) -> MatchTables:
-    """Tables for the GPMs of one stream; every instance has at least one pattern."""
-    groups = _share(gpms)
-    slots = list(dict.fromkeys(step.slot for instance, _ in groups for step in instance.patterns))
-    number = {slot: i for i, slot in enumerate(slots)}
-    programs: dict[tuple[int, ...], int] = {}
-    orders = _Orders(number, programs)
-    for instance, members in groups:
-        orders.add(instance, [gpms[g] for g in members])
-    predicate, by_predicate, anywhere = _slots_by_predicate(slots)
-    by_predicate0, by_predicate_list = _csr(by_predicate)
-    trigger0, trigger = _csr(_triggers([instance for instance, _ in groups], number))
-    gpm0, gpm = _csr([members for _, members in groups])
-    column0, column = _csr([g.columns for g in gpms])
-    program0, code = _csr(list(programs))
-    quick, quick_number = _quick(list(programs), terms)
-    depth = max((p[1] for p in programs), default=1)
-    widest = max((len(x) for x in by_predicate), default=0) + len(anywhere)
-    filter0, filters = _csr([[p for p, _ in step] for step in orders.filters])
-    return MatchTables(
-        predicate=predicate,
-        by_predicate0=by_predicate0,
-        by_predicate=by_predicate_list,
-        any_predicate=_i32(anywhere),
-        slots=np.array([(s.subject, s.predicate, s.object, s.equal) for s in slots], np.int64).reshape(-1, 4),
-        trigger0=trigger0,
-        trigger=trigger,
-        instance0=_i32(orders.instance0),
-        pattern_slot=_i32(orders.pattern_slot),
-        order0=_i32(orders.order0),
-        steps=np.array(orders.steps, np.int32).reshape(-1, 5),
-        filter0=filter0,
-        filter_program=filters,
-        filter_mask=np.array([m for step in orders.filters for _, m in step], np.int64),
-        gpm0=gpm0,
-        gpm=gpm,
-        column0=column0,
-        column=column,
-        program0=program0,
-        code=code,
-        quick=quick,
-        quick_number=quick_number,
-        widths=np.array(
-            [
-                max((i.width for i, _ in groups), default=0) + 1,
-                max((len(i.patterns) for i, _ in groups), default=0) + 1,
-                depth,
-                widest,
-            ],
-            np.int64,
-        ),
-    )
+def _table(rows: Iterable[Sequence[int]], width: int, dtype: type[np.integer]) -> NDArray[np.integer]:
+    return np.array(list(rows), dtype).reshape(-1, width)
 
 
 def _share(gpms: Sequence[NativeGpm]) -> list[tuple[Instance, list[int]]]:
@@ -160,17 +134,125 @@ def _share(gpms: Sequence[NativeGpm]) -> list[tuple[Instance, list[int]]]:
     ]
 
 
+def _flags(slot: Slot) -> int:
+    """What remains to be compared once a triple has been led to the slot."""
+    object_left = slot.object != 0 and slot.predicate == 0
+    return slot.equal | (HAS_SUBJECT if slot.subject else 0) | (HAS_OBJECT if object_left else 0)
+
+
+class _Hung:
+    """Where the slots hang: by predicate, by predicate and constant object, or under every triple."""
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self.predicate = np.zeros(max((s.predicate for s in slots), default=0) + 1, np.int32)
+        lists: list[list[int]] = [[]]
+        anywhere: list[int] = []
+        constant: dict[int, list[int]] = {}
+        for number, slot in enumerate(slots):
+            if slot.predicate == 0:
+                anywhere.append(number)
+                continue
+            if self.predicate[slot.predicate] == 0:
+                self.predicate[slot.predicate] = len(lists)
+                lists.append([])
+            at = int(self.predicate[slot.predicate])
+            if slot.object:
+                constant.setdefault(at << 32 | slot.object, []).append(number)
+            else:
+                lists[at].append(number)
+        self.slot0, self.slot = _csr([*lists, anywhere])
+        self.object0, self.object_slot = _csr(list(constant.values()))
+        self.with_object = np.zeros(len(lists) + 1, np.int32)
+        self.with_object[[key >> 32 for key in constant]] = 1
+        self.objects: I64 = np.full((1 << max(3, (2 * len(constant)).bit_length()), 2), -1, np.int64)
+        fill_objects(self.objects, np.array(list(constant), np.int64))
+        self.widest = sum(max((len(x) for x in some), default=0) for some in (lists, constant.values(), [anywhere]))
+        """Most slots that one triple can hit."""
+
+
+class _Filters:
+    """Filters of all steps: those of one step lie together, ladders first."""
+
+    def __init__(self, terms: TermDictionary) -> None:
+        self.programs: dict[tuple[int, ...], int] = {}
+        self.rows: list[tuple[int, int, int, int, int]] = []
+        self.numbers: list[float] = []
+        self.masks: list[int] = []
+        self.ladders: list[tuple[int, int, int, int, int]] = []
+        self.rungs: list[float] = []
+        self.fails: list[int] = []
+        self._columns = terms.columns
+
+    def add(self, ready: Sequence[tuple[NativeFilter, int]]) -> tuple[int, int]:
+        """The filters that one step evaluates, each with the bit of its GPM; the range that they get."""
+        first = len(self.rows)
+        masks: dict[NativeFilter, int] = {}
+        for native, bit in sorted(ready, key=lambda item: item[0].late):
+            masks[native] = masks.get(native, 0) | 1 << bit
+        by_variable: dict[int, list[tuple[NativeFilter, int]]] = {}
+        for native, mask in masks.items():
+            by_variable.setdefault(native.code[4] if self._quick(native.code) else -1, []).append((native, mask))
+        plain = by_variable.pop(-1, [])
+        for variable, members in by_variable.items():
+            if len(members) < LADDER_FROM:
+                plain = [*members, *plain]
+            else:
+                self._add_ladder(variable, members)
+        for native, mask in plain:
+            self._add(native.code, mask, -1)
+        return first, len(self.rows)
+
+    def _quick(self, code: tuple[int, ...]) -> bool:
+        """Whether it is a comparison of a variable with a number that doubles mostly decide."""
+        if len(code) != 6 or code[2] != machine.FUSED:
+            return False
+        constant = code[5]
+        rounded = self._columns.quality[constant] & kinds.ROUNDED
+        return bool(self._columns.kind[constant] != kinds.FLOAT and rounded)
+
+    def _add(self, code: tuple[int, ...], mask: int, ladder: int) -> None:
+        program = self.programs.setdefault(code, len(self.programs))
+        self.masks.append(mask)
+        if self._quick(code):
+            outcomes = (int(code[3] not in _FALSE_BELOW), int(code[3] not in _FALSE_ABOVE))
+            self.rows.append((program, code[4], *outcomes, ladder))
+            self.numbers.append(float(self._columns.number[code[5]]))
+        else:
+            self.rows.append((program, -1, 0, 0, ladder))
+            self.numbers.append(0.0)
+
+    def _add_ladder(self, variable: int, members: Sequence[tuple[NativeFilter, int]]) -> None:
+        number = {native: float(self._columns.number[native.code[5]]) for native, _ in members}
+        rungs = sorted({c for c in number.values() if c == c})
+        place_of = {c: place for place, c in enumerate(rungs)}
+        ladder, every = len(self.ladders), 0
+        for i, (native, mask) in enumerate(members):
+            self._add(native.code, mask, ladder if i == 0 else -1)
+            every |= mask
+        self.ladders.append((variable, every, len(self.rungs), len(rungs), len(self.rows)))
+        for place in range(len(rungs) + 1):  # the value lies between the rungs place - 1 and place
+            fails = 0
+            for native, mask in members:
+                op, constant = native.code[3], number[native]
+                if constant != constant:  # NaN
+                    failing = op != machine.UNEQUAL
+                else:
+                    failing = op in (_FALSE_BELOW if place <= place_of[constant] else _FALSE_ABOVE)
+                fails |= mask if failing else 0
+            self.fails.append(fails)
+        self.rungs += [*rungs, float("nan")]
+
+
 class _Orders:
     """Join orders of all instances, with each filter at the first step that has its variables."""
 
-    def __init__(self, number: dict[Slot, int], programs: dict[tuple[int, ...], int]) -> None:
+    def __init__(self, number: dict[Slot, int], filters: _Filters) -> None:
         self.number = number
-        self.programs = programs
+        self.filters = filters
         self.instance0 = [0]
         self.pattern_slot: list[int] = []
         self.order0: list[int] = []
-        self.steps: list[tuple[int, int, int, int, int]] = []
-        self.filters: list[list[tuple[int, int]]] = []
+        self.steps: list[tuple[int, ...]] = []
 
     def add(self, instance: Instance, members: Sequence[NativeGpm]) -> None:
         self.pattern_slot += [self.number[step.slot] for step in instance.patterns]
@@ -181,58 +263,20 @@ class _Orders:
             waiting = [(f, k) for k, gpm in enumerate(members) for f in gpm.filters]
             for position, bits in join_order(instance, start):
                 step = instance.patterns[position]
-                self.steps.append((self.number[step.slot], *step.variables, bits))
                 bound.update(step.variables)
                 ready = [item for item in waiting if item[0].variables <= bound]
                 waiting = [item for item in waiting if not item[0].variables <= bound]
-                self.filters.append(self._programs(ready))
-
-    def _programs(self, ready: list[tuple[NativeFilter, int]]) -> list[tuple[int, int]]:
-        masks: dict[int, int] = {}
-        for native, bit in sorted(ready, key=lambda item: item[0].late):
-            program = self.programs.setdefault(native.code, len(self.programs))
-            masks[program] = masks.get(program, 0) | 1 << bit
-        return list(masks.items())
-
-
-def _slots_by_predicate(slots: Sequence[Slot]) -> tuple[I32, list[list[int]], list[int]]:
-    """Predicate numbers by term id, the slots of each (number 0: none), the slots with any predicate."""
-    longest = max((s.predicate for s in slots), default=0)
-    predicate = np.zeros(longest + 1, np.int32)
-    lists: list[list[int]] = [[]]
-    anywhere = []
-    for number, slot in enumerate(slots):
-        if slot.predicate == 0:
-            anywhere.append(number)
-            continue
-        if predicate[slot.predicate] == 0:
-            predicate[slot.predicate] = len(lists)
-            lists.append([])
-        lists[predicate[slot.predicate]].append(number)
-    return predicate, lists, anywhere
+                self.steps.append((self.number[step.slot], *step.variables, bits, *self.filters.add(ready)))
 
 
 def _triggers(instances: Sequence[Instance], number: dict[Slot, int]) -> list[list[int]]:
-    """Each instance hangs on one slot: one that few events fill."""
+    """Each instance hangs on one slot: one that few others use and few events fill."""
     subscribers: list[list[int]] = [[] for _ in number]
+    users = Counter(step.slot for instance in instances for step in instance.patterns)
     for i, instance in enumerate(instances):
         chosen = min(
             (step.slot for step in instance.patterns),
-            key=lambda s: (s.object == 0, s.predicate == 0, len(subscribers[number[s]])),
+            key=lambda s: (users[s], s.object == 0, s.predicate == 0, len(subscribers[number[s]])),
         )
         subscribers[number[chosen]].append(i)
     return subscribers
-
-
-def _quick(programs: Sequence[tuple[int, ...]], terms: TermDictionary) -> tuple[I32, NDArray[np.float64]]:
-    """Programs that are one comparison of a variable with a number which doubles mostly decide."""
-    quick = np.zeros((len(programs), 3), np.int32)
-    numbers = np.zeros(len(programs), np.float64)
-    columns = terms.columns
-    for i, code in enumerate(programs):
-        if len(code) == 6 and code[2] == machine.FUSED:
-            constant = code[5]
-            usable = columns.kind[constant] != kinds.FLOAT and columns.quality[constant] & kinds.ROUNDED
-            quick[i] = code[3], code[4], int(bool(usable))
-            numbers[i] = columns.number[constant]
-    return quick, numbers

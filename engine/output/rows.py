@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.kernels.views import Pointers
 from oxiseq.engine.matching.enrich import KbAnswer
 
 
@@ -35,22 +36,33 @@ class RowStore:
         self.base = 0
         self.end = 0
         self._low = 0
-        self._block = _empty(1024, width)
+        self._hold(_empty(1024, width))
         self.epochs: list[dict[str, KbAnswer]] = []
         self._forgotten_epochs = 0
 
-    def append(self, block: RowBlock) -> None:
-        """Add rows at the end."""
+    def reserve(self, count: int) -> int:
+        """Room for so many rows at the end, to be written there (`pointers`); their first place in the arrays."""
         used = self.end - self.base
-        if self._low + used + len(block) > len(self._block):
+        if self._low + used + count > len(self._block):
             size = len(self._block)
-            while size < 2 * (used + len(block)):
+            while size < 2 * (used + count):
                 size *= 2
             larger = _empty(size, self._block.stored.shape[1])
             _copy(self._block, self._low, larger, 0, used)
-            self._block, self._low = larger, 0
-        _copy(block, 0, self._block, self._low + used, len(block))
-        self.end += len(block)
+            self._hold(larger)
+            self._low = 0
+        self.end += count
+        return self._low + used
+
+    def _hold(self, block: RowBlock) -> None:
+        self._block = block
+        self.pointers = Pointers([block.letter, block.time, block.clock, block.stored, block.epoch])
+        """RowBlock's fields, for kernels."""
+
+    @property
+    def offset(self) -> int:
+        """Where a row stands in the arrays: its id plus this."""
+        return self._low - self.base
 
     def take(self, ids: NDArray[np.int64]) -> RowBlock:
         """The rows with these ids, in that order."""
@@ -61,6 +73,8 @@ class RowStore:
     def forget(self, clock: int, oldest: int) -> None:
         """Drop leading rows whose clock lies before `clock`, and those with ids before `oldest`."""
         used = self.end - self.base
+        if not used or (self._block.clock[self._low] >= clock and oldest <= self.base):
+            return
         clocks = self._block.clock[self._low : self._low + used]
         drop = max(int(np.searchsorted(clocks, clock)), min(oldest, self.end) - self.base)
         if drop <= 0:

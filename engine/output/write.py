@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.kernels.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.paths import choose, count_products, resolve, visible
 from oxiseq.engine.kernels.records import PLACE_BITS
+from oxiseq.engine.kernels.views import Pointers
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
 from oxiseq.engine.output.rows import RowBlock, RowStore
@@ -48,12 +50,26 @@ class AnswerWriter:
         self._again, self._inside = _repeats(plan.automaton, plan.sequence.places)
         self._expressions = ExpressionColumns(plan, self._variables, terms)
         self._seen: dict[int, set[bytes]] = {}
+        computed = any(column.expression is not None for column in plan.answer.columns)
+        self._plain = not (plan.automaton.ambiguous or self._late or plan.answer.distinct or computed)
+        self._pointers = Pointers(self._answer_columns())
+
+    def _answer_columns(self) -> AnswerColumns:
+        stored = {v: i for i, v in enumerate(self._plan.stored)}
+        columns = [stored.get(column.variable, -1) for column in self._plan.answer.columns]
+        inside = np.ascontiguousarray(self._inside, np.uint8)
+        return AnswerColumns(self._again, inside, np.array(columns, np.int32), np.zeros((inside.shape[1], 1), np.uint8))
 
     def _is_positive(self, gpm: GpmPlan) -> bool:
         return any(gpm.name in plan.letter for plan in self._plan.letters if plan.positive)
 
     def write(self, found: Found, rows: RowStore) -> list[MatchBatch]:
         """The answers for a run's matches; rows of the store are read now, ids mean nothing later."""
+        batch = self._write_plain(found, rows) if self._plain else self._write_any(found, rows)
+        self._terms.hold(batch.values)
+        return [batch]
+
+    def _write_any(self, found: Found, rows: RowStore) -> MatchBatch:
         if self._plan.automaton.ambiguous:
             found = _without_repeats(found)
         flat = self._gather(found, rows)
@@ -70,13 +86,21 @@ class AnswerWriter:
         if self._plan.answer.distinct:
             newest = int(flat.block.clock[flat.ends[1:] - 1].max())
             batch = self._distinct(batch, self._oldest_end(newest, rows, time))
-        self._terms.hold(batch.values)
-        return [batch]
+        return batch
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The rows that DISTINCT remembers."""
         for rows in self._seen.values():
             yield np.frombuffer(b"".join(rows), np.uint32)
+
+    def _write_plain(self, found: Found, rows: RowStore) -> MatchBatch:
+        """Every column is a variable that rows bind."""
+        n, f = len(found), len(found.rows)
+        time, event_letter, event_time = np.empty(n, np.int64), np.empty(f, np.int32), np.empty(f, np.int64)
+        values = np.empty((n, len(self._plan.answer.columns)), np.uint32)
+        write_answers(self._pointers.address, rows.pointers.address, rows.offset, found.rows, found.ends, time, values,
+                      event_letter, event_time)
+        return MatchBatch(time, values, found.ends, event_letter, event_time)
 
     def _gather(self, found: Found, rows: RowStore) -> _Flat:
         block = rows.take(found.rows >> PLACE_BITS)

@@ -3,4 +3,5 @@
     clock.py    events in any order → complete instants (watermark, late events)
     letters.py  GPM occurrences → rows of letters (KB joins, `&`)
     query.py    one query over its streams
+    shared.py   many queries: those that take events alike share the clock and the matching
 """

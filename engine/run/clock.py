@@ -8,7 +8,9 @@ for it are merged. An event older than its stream's watermark is late: counted a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,61 +21,142 @@ BEFORE_ALL = -(1 << 62)
 AFTER_ALL = 1 << 62
 
 
+_NONE: Final = EventBatch.empty()
+_SHORT: Final = ((np.zeros(0, np.int64),), (np.zeros(1, np.int64),))
+"""`Instants.where` of one stream without events, and with one."""
+
+
+class Piece(NamedTuple):
+    """Events that wait, with the smallest and the largest of their times."""
+
+    batch: EventBatch
+    low: int
+    high: int
+
+
 @dataclass(slots=True)
 class _StreamClock:
-    pending: list[EventBatch] = field(default_factory=list)
+    pending: list[Piece] = field(default_factory=list)
+    rising: bool = True
+    """Whether the times pending, piece by piece, rise strictly."""
     oldest: int = AFTER_ALL
     """The smallest time pending."""
     largest: int = BEFORE_ALL
     punctuation: int = BEFORE_ALL
 
     def watermark(self, lateness: int) -> int:
-        seen = BEFORE_ALL if self.largest == BEFORE_ALL else self.largest - lateness
-        return max(seen, self.punctuation)
+        return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
+
+    def copy(self) -> _StreamClock:
+        return replace(self, pending=list(self.pending))
+
+    def same(self, other: _StreamClock, lateness: int) -> bool:
+        """Whether the same events will do the same to both."""
+        if (self.largest, self.oldest) != (other.largest, other.oldest):
+            return False
+        if self.watermark(lateness) != other.watermark(lateness):
+            return False
+        if len(self.pending) == len(other.pending) and all(map(is_, self.pending, other.pending)):
+            return True
+        mine, theirs = (EventBatch.concat([piece.batch for piece in clock.pending]) for clock in (self, other))
+        return mine.same(theirs)
+
+    def wait(self, piece: Piece, rising: bool) -> None:
+        """One more piece that waits."""
+        self.rising = rising and self.rising and (not self.pending or piece.low > self.pending[-1].high)
+        self.pending.append(piece)
+        self.oldest = min(self.oldest, piece.low)
 
 
-@dataclass(frozen=True, slots=True)
-class Instants:
+class Instants(NamedTuple):
     """Complete instants: `time` i64[k] ascending, and per stream its events there.
 
-    `batches[s]` has at most one event per instant, `where[s]` i64 says at which instant each stands.
+    `batches[s]` has at most one event per instant, `where[s]` i64 says at which instant each stands. `first`: the
+    number of the first one among all that the clock has completed; `passed`: everything before it is complete.
     """
 
     time: NDArray[np.int64]
     batches: tuple[EventBatch, ...]
     where: tuple[NDArray[np.int64], ...]
+    first: int = 0
+    passed: int = BEFORE_ALL
+
+    def slice(self, low: int, high: int) -> Instants:
+        """The instants low, ..., high - 1."""
+        if low == 0 and high >= len(self.time):
+            return self
+        batches, where = [], []
+        for batch, at in zip(self.batches, self.where, strict=True):
+            a, b = np.searchsorted(at, (low, high))
+            batches.append(batch.slice(int(a), int(b)))
+            where.append(at[a:b] - low)
+        return Instants(self.time[low:high], tuple(batches), tuple(where), self.first + low, self.passed)
 
 
 class Clock:
-    """Orders the events of a query's streams. `passed`: everything before is complete."""
+    """Orders the events of streams. `passed`: everything before is complete.
+
+    Counters: `events` taken, `late` refused, `instants` completed.
+    """
 
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
         self._streams = [_StreamClock() for _ in range(streams)]
         self.lateness = lateness
         """How much a stream may be out of order, in microseconds."""
-        self._start = BEFORE_ALL if start is None else start
+        self._start = start
+        self.events = self.late = self.instants = 0
+        self.completed = BEFORE_ALL
+        """The time of the last complete instant."""
+
+    def copy(self) -> Clock:
+        """A clock that goes on by itself from here."""
+        other = Clock(len(self._streams), self.lateness, self._start)
+        other._streams = [clock.copy() for clock in self._streams]
+        other.events, other.late, other.instants, other.completed = (
+            self.events, self.late, self.instants, self.completed
+        )  # fmt: skip
+        return other
+
+    def same(self, other: Clock) -> bool:
+        """Whether the same events, from now on, will do the same to both. Counters do not matter; both clocks are of
+        equally many streams, with the same lateness and start."""
+        return all(a.same(b, self.lateness) for a, b in zip(self._streams, other._streams, strict=True))
 
     def push(self, stream: int, batch: EventBatch) -> EventBatch:
         """Take events in order of arrival; returns those that are late."""
-        if not len(batch):
+        count = len(batch)
+        if not count:
             return batch
+        self.events += count
         clock = self._streams[stream]
+        low = high = int(batch.time[0])
+        rising = True
+        if count > 1:
+            rising = bool((batch.time[1:] > batch.time[:-1]).all())
+            high = int(batch.time[-1])
+        mark = clock.watermark(self.lateness)
+        if not rising or low < mark or (self._start is not None and low < self._start):
+            return self._sort_out(clock, batch)
+        clock.largest = max(clock.largest, high)
+        clock.wait(Piece(batch, low, high), rising)
+        return _NONE
+
+    def _sort_out(self, clock: _StreamClock, batch: EventBatch) -> EventBatch:
+        """Events of which some may be late, or lie before the start."""
         peaks = np.maximum.accumulate(np.maximum(batch.time, clock.largest))
         before = np.concatenate([[clock.largest], peaks[:-1]])
         marks = np.where(before == BEFORE_ALL, BEFORE_ALL, before - self.lateness)
         late = batch.time < np.maximum(marks, clock.punctuation)
         clock.largest = int(peaks[-1])
+        refused = _NONE
         if late.any():
-            on_time = batch.take(np.flatnonzero(~late))
-            batch, refused = on_time, batch.take(np.flatnonzero(late))
-        else:
-            refused = EventBatch.empty()
-        unseen = batch.time < self._start
-        if unseen.any():  # the query is registered at `start`: what was before, it does not see
-            batch = batch.take(np.flatnonzero(~unseen))
+            batch, refused = batch.take(np.flatnonzero(~late)), batch.take(np.flatnonzero(late))
+            self.late += len(refused)
+        if self._start is not None:  # the query is registered then: what was before, it does not see
+            batch = batch.take(np.flatnonzero(batch.time >= self._start))
         if len(batch):
-            clock.pending.append(batch)
-            clock.oldest = min(clock.oldest, int(batch.time.min()))
+            rising = bool((batch.time[1:] > batch.time[:-1]).all())
+            clock.wait(Piece(batch, int(batch.time.min()), int(batch.time.max())), rising)
         return refused
 
     def advance(self, stream: int, time: int) -> None:
@@ -81,10 +164,24 @@ class Clock:
         clock = self._streams[stream]
         clock.punctuation = max(clock.punctuation, time)
 
+    def settle(self) -> None:
+        """Take every instant seen so far as complete: what comes for it from now on is late."""
+        newest = self.newest
+        if newest > BEFORE_ALL:
+            for stream in range(len(self._streams)):
+                self.advance(stream, newest + 1)
+
+    def close(self) -> None:
+        """The streams have ended."""
+        for stream in range(len(self._streams)):
+            self.advance(stream, AFTER_ALL)
+
     @property
     def passed(self) -> int:
         """Everything before this time is complete."""
-        return min(clock.watermark(self.lateness) for clock in self._streams)
+        if len(self._streams) == 1:
+            return self._streams[0].watermark(self.lateness)
+        return min([clock.watermark(self.lateness) for clock in self._streams])
 
     @property
     def newest(self) -> int:
@@ -99,34 +196,61 @@ class Clock:
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of the events that wait."""
         for clock in self._streams:
-            for batch in clock.pending:
-                yield from batch.ids
+            for piece in clock.pending:
+                yield from piece.batch.ids
 
     def take(self) -> Instants:
         """All complete instants since the last call."""
         passed = self.passed
-        ready = [self._split(clock, passed) for clock in self._streams]
-        merged = tuple(merge_instants(batch) for batch in ready)
+        merged = tuple([self._split(clock, passed) for clock in self._streams])
         if len(merged) == 1:
             times = merged[0].time
-            return Instants(times, merged, (np.arange(len(times)),))
-        times = np.unique(np.concatenate([batch.time for batch in merged]))
-        return Instants(times, merged, tuple(np.searchsorted(times, batch.time) for batch in merged))
+            where: tuple[NDArray[np.int64], ...] = _SHORT[len(times)] if len(times) < 2 else (np.arange(len(times)),)
+        else:
+            times = np.unique(np.concatenate([batch.time for batch in merged]))
+            where = tuple(np.searchsorted(times, batch.time) for batch in merged)
+        instants = Instants(times, merged, where, self.instants, passed)
+        if len(times):
+            self.instants += len(times)
+            self.completed = int(times[-1])
+        return instants
 
     @staticmethod
     def _split(clock: _StreamClock, passed: int) -> EventBatch:
+        """Take the complete events out, those of one time merged."""
         if clock.oldest >= passed:
-            return EventBatch.empty()
-        every = EventBatch.concat(clock.pending)
-        if (every.time[1:] >= every.time[:-1]).all():  # in order, as nearly always: the complete ones come first
-            cut = int(np.searchsorted(every.time, passed))
-            complete, rest = every.slice(0, cut), every.slice(cut, len(every))
-        else:
-            done = every.time < passed
-            complete, rest = every.take(np.flatnonzero(done)), every.take(np.flatnonzero(~done))
-        clock.pending = [rest] if len(rest) else []
-        clock.oldest = int(rest.time.min()) if len(rest) else AFTER_ALL
-        return complete
+            return _NONE
+        if clock.rising:  # as nearly always
+            return _split_rising(clock, passed)
+        every = EventBatch.concat([piece.batch for piece in clock.pending])
+        done = every.time < passed
+        complete, rest = every.take(np.flatnonzero(done)), every.take(np.flatnonzero(~done))
+        clock.pending, clock.rising, clock.oldest = [], True, AFTER_ALL
+        if len(rest):
+            rising = bool((rest.time[1:] > rest.time[:-1]).all())
+            clock.wait(Piece(rest, int(rest.time.min()), int(rest.time.max())), rising)
+        return merge_instants(complete)
+
+
+def _split_rising(clock: _StreamClock, passed: int) -> EventBatch:
+    pending = clock.pending
+    if pending[0].high < passed and (len(pending) == 1 or pending[1].low >= passed):  # single pushes
+        batch = pending.pop(0).batch
+        clock.oldest = pending[0].low if pending else AFTER_ALL
+        return batch
+    whole = 0
+    while whole < len(pending) and pending[whole].high < passed:
+        whole += 1
+    complete = [piece.batch for piece in pending[:whole]]
+    rest = pending[whole:]
+    if rest and rest[0].low < passed:
+        batch, _, high = rest[0]
+        cut = int(np.searchsorted(batch.time, passed))
+        complete.append(batch.slice(0, cut))
+        rest[0] = Piece(batch.slice(cut, len(batch)), int(batch.time[cut]), high)
+    clock.pending = rest
+    clock.oldest = rest[0].low if rest else AFTER_ALL
+    return EventBatch.concat(complete)
 
 
 def merge_instants(batch: EventBatch) -> EventBatch:

@@ -1,12 +1,13 @@
 """GPM occurrences → rows of letters, for a batch of complete instants.
 
 Where it stands: summary graph → GPM occurrences → **rows** → run. Here mappings meet the KB's answer
-(semantics.md 2.2) and, for `&`, each other (2.3); what comes out is one row per mapping of a letter.
+(semantics.md 2.2) and, for `&`, each other (2.3); what comes out is one row per mapping of a letter. The rows of a
+letter that needs neither are taken from where the matcher has put them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +15,13 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.column import holding
+from oxiseq.engine.kernels import letter_rows as lr
+from oxiseq.engine.kernels.views import Pointers
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.matching.matcher import Occurrences
-from oxiseq.engine.plan.query import GpmPlan, LetterPlan
+from oxiseq.engine.matching.matcher import Rows, address
+from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
+from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Ids = NDArray[np.uint32]
@@ -46,11 +51,12 @@ class Frame:
 
 
 def gpm_frame(
-    plan: GpmPlan, found: Occurrences, where: NDArray[np.int64], answer: KbAnswer | None,
+    plan: GpmPlan, found: Rows, where: NDArray[np.int64], answer: KbAnswer | None,
     terms: TermDictionary,
 ) -> Frame:
     """The mappings of one GPM: its occurrences joined with the KB's answer, `where`: instant per event."""
-    frame = Frame(where[found.event], {v: found.values[:, i] for i, v in enumerate(plan.keep)})
+    rows = slice(found.low, found.high)
+    frame = Frame(where[found.event[rows]], {v: found.values[rows, i] for i, v in enumerate(plan.keep)})
     if plan.kb is None or answer is None:
         return frame
     shared = frame.table(plan.kb.shared)
@@ -94,3 +100,86 @@ def _join(a: Frame, b: Frame) -> Frame:
         keep &= (mine == theirs) | (mine == 0) | (theirs == 0)
         columns[variable] = np.where(mine == 0, theirs, mine)
     return Frame(a.where[left], columns).take(keep)
+
+
+Source = tuple[int, int, int, int, int, int, int, int]
+"""A letter's mappings, as kernels.letter_rows wants them."""
+
+
+class LetterRows:
+    """Makes the rows of a query's letters."""
+
+    def __init__(self, plan: QueryPlan, terms: TermDictionary) -> None:
+        self._terms = terms
+        self._gpms = plan.gpms
+        self._letters = plan.letters
+        self._plain = [_plain_gpm(letter, plan) for letter in plan.letters]
+        self._variables = [
+            tuple(dict.fromkeys((*letter.columns, *plan.stored))) if gpm is None else gpm.keep
+            for letter, gpm in zip(plan.letters, self._plain, strict=True)
+        ]
+        self._kept: list[object] = []
+        self.settings = np.zeros(lr.SETTINGS, np.int64)
+        self._columns = Pointers(lr.LetterColumns(
+            _places([letter.columns for letter in plan.letters], self._variables),
+            _places([plan.stored if letter.positive else () for letter in plan.letters], self._variables),
+            self.settings,
+        ))  # fmt: skip
+        self.buffer = RowBuffer(plan.sequence)
+
+    def sources(
+        self, found: Sequence[Sequence[Rows]], where: Sequence[NDArray[np.int64]], answers: Mapping[str, KbAnswer]
+    ) -> list[Source]:
+        """The letters that have rows. `found`: per stream the rows of each request; `where`: instants by event."""
+        self._kept.clear()
+        frames: dict[str, Frame] = {}
+        sources: list[Source] = []
+        for number, gpm in enumerate(self._plain):
+            if gpm is not None:
+                rows = found[gpm.stream][gpm.order]
+                if rows.low < rows.high:
+                    at = address(where[gpm.stream]) if len(found) > 1 else 0
+                    sources.append((number, *rows.addresses, rows.values.shape[1], at, rows.low, rows.high, 0))
+                continue
+            letter = self._letters[number]
+            for name in letter.letter:
+                if name not in frames:
+                    plan = self._gpms[name]
+                    frames[name] = gpm_frame(plan, found[plan.stream][plan.order], where[plan.stream],
+                                             answers.get(name), self._terms)
+            frame = letter_frame(letter, frames, self._terms)
+            if len(frame):
+                sources.append(self._of_frame(number, frame))
+        return sources
+
+    def _of_frame(self, number: int, frame: Frame) -> Source:
+        at, table = np.ascontiguousarray(frame.where), frame.table(self._variables[number])
+        self._kept += [at, table]
+        return number, address(at), address(table), table.shape[1], 0, 0, len(frame), 0
+
+    def write(self, sources: list[Source], times: NDArray[np.int64], rows: RowStore) -> None:
+        """Fill the buffer and the row store; `settings` but for FIRST_ROW and STORE_AT are the caller's."""
+        count = sum([source[lr.HIGH] - source[lr.LOW] for source in sources])
+        self.buffer.reserve(count)
+        self.settings[lr.FIRST_ROW] = rows.end
+        self.settings[lr.STORE_AT] = rows.reserve(count)
+        self.buffer.instants = lr.write_rows(
+            self._columns.address, self.buffer.pointers.address, rows.pointers.address,
+            np.array(sources, np.int64), times,
+        )
+
+
+def _plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
+    """The GPM whose rows are the letter's as they are, if there is one."""
+    gpm = plan.gpms[letter.letter[0]]
+    return gpm if len(letter.letter) == 1 and gpm.kb is None and not letter.filters else None
+
+
+def _places(wanted: Sequence[tuple[Variable, ...]], given: Sequence[tuple[Variable, ...]]) -> NDArray[np.int32]:
+    """[letter, column]: where a wanted variable stands among those given; −1 if it does not."""
+    places = np.full((len(wanted), max([len(columns) for columns in wanted] + [1])), -1, np.int32)
+    for number, (columns, variables) in enumerate(zip(wanted, given, strict=True)):
+        for i, variable in enumerate(columns):
+            if variable in variables:
+                places[number, i] = variables.index(variable)
+    return places

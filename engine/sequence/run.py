@@ -15,7 +15,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.kernels import records as k
 from oxiseq.engine.kernels.sequence import advance, measure
-from oxiseq.engine.kernels.views import Pointers, call
+from oxiseq.engine.kernels.views import Pointers
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -25,28 +25,12 @@ from oxiseq.engine.sequence.memory import (
     keep_answers,
     make_nodes,
 )
+from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.tables import CompiledFilter, SequenceTables
 from oxiseq.engine.terms.dictionary import AnyIds, TermColumns, TermDictionary
 
 _TRUE, _FALSE = 1, 0
 _BEFORE_ALL = -(1 << 62)
-
-
-@dataclass(frozen=True, slots=True)
-class LetterRows:
-    """A batch of rows for the kernel, sorted by instant.
-
-    `letter` i32[n]; `values` i64[n, columns] term ids; per instant that has rows: `instant`, `clock`, `tau`
-    i64[k] and `first` i64[k + 1], where its rows begin. `base`: the id of the first row.
-    """
-
-    letter: NDArray[np.int32]
-    values: NDArray[np.int64]
-    instant: NDArray[np.int64]
-    clock: NDArray[np.int64]
-    tau: NDArray[np.int64]
-    first: NDArray[np.int64]
-    base: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +54,37 @@ class SequenceRun:
         self._terms = terms
         self._memory = allocate(compiled, capacities or Capacities())
         self._tau = _BEFORE_ALL
-        self._pointers: dict[str, tuple[object, Pointers]] = {}
+        self._pointers: dict[type, tuple[object, Pointers]] = {}
+        self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
         self.oldest_row = 0
 
-    def feed(self, rows: LetterRows, until: int) -> Found:
-        """Work through `rows`; then let the clock reach `until`, the smallest that may still come."""
-        tables, memory = self._compiled.tables, self._memory
-        forget_answers(memory, changed=self._generation != self._terms.generation)
+    @property
+    def waits(self) -> bool:
+        """Whether the clock alone may complete a match: something waits for its window to close."""
+        return bool(self._memory.scalars[k.CLOSINGS])
+
+    def feed(self, rows: RowBuffer | None, until: int) -> Found:
+        """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
+        still come."""
+        tables, scalars = self._compiled.tables, self._memory.scalars
+        forget_answers(self._memory, changed=self._generation != self._terms.generation)
         self._generation = self._terms.generation
-        memory.scalars[k.INSTANT] = 0
-        batch = k.Rows(
-            rows.letter, rows.values, np.zeros((len(rows.letter), max(self._compiled.measure_count, 1))),
-            np.zeros((len(rows.letter), max(self._compiled.measure_count, 1)), np.uint8),
-            rows.instant, rows.clock, rows.tau, rows.first, np.array([rows.base]),
-        )
-        T, R = self._point(tables), Pointers(batch)
+        scalars[k.INSTANT] = 0
+        if rows is None:
+            rows = self._no_rows
+        T, R, C = self._point(tables).address, rows.pointers.address, self._point(self._terms.columns).address
         for m in self._compiled.measures:
-            call(measure, T, self._point(memory), R, self._point(self._terms.columns), m.code0, m.code1,
-                 m.letter, m.column)
+            measure(T, self._point(self._memory).address, R, C, m.code0, m.code1, m.letter, m.column)
         parts: list[Found] = []
         failed = -1
         while True:
-            need = int(call(advance, T, self._point(self._memory), R, self._point(self._terms.columns), until))
+            need = advance(T, self._point(self._memory).address, R, C, until)
             if need == k.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])
-            if at < len(rows.tau):
-                self._tau = int(rows.tau[at])
+            if at < rows.instants:
+                self._tau = int(rows.arrays.tau[at])
             if need == k.NEED_NODES:
                 self._memory, self.oldest_row = make_nodes(self._memory, self._tau, again=failed == at)
                 failed = at
@@ -107,17 +94,16 @@ class SequenceRun:
                 self._drain(parts)
             else:
                 self._memory = grow(self._memory, need, self._compiled, self._tau)
-        if len(rows.tau):
-            self._tau = int(rows.tau[-1])
+        if rows.instants:
+            self._tau = int(rows.arrays.tau[rows.instants - 1])
         self._drain(parts)
         return _joined(parts)
 
     def _point(self, arrays: k.Tables | k.Memory | TermColumns) -> Pointers:
         """The pointer table of a group of arrays, made anew only when the group has been replaced."""
-        group = type(arrays).__name__
-        known = self._pointers.get(group)
+        known = self._pointers.get(type(arrays))
         if known is None or known[0] is not arrays:
-            known = self._pointers[group] = arrays, Pointers(arrays)
+            known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
         return known[1]
 
     def collect(self) -> None:
@@ -163,9 +149,12 @@ class SequenceRun:
         return _TRUE if holds(asked.check.condition, mapping) else _FALSE
 
 
+_NOTHING = Found(np.zeros(0, np.int64), np.zeros(1, np.int64))
+
+
 def _joined(parts: list[Found]) -> Found:
     if not parts:
-        return Found(np.zeros(0, np.int64), np.zeros(1, np.int64))
+        return _NOTHING
     if len(parts) == 1:
         return parts[0]
     offsets = np.cumsum([0] + [len(p.rows) for p in parts])

@@ -1,0 +1,260 @@
+"""Many queries over the same streams: one clock and one pass of matching for all that take events alike.
+
+    events ─ clock of a group ─ complete instants ─ one match kernel for all its queries ─ each query's own rows
+
+Queries with the same streams, lateness and start are of one *kind*. A kind's queries are in one *group* as long as
+their clocks are in the same state; one that was registered later, or has settled by itself, has a clock of its own
+until both are in the same state again. So a query's matches are exactly those that it finds alone: it sees the same
+instants, matched by the same kernel. Tables are made anew, between batches, when a query has come or gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.matching.matcher import Rows, StreamMatcher
+from oxiseq.engine.matching.plan import StreamPlan, combine
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.clock import Clock, Instants
+from oxiseq.engine.run.query import CHUNK, QueryRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+Kind = tuple[tuple[str, ...], int, int | None]
+"""Streams, lateness, start."""
+
+
+class Outcome(NamedTuple):
+    """What a step did for one query: its matches, its late events, or an error, which has cost it the matches."""
+
+    run: QueryRun
+    matches: list[MatchBatch]
+    late: EventBatch | None = None
+    error: Exception | None = None
+
+
+@dataclass(slots=True)
+class _Group:
+    """Queries of a kind whose clocks are in the same state, in order of registration."""
+
+    kind: Kind
+    clock: Clock
+    runs: list[QueryRun]
+    watchful: set[QueryRun]
+    """Those that may have to be told of every instant."""
+
+
+class SharedRuns:
+    """The queries of a store. Not safe for several threads."""
+
+    def __init__(self, terms: TermDictionary) -> None:
+        self._terms = terms
+        self._groups: list[_Group] = []
+        self._number: dict[QueryRun, int] = {}
+        self._passes: dict[Kind, _Pass] = {}
+        self._count = 0
+
+    def add(self, run: QueryRun, start: int | None = None) -> None:
+        """A query that has not seen any event yet; `start` as it was given."""
+        self._number[run] = self._count
+        self._count += 1
+        kind = run.plan.streams, run.lateness, start
+        self._groups.append(_Group(kind, run.clock, [run], {run}))
+        self._passes.pop(kind, None)
+        self._unite(kind)
+
+    def remove(self, run: QueryRun) -> None:
+        """Forget a query."""
+        group = self._group(run)
+        self._leave(group, run)
+        self._passes.pop(group.kind, None)
+        del self._number[run]
+
+    def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
+        """Events of a stream, in order of arrival; what that did, in order of registration."""
+        outcomes: list[Outcome] = []
+        groups = [group for group in self._groups if stream in group.kind[0]]
+        for group in groups:
+            late = group.clock.push(group.kind[0].index(stream), batch)
+            outcomes += self._advance(group, late)
+        return self._settled(groups, outcomes)
+
+    def punctuate(self, stream: str, time: int) -> list[Outcome]:
+        """No event of `stream` before `time` (µs) will come."""
+        outcomes: list[Outcome] = []
+        groups = [group for group in self._groups if stream in group.kind[0]]
+        for group in groups:
+            group.clock.advance(group.kind[0].index(stream), time)
+            outcomes += self._advance(group)
+        return self._settled(groups, outcomes)
+
+    def settle(self, run: QueryRun) -> list[Outcome]:
+        """One query takes every instant seen so far as complete."""
+        group = self._alone(run)
+        group.clock.settle()
+        return self._settled([group], self._advance(group))
+
+    def close(self, run: QueryRun) -> list[Outcome]:
+        """The streams have ended for one query; `remove` it afterwards."""
+        group = self._alone(run)
+        group.clock.close()
+        return self._advance(group)
+
+    # --- groups -------------------------------------------------------------------------------------
+
+    def _group(self, run: QueryRun) -> _Group:
+        return next(group for group in self._groups if group.clock is run.clock)
+
+    def _leave(self, group: _Group, run: QueryRun) -> None:
+        group.runs = [r for r in group.runs if r is not run]
+        group.watchful.discard(run)
+        if not group.runs:
+            self._groups.remove(group)
+
+    def _alone(self, run: QueryRun) -> _Group:
+        """Give a query a clock of its own."""
+        group = self._group(run)
+        if len(group.runs) == 1:
+            return group
+        self._leave(group, run)
+        run.follow(group.clock.copy())
+        alone = _Group(group.kind, run.clock, [run], {run})
+        self._groups.append(alone)
+        return alone
+
+    def _settled(self, groups: Sequence[_Group], outcomes: list[Outcome]) -> list[Outcome]:
+        if len(self._groups) > 1:
+            for kind in {group.kind for group in groups}:
+                self._unite(kind)
+            if len(groups) > 1:
+                outcomes.sort(key=lambda outcome: self._number[outcome.run])
+        return outcomes
+
+    def _unite(self, kind: Kind) -> None:
+        """Make groups of a kind one whose clocks have come into the same state."""
+        kept: list[_Group] = []
+        for group in [g for g in self._groups if g.kind == kind]:
+            other = next((g for g in kept if g.clock.same(group.clock)), None)
+            if other is None:
+                kept.append(group)
+                continue
+            for run in group.runs:
+                run.follow(other.clock)
+            other.runs = sorted([*other.runs, *group.runs], key=self._number.__getitem__)
+            other.watchful |= group.watchful
+            self._groups.remove(group)
+
+    # --- one group's instants -----------------------------------------------------------------------
+
+    def _advance(self, group: _Group, late: EventBatch | None = None) -> list[Outcome]:
+        """Take what is complete by now and let every query that it concerns work on it."""
+        instants = group.clock.take()
+        if len(group.runs) == 1:
+            group.watchful.update(group.runs)
+            return _outcome_alone(group.runs[0], instants, late)
+        found: dict[QueryRun, list[MatchBatch]] = {}
+        errors: dict[QueryRun, Exception] = {}
+        apart = [run for run in group.runs if run.own_answers]
+        group.watchful.update(apart)
+        for run in apart:
+            try:
+                found[run] = run.work(instants)
+            except Exception as error:
+                errors[run] = error
+        if len(apart) < len(group.runs):
+            self._work_together(group, apart, instants, found, errors)
+        if late is not None and len(late):
+            for run in group.runs:
+                found.setdefault(run, [])
+        else:
+            late = None
+        concerned = [run for run in found if found[run] or late is not None or run in errors]
+        concerned += [run for run in errors if run not in found]
+        if len(concerned) > 1:
+            concerned.sort(key=self._number.__getitem__)
+        return [Outcome(run, [], late, errors[run]) if run in errors else Outcome(run, found[run], late)
+                for run in concerned]
+
+    def _work_together(
+        self, group: _Group, apart: Iterable[QueryRun], instants: Instants,
+        found: dict[QueryRun, list[MatchBatch]], errors: dict[QueryRun, Exception],
+    ) -> None:
+        matching = self._passes.get(group.kind)
+        if matching is None:
+            runs = [run for g in self._groups if g.kind == group.kind for run in g.runs]
+            matching = self._passes[group.kind] = _Pass(runs, self._terms)
+        total = len(instants.time)
+        here = None if len(group.runs) == len(matching.runs) and not apart else set(group.runs).difference(apart)
+        for low in range(0, max(total, 1), CHUNK):
+            part = instants.slice(low, low + CHUNK)
+            last = low + CHUNK >= total
+            rows = matching.rows(part)
+            if rows is None:  # one query's limit: each by itself, so that the others do not suffer
+                rows = {run: None for run in group.runs if run not in apart}
+            for run in tuple(group.watchful):
+                if run not in rows and (here is None or run in here):
+                    rows[run] = run.nothing
+            for run, one in rows.items():
+                if run in errors or (here is not None and run not in here):
+                    continue
+                try:
+                    batches = run.step(part, one, last)
+                except Exception as error:
+                    errors[run] = error
+                    continue
+                if batches:
+                    found.setdefault(run, []).extend(batches)
+                if run.watchful:
+                    group.watchful.add(run)
+                else:
+                    group.watchful.discard(run)
+
+
+def _outcome_alone(run: QueryRun, instants: Instants, late: EventBatch | None) -> list[Outcome]:
+    if late is not None and not len(late):
+        late = None
+    try:
+        matches = run.work(instants)
+    except Exception as error:
+        return [Outcome(run, [], late, error)]
+    return [Outcome(run, matches, late)] if matches or late is not None else []
+
+
+class _Pass:
+    """One pass over the events of a kind's streams for all its queries."""
+
+    def __init__(self, runs: Sequence[QueryRun], terms: TermDictionary) -> None:
+        self.runs = runs
+        self._matchers: list[StreamMatcher | None] = []
+        self._owners: list[tuple[tuple[int, int], ...]] = []
+        for stream in range(len(runs[0].plan.streams)):
+            plans = [run.plan.requests[stream] or _NO_REQUESTS for run in runs]
+            plan, owners = combine(plans, terms)
+            self._matchers.append(StreamMatcher(plan, terms) if plan.requests else None)
+            self._owners.append(owners)
+
+    def rows(self, part: Instants) -> dict[QueryRun, list[list[Rows]] | None] | None:
+        """The rows of the queries that have some; None when a limit was passed."""
+        found: dict[QueryRun, list[list[Rows]] | None] = {}
+        for stream, matcher in enumerate(self._matchers):
+            if matcher is None or not len(part.batches[stream]):
+                continue
+            try:
+                rows = matcher.rows(part.batches[stream])
+            except LimitError:
+                return None
+            owners = self._owners[stream]
+            for request in matcher.filled:
+                number, own = owners[request]
+                run = self.runs[number]
+                mine = found.get(run)
+                if mine is None:
+                    mine = found[run] = run.nothing
+                mine[stream][own] = rows[request]
+        return found
+
+
+_NO_REQUESTS = StreamPlan((), None, (), (), (), (), ())

@@ -1,0 +1,49 @@
+"""Rows for the sequence kernel, in arrays that are kept from batch to batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oxiseq.engine.kernels import records as k
+from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.sequence.tables import SequenceTables
+
+
+class RowBuffer:
+    """A batch of rows, sorted by instant; `kernels.letter_rows` fills it.
+
+    `instants`: how many instants have rows; arrays and pointers are replaced when `reserve` has to grow them.
+    """
+
+    def __init__(self, compiled: SequenceTables, capacity: int = 16) -> None:
+        self._columns = max((len(columns) for columns in compiled.columns), default=0) or 1
+        self._measures = max(compiled.measure_count, 1)
+        self.instants = 0
+        self._allocate(capacity)
+
+    @classmethod
+    def empty(cls, compiled: SequenceTables) -> RowBuffer:
+        """A batch without rows."""
+        buffer = cls(compiled, 0)
+        return buffer
+
+    def reserve(self, count: int) -> None:
+        """Room for so many rows; what was there is lost."""
+        if count > self._capacity:
+            self._allocate(max(count, 2 * self._capacity))
+
+    def _allocate(self, capacity: int) -> None:
+        self._capacity = capacity
+        self.arrays = k.Rows(
+            letter=np.zeros(capacity, np.int32),
+            values=np.zeros((capacity, self._columns), np.int64),
+            measures=np.zeros((capacity, self._measures)),
+            measure_kinds=np.zeros((capacity, self._measures), np.uint8),
+            instant=np.zeros(capacity, np.int64),
+            clock=np.zeros(capacity, np.int64),
+            tau=np.zeros(capacity, np.int64),
+            first=np.zeros(capacity + 1, np.int64),
+            base=np.zeros(1, np.int64),
+        )
+        self.pointers = Pointers(self.arrays)
+        """With the lengths of the present batch, once it has been filled."""

@@ -1,0 +1,90 @@
+"""Between streams and queries: what is pushed reaches every query that reads it, and what they find is handed on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.shared import Outcome, SharedRuns
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.exchange import Exchange
+from oxiseq.match import Match
+
+if TYPE_CHECKING:
+    from oxiseq.continuous import ContinuousQuery
+
+
+class Feed:
+    """The registered queries of a store, behind its lock. `push(iri, match)` pushes a result to its stream.
+
+    An error of one query is raised after all the others have seen the events.
+    """
+
+    def __init__(self, terms: TermDictionary, push: Callable[[str, Match], None]) -> None:
+        self.lock = threading.RLock()
+        self.arrived = threading.Condition(self.lock)
+        """Told whenever matches have come, or events that wait."""
+        self._runs = SharedRuns(terms)
+        self._exchange = Exchange(push)
+        self._queries: dict[QueryRun, ContinuousQuery] = {}
+        self._last_push: dict[str, float] = {}
+
+    @property
+    def queries(self) -> tuple[ContinuousQuery, ...]:
+        """Those registered, in that order."""
+        return tuple(self._queries.values())
+
+    def add(self, run: QueryRun, query: ContinuousQuery, start: int | None) -> None:
+        """Events go to `query` from now on."""
+        self._queries[run] = query
+        self._runs.add(run, start)
+
+    def push(self, stream: str, batch: EventBatch) -> None:
+        """Events of a stream, in order of arrival."""
+        with self.lock:
+            self._last_push[stream] = time.monotonic()
+            with self._exchange:
+                errors = self._hand_on(self._runs.push(stream, batch), stream)
+            if errors:
+                raise errors[0]
+
+    def punctuate(self, stream: str, until: int) -> None:
+        """No event of `stream` before `until` (µs) will come."""
+        with self.lock:
+            with self._exchange:
+                errors = self._hand_on(self._runs.punctuate(stream, until))
+            if errors:
+                raise errors[0]
+
+    def settle(self, run: QueryRun) -> None:
+        """A query takes all that has been pushed as complete."""
+        with self.lock:
+            with self._exchange:
+                errors = self._hand_on(self._runs.settle(run))
+            if errors:
+                raise errors[0]
+
+    def close(self, run: QueryRun) -> None:
+        """End a query: its streams count as ended, so trailing negations are decided; then it is forgotten."""
+        with self.lock, self._exchange:
+            errors = self._hand_on(self._runs.close(run))
+            if errors:
+                raise errors[0]
+            self._runs.remove(run)
+            del self._queries[run]
+            self.arrived.notify_all()
+
+    def last_push(self, streams: tuple[str, ...]) -> float:
+        """When events came last to one of the streams (monotonic clock); long ago if they never did."""
+        return max((self._last_push.get(stream, 0.0) for stream in streams), default=0.0)
+
+    def _hand_on(self, outcomes: list[Outcome], stream: str = "") -> list[Exception]:
+        errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+        for outcome in outcomes:
+            self._queries[outcome.run].receive(stream, outcome.late, outcome.matches, self._exchange)
+        self.arrived.notify_all()
+        return errors

@@ -1,0 +1,238 @@
+"""Queries that share a clock and the matching against each of them alone.
+
+Queries come and go at random moments; batches have late and simultaneous events; one query settles by itself, the KB
+changes. After every step each query's matches, late events and counters must be those of its lonely twin.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pytest
+from engine_runs import STREAM, E, Reading, query, readings_batch
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode, Quad, Store
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.matching import matcher
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.shared import Outcome, SharedRuns
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.checks import load
+
+OTHER = E + "s2"
+KEYED = "KEYED"
+WINDOWS = ["", "WITHIN PT0.00001S", "WITHIN PT0.00001S SLIDING", "WITHIN 5 EVENTS", "WITHIN 4 EVENTS SLIDING"]
+TAGGED = "GRAPH :tags { ?k :tag ?tag }"
+
+
+def two_streams(sequence: str, window: str) -> str:
+    text = query(sequence, window, A=KEYED, B=KEYED)
+    return text.replace(f"FROM STREAM S1 <{STREAM}>", f"FROM STREAM S1 <{STREAM}> FROM STREAM S2 <{OTHER}>").replace(
+        "GPM B ON S1", "GPM B ON S2"
+    )
+
+
+def random_query(dice: random.Random) -> str:
+    window = dice.choice(WINDOWS)
+    bound = dice.randint(1, 20)
+    makers = [
+        lambda: query("A", window, A=f"FILTER(?av > {bound})"),
+        lambda: query("A", window, A=f"FILTER(?av > {bound} && STRLEN(STR(?av)) = 2)"),
+        lambda: query("A; B", window, A=KEYED, B=f"{KEYED} FILTER(?bv > ?av)"),
+        lambda: query("A: B", window, A=f"FILTER(?av = {bound})", B=f"FILTER(?bv < {bound})"),
+        lambda: query("A, B", window),
+        lambda: query("N!; A", window, N=KEYED, A=KEYED),
+        lambda: query("A; N!", window or WINDOWS[1], N=KEYED, A=KEYED),
+        lambda: query("A; B+", window, A=f"FILTER(?av > {bound})", B="FILTER(?bv > 5)"),
+        lambda: query("A & B", window, A=KEYED, B=KEYED),
+        lambda: query("A", window, A="OPTIONAL { ?a :missing ?m }"),
+        lambda: query("A; B", window, A=f"{KEYED} {TAGGED}", B=KEYED),
+        lambda: query("A", window, "SELECT DISTINCT ?tag", A=f"{KEYED} {TAGGED}"),
+        lambda: two_streams(dice.choice(["A; B", "A, B", "A & B"]), window),
+    ]
+    return dice.choice(makers)()
+
+
+Row = tuple[int, tuple[int, ...], tuple[tuple[int, int], ...]]
+
+
+def rows(batches: Iterable[MatchBatch]) -> list[Row]:
+    return [
+        (
+            int(b.time[m]),
+            tuple(b.values[m].tolist()),
+            tuple(zip(b.event_letter[b.ends[m] : b.ends[m + 1]].tolist(),
+                      b.event_time[b.ends[m] : b.ends[m + 1]].tolist(), strict=True)),
+        )
+        for b in batches
+        for m in range(len(b))
+    ]  # fmt: skip
+
+
+@dataclass
+class Pair:
+    """A query among others and its twin."""
+
+    text: str
+    shared: QueryRun
+    alone: QueryRun
+    late: list[int] = field(default_factory=list)
+
+    def compare(self, outcome: Outcome | None, late: EventBatch | None, found: list[MatchBatch]) -> None:
+        given_late = [] if outcome is None or outcome.late is None else outcome.late.time.tolist()
+        assert outcome is None or outcome.error is None, self.text
+        assert rows([] if outcome is None else outcome.matches) == rows(found), self.text
+        assert given_late == ([] if late is None else late.time.tolist())
+        for name in ("events", "late", "instants", "matches", "open"):
+            assert getattr(self.shared, name) == getattr(self.alone, name), (name, self.text)
+        mine, its = self.shared.state, self.alone.state
+        assert mine["rows"] == its["rows"], self.text
+
+
+class Drill:
+    """Random steps."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self.terms = TermDictionary()
+        self.store = Store()
+        self.kb = StoreKb(self.store)
+        self.runs = SharedRuns(self.terms)
+        self.pairs: list[Pair] = []
+        self.now = 0
+        self.tagged = 0
+
+    def register(self) -> None:
+        text = random_query(self.dice)
+        lateness = self.dice.choice([0, 0, 0, 4])
+        start = self.dice.choice([None, None, None, self.now + 3])
+        shared, alone = (
+            QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness) for _ in range(2)
+        )
+        self.runs.add(shared, start)
+        self.pairs.append(Pair(text, shared, alone))
+
+    def push(self) -> None:
+        stream = self.dice.choice([STREAM, STREAM, OTHER])
+        readings = []
+        for _ in range(self.dice.choice([1, 1, 1, 2, 5, 12])):
+            self.now += self.dice.choice([0, 1, 1, 1, 2, 7])
+            time = self.now - self.dice.choice([0, 0, 0, 0, 0, 1, 3, 6])
+            readings.append(Reading(time, self.dice.choice("abn"), self.dice.randint(1, 3), self.dice.randint(1, 20)))
+        batch = readings_batch(self.terms, readings)
+        outcomes = {outcome.run: outcome for outcome in self.runs.push(stream, batch)}
+        for pair in self.pairs:
+            late, found = None, []
+            if stream in pair.alone.plan.streams:
+                late = pair.alone.push(stream, batch)
+                found = pair.alone.advance()
+            pair.compare(outcomes.get(pair.shared), late, found)
+
+    def punctuate(self) -> None:
+        stream, time = self.dice.choice([STREAM, OTHER]), self.now + self.dice.randint(-2, 3)
+        outcomes = {outcome.run: outcome for outcome in self.runs.punctuate(stream, time)}
+        for pair in self.pairs:
+            found = []
+            if stream in pair.alone.plan.streams:
+                pair.alone.punctuate(stream, time)
+                found = pair.alone.advance()
+            pair.compare(outcomes.get(pair.shared), None, found)
+
+    def settle(self) -> None:
+        pair = self.dice.choice(self.pairs)
+        outcomes = {outcome.run: outcome for outcome in self.runs.settle(pair.shared)}
+        assert set(outcomes) <= {pair.shared}
+        pair.alone.settle()
+        pair.compare(outcomes.get(pair.shared), None, pair.alone.advance())
+
+    def close(self) -> None:
+        pair = self.pairs.pop(self.dice.randrange(len(self.pairs)))
+        outcomes = {outcome.run: outcome for outcome in self.runs.close(pair.shared)}
+        pair.alone.close()
+        pair.compare(outcomes.get(pair.shared), None, pair.alone.advance())
+        self.runs.remove(pair.shared)
+
+    def change_kb(self) -> None:
+        for pair in self.pairs:
+            pair.shared.keep_answers()
+            pair.alone.keep_answers()
+        self.tagged += 1
+        number = Literal(str(self.dice.randint(1, 3)), datatype=NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
+        self.store.add(Quad(NamedNode(E + f"t{self.tagged}"), NamedNode(E + "tag"), number, NamedNode(E + "tags")))
+        self.kb.touch()
+
+    def step(self) -> None:
+        if len(self.pairs) < 2:
+            return self.register()
+        step = self.dice.choice(
+            [self.register, self.push, self.push, self.push, self.push, self.push, self.punctuate, self.settle,
+             self.close, self.change_kb]
+        )  # fmt: skip
+        return step()
+
+
+@given(st.integers(0, 2**62))
+def test_each_query_finds_what_it_finds_alone(seed: int) -> None:
+    drill = Drill(seed)
+    for _ in range(drill.dice.choice([3, 10])):
+        drill.register()
+    for _ in range(30):
+        drill.step()
+    while drill.pairs:
+        drill.close()
+
+
+def test_queries_that_take_events_alike_are_one_group() -> None:
+    """Also those that came later, once the next event has made them alike; and one that has settled by itself."""
+    drill = Drill(1)
+    runs = drill.runs
+
+    def add(**options: int) -> QueryRun:
+        run = QueryRun(compile_query(load(query("A; B")), drill.terms), drill.terms, drill.kb, **options)
+        runs.add(run, options.get("start"))
+        return run
+
+    def push(*times: int) -> None:
+        runs.push(STREAM, readings_batch(drill.terms, [Reading(time, "a") for time in times]))
+
+    first, second = add(), add()
+    assert len(runs._groups) == 1
+    push(1, 2)
+    third = add()
+    assert len(runs._groups) == 2
+    push(3)
+    assert len(runs._groups) == 1
+    assert [run.events for run in (first, second, third)] == [3, 3, 1]
+    runs.settle(second)
+    assert len(runs._groups) == 2
+    assert (first.open, second.open) == (True, False)
+    push(4)
+    assert len(runs._groups) == 1
+    add(lateness=5)
+    assert len(runs._groups) == 2
+    for run in (first, second, third):
+        runs.remove(run)
+    assert len(runs._groups) == 1
+
+
+def test_the_limit_of_one_query_does_not_cost_the_others_their_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matcher.StreamMatcher.__init__, "__defaults__", (None, matcher.MatchLimits(rows=3)))
+    drill = Drill(1)
+    texts = [query("A"), query("A", A="?x1 ?p ?x2 . ?x3 ?q ?x4 .")]
+    fine, wild = (
+        QueryRun(compile_query(load(text), drill.terms), drill.terms, drill.kb) for text in texts
+    )
+    drill.runs.add(fine)
+    drill.runs.add(wild)
+    assert drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(1, "a")])) == []
+    one, other = drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(2, "a")]))
+    assert (one.run, len(one.matches[0]), one.error) == (fine, 1, None)
+    assert other.run is wild and isinstance(other.error, LimitError)
