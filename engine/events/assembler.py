@@ -71,6 +71,8 @@ class EventAssembler:
         self._address = _address(self._state)
         self._block = Block.of(b"")
         self._reason = ""
+        self.next_line = 1
+        """The number of the line behind the block that was read last."""
         self._records = np.zeros((0, k.RECORD_WORDS), np.int64)
         self._slots = np.zeros(0, np.uint32)
         self._arena = np.zeros(0, np.uint8)
@@ -139,6 +141,7 @@ class EventAssembler:
                 yield from self._whole_line()
             else:
                 _ANSWERS[status](self)
+        self.next_line = int(state[k.LINE])
         state[[k.DATA, k.POSITION, k.STOP, k.LINE, k.TRUSTED]] = words
         self._block = before
 

@@ -79,10 +79,8 @@ def _damaged(report: ReadReport, error: Exception, on_error: OnError) -> None:
 def _read_nquads(
     source: ByteSource, assembler: EventAssembler, report: ReadReport, on_error: OnError
 ) -> Iterator[EventBatch]:
-    line = 1
     for block in _line_blocks(source, report, on_error):
-        yield from assembler.read(block, line)
-        line += block.text.count(b"\n", block.start, block.size)
+        yield from assembler.read(block, assembler.next_line)
         report.quads = assembler.quads
 
 

@@ -35,8 +35,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.options import inner, kernel
-from oxiseq.engine.kernels.raw import move, same
-from oxiseq.engine.kernels.scan import get, half, put, put_half
+from oxiseq.engine.kernels.raw import get, half, move, put, put_half, same
 from oxiseq.engine.kernels.term_table import fresh_blank, hashed
 
 # --- words of the state -----------------------------------------------------------------------------

@@ -65,8 +65,8 @@ from oxiseq.engine.kernels.plain import (
     plain_name,
     plain_time,
 )
-from oxiseq.engine.kernels.raw import byte, same
-from oxiseq.engine.kernels.scan import every, find_byte, find_either, get, put
+from oxiseq.engine.kernels.raw import byte, get, put, same
+from oxiseq.engine.kernels.scan import every, find_byte, find_either
 from oxiseq.engine.kernels.term_table import add, find, hashed
 from oxiseq.engine.terms import kinds
 

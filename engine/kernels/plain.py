@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.options import inner
-from oxiseq.engine.kernels.raw import byte, move, same, set_byte, word
-from oxiseq.engine.kernels.scan import every, find_byte, find_special, set_word
+from oxiseq.engine.kernels.raw import byte, move, same, set_byte, set_word, word
+from oxiseq.engine.kernels.scan import every, find_byte, find_special
 from oxiseq.engine.terms import kinds
 
 UNUSUAL: Final = 0

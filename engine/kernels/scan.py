@@ -1,4 +1,4 @@
-"""Looking for bytes, eight at a time, and words and small integers at addresses.
+"""Looking for bytes, eight at a time.
 
 Searches read up to seven bytes beyond their end: whoever makes a buffer leaves PADDING bytes behind its content.
 """
@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from oxiseq.engine.kernels.options import inner
@@ -36,66 +35,6 @@ def _trailing_zeros(typing_context: Any, value: Any) -> tuple[Any, Callable[...,
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), generate
-
-
-@intrinsic
-def _load_word(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-        return builder.load(builder.gep(base, [args[1]]))
-
-    return types.int64(types.int64, types.int64), generate
-
-
-@intrinsic
-def _store_word(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-        builder.store(args[2], builder.gep(base, [args[1]]))
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def _load_half(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = builder.inttoptr(args[0], ir.IntType(32).as_pointer())
-        return builder.zext(builder.load(builder.gep(base, [args[1]])), ir.IntType(64))
-
-    return types.int64(types.int64, types.int64), generate
-
-
-@intrinsic
-def _store_half(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        base = builder.inttoptr(args[0], ir.IntType(32).as_pointer())
-        builder.store(builder.trunc(args[2], ir.IntType(32)), builder.gep(base, [args[1]]))
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def _store_unaligned(typing_context: Any, address: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        made = builder.store(args[1], builder.inttoptr(args[0], cgutils.intp_t.as_pointer()))
-        made.align = 1
-        return context.get_dummy_value()
-
-    return types.none(types.int64, types.uint64), generate
-
-
-get: Callable[[int, int], int] = _load_word
-"""The i64 at `index` of the table at an address: get(table, index)."""
-put: Callable[[int, int, int], None] = _store_word
-"""Write the i64 at `index` of the table at an address: put(table, index, value)."""
-half: Callable[[int, int], int] = _load_half
-"""The u32 at `index` of the array at an address, as i64."""
-put_half: Callable[[int, int, int], None] = _store_half
-"""Write the u32 at `index` of the array at an address."""
-set_word: Callable[[int, np.uint64], None] = _store_unaligned
-"""Write eight bytes at any address."""
 
 
 @inner

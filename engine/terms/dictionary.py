@@ -292,7 +292,7 @@ class TermDictionary:
 
     def _copied(self, text: bytes) -> int:
         """The address of a copy of the text, good until the next one."""
-        if len(text) > len(self._scratch):
+        if len(text) + table.PADDING > len(self._scratch):
             self._set_scratch(2 * len(text))
         self._scratch[: len(text)] = text
         return self._scratch_address
