@@ -319,7 +319,7 @@ def _quad(
     if predicate == 0 and not refused and not plain_iri(p0, p1):
         return _unusual(S, p0, p1)
     hs, subject = np.uint64(0), np.int64(0)
-    if get(S, PREVIOUS_SIZE) == s1 - s0 and same(get(S, PREVIOUS), s0, s1 - s0):
+    if opened and get(S, PREVIOUS_SIZE) == s1 - s0 and same(get(S, PREVIOUS), s0, s1 - s0):
         subject = get(S, PREVIOUS_ID)
     elif byte(s0) == _LESS:
         hs = hashed(s0, 0, s1 - s0)
