@@ -1,195 +1,318 @@
-"""Quads, in the order of a file → events.
+"""The running state of one input's reading, and Python's part in it.
 
-Where it stands: parser's quads → **events** → batches (quads.py feeds it). What is accepted:
+Where it stands: blocks of N-Quads → **assembler** → event batches. engine/kernels/assembly.py says which quads make an
+event; engine/kernels/nquads.py reads. This class owns what they work on, makes room when they ask for it, and does what
+they cannot: unusual terms, times and lines, by pyoxigraph, and the faults.
 
-- An event is a named graph. Its time is the object of `GRAPH time-predicate TIME`, in the default graph or
-  inside the event's own graph; there the triple does not count as part of the graph. TIME is an xsd:dateTime
-  (no zone means UTC) or an integer of microseconds since 1970.
-- The time may stand before the graph's quads, among them, or after them.
-- The graph of the last quad is open. It is **complete** when a quad of another named graph comes, or the
-  input ends, and its time is known. If its time is not known then, it waits (in memory): more of its quads
-  may come, and its time completes it. Events are handed out in the order of completion, so for a stream in
-  time order each event should be contiguous and have its time beside it.
-- An event with an empty graph is written with its time inside its own graph.
-- Faults: an event without a time at the end of the input; a time in the default graph for a graph that never
-  comes; two different times; a time that is not one; any other triple of the default graph; a graph that
-  comes again after completion. The last is noticed for the 65,536 events that completed last, so that
-  memory stays bounded; after that a name may be used again for another event.
-
-Names of events and times are never interned: they occur once.
+Memory: the events that are not complete, one block, one batch, and the names of the last REMEMBERED events.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
+from numpy.typing import NDArray
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
-from oxiseq.engine.errors import EventError
-from oxiseq.engine.events.batch import EventBatch, offsets
+from oxiseq.engine.errors import EventError, syntax_reason
+from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.kernels import assembly as k
+from oxiseq.engine.kernels import nquads
+from oxiseq.engine.kernels.plain import SCRATCH_SPARE
+from oxiseq.engine.kernels.scan import PADDING
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.texts import Term
-
-GraphName: TypeAlias = NamedNode | BlankNode
-Fault: TypeAlias = Callable[[int | None, str], None]
-"""Called with the number of the quad in the current feed (None: none in particular) and the reason; it
-raises, or returns so that the quad or the event is left out."""
+from oxiseq.engine.terms.texts import parse_term
 
 REMEMBERED: Final = 65_536
+BATCH_EVENTS: Final = 8192
+
+Fault = Callable[[int | None, str], None]
+"""Called with the line (None: not known) and the reason; it raises, or returns so that the line or event is left out."""
+
+_FIRST_RECORDS: Final = 1024
+_FIRST_CHUNKS: Final = 256
+_FIRST_ARENA: Final = 1 << 16
+_FIRST_ROWS: Final = 1 << 15
+_TERMS: Final = 1024
+"""New terms that room is made for at a time."""
 
 
-class _Event:
-    """An event that is not complete yet. `ids`: s, p, o, s, p, o...; `again`: its name came back too late."""
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines of N-Quads in `text[:size]`; the last one ends with a line break, and PADDING bytes follow."""
 
-    __slots__ = ("again", "blanks", "ids", "name", "time")
+    text: bytes | bytearray
+    size: int
+    start: int = 0
 
-    def __init__(self, name: GraphName, time: int | None, again: bool = False) -> None:
-        self.name = name
-        self.time = time
-        self.again = again
-        self.ids: list[int] = []
-        self.blanks: dict[Term, int] = {}
+    @classmethod
+    def of(cls, text: bytes) -> Block:
+        """A copy of a text that ends with a line break, or is empty."""
+        return cls(text + bytes(PADDING), len(text))
 
 
 class EventAssembler:
-    """Running state of one file's reading: the open event, the waiting ones, and those ready to be taken."""
+    """Blocks of lines go in, batches of at most `batch_events` complete events come out, in order of completion.
 
-    def __init__(self, terms: TermDictionary, time_predicate: NamedNode, fault: Fault) -> None:
+    Batches are full but for the last ones, which `finish` gives.
+    """
+
+    def __init__(
+        self, terms: TermDictionary, time_predicate: NamedNode, fault: Fault, batch_events: int = BATCH_EVENTS
+    ) -> None:
         self._terms = terms
         self._time_predicate = time_predicate
-        self._time_id = terms.intern(time_predicate)
         self._fault = fault
-        self._open: _Event | None = None
-        self._waiting: dict[GraphName, _Event] = {}
-        self._times: dict[GraphName, int] = {}
-        self._completed: OrderedDict[GraphName, int] = OrderedDict()
-        self._ready_times: list[int] = []
-        self._ready_sizes: list[int] = []
-        self._ready_ids = array("I")
+        self._state = np.zeros(k.STATE_WORDS, np.int64)
+        self._address = _address(self._state)
+        self._block = Block.of(b"")
+        self._reason = ""
+        self.next_line = 1
+        """The number of the line behind the block that was read last."""
+        self._records = np.zeros((0, k.RECORD_WORDS), np.int64)
+        self._slots = np.zeros(0, np.uint32)
+        self._arena = np.zeros(0, np.uint8)
+        self._chunks = np.zeros((1, k.CHUNK_WORDS), np.uint32)
+        self._ring = np.zeros(REMEMBERED, np.int64)
+        self._time = np.zeros(batch_events, np.int64)
+        self._end = np.zeros(batch_events, np.int64)
+        self._columns = np.zeros((3, _FIRST_ROWS), np.uint32)
+        self._scratch = np.zeros(0, np.uint8)
+        state = self._state
+        state[k.TIME_TERM] = terms.constant(time_predicate)
+        state[k.RING], state[k.RING_SIZE] = _address(self._ring), len(self._ring)
+        state[k.OUT_TIME], state[k.OUT_END] = _address(self._time), _address(self._end)
+        state[k.MAX_EVENTS] = batch_events
+        self._point_at_columns()
+        self._make_records(_FIRST_RECORDS)
+        self._make_arena(_FIRST_ARENA)
+        self._make_chunks(_FIRST_CHUNKS)
+        terms.register(self)
 
     @property
-    def ready(self) -> int:
-        """The number of complete events that `take` would hand out."""
-        return len(self._ready_times)
+    def quads(self) -> int:
+        """The quads read so far, those with faults included."""
+        return int(self._state[k.QUADS])
 
-    def take(self, limit: int) -> EventBatch:
-        """The first complete events, at most `limit`, in the order of completion; they are forgotten here."""
-        times = np.array(self._ready_times[:limit], np.int64)
-        offset = offsets(np.array(self._ready_sizes[:limit], np.int64))
-        cut = 3 * int(offset[-1])
-        table = np.array(self._ready_ids[:cut], np.uint32).reshape(-1, 3)
-        subject, predicate, object_ = (np.ascontiguousarray(table[:, column]) for column in range(3))
-        del self._ready_times[:limit], self._ready_sizes[:limit], self._ready_ids[:cut]
-        return EventBatch(times, offset, subject, predicate, object_)
+    def held_ids(self) -> Iterable[NDArray[np.integer]]:
+        """The ids of events that are not complete (among others: what a free chunk held last)."""
+        labels = self._records[self._records[:, k.KIND] == k.LABEL_OF, k.VALUE]
+        return [self._chunks.reshape(-1), labels]
 
-    def feed(self, quads: Iterable[Quad]) -> None:
-        """Take quads in; faults are told with the quad's number within this call."""
-        lookup, intern, time_id = self._terms.lookup, self._terms.intern, self._time_id
-        event = self._open or _Event(self._time_predicate, None)  # the latter is never looked at
-        name = None if self._open is None else event.name
-        for number, quad in enumerate(quads):
-            graph = quad.graph_name
-            if graph != name:
-                if isinstance(graph, DefaultGraph):
-                    self._default_triple(quad, number)
-                    continue
-                event = self._switch(graph, number)
-                name = graph
-            predicate = lookup(quad.predicate) or intern(quad.predicate)
-            subject, object_ = quad.subject, quad.object
-            if predicate == time_id and subject == graph:
-                self._tell_time(event.name, object_, number)
-                continue
-            try:
-                blank = event.blanks.get
-                subject_id = lookup(subject) or blank(subject) or self._encode(subject, event)
-                object_id = lookup(object_) or blank(object_) or self._encode(object_, event)
-            except ValueError as error:
-                self._fault(number, str(error))
-                continue
-            event.ids += (subject_id, predicate, object_id)
+    # --- reading ----------------------------------------------------------------------------------
 
-    def finish(self) -> None:
-        """The input has ended: complete the open event, tell what is left over."""
-        self._close_open()
-        for name, event in self._waiting.items():
+    def read(self, block: Block, line: int) -> Iterator[EventBatch]:
+        """Read lines as they come from a file; `line` is the number of the first one."""
+        return self._read(block, line, trusted=False)
+
+    def read_quads(self, quads: Iterable[Quad], line: int = 0) -> Iterator[EventBatch]:
+        """Read quads; 0: their line is not known."""
+        return self._read(Block.of(serialize(quads, format=RdfFormat.N_QUADS) or b""), line, trusted=True)
+
+    def finish(self) -> Iterator[EventBatch]:
+        """The input has ended: the last events, and faults for what is left over."""
+        self._state[k.ENDING] = 1
+        yield from self._read(Block.of(b""), 0, trusted=True)
+        self._state[k.ENDING] = 0
+        if self._state[k.OUT_EVENTS]:
+            yield self._take()
+        for record in self._left_over(k.WAITING):
             what = f"its time is not known; {self._time_predicate} expected"
-            self._fault(None, f"event {name} with {len(event.ids) // 3} triples is left out: {what}")
-        for name in self._times:
-            self._fault(None, f"there is a time for {name}, but no graph of this name")
-        self._waiting.clear()
-        self._times.clear()
+            self._fault(None, f"event {self._name(record)} with {record[k.COUNT]} triples is left out: {what}")
+        for record in self._left_over(k.TIME_ONLY):
+            self._fault(None, f"there is a time for {self._name(record)}, but no graph of this name")
 
-    # --- steps ------------------------------------------------------------------------------------
+    def _read(self, block: Block, line: int, *, trusted: bool) -> Iterator[EventBatch]:
+        state = self._state
+        before, words = self._block, state[[k.DATA, k.POSITION, k.STOP, k.LINE, k.TRUSTED]]
+        self._block = block
+        state[[k.DATA, k.POSITION, k.STOP, k.LINE, k.TRUSTED]] = (
+            _address(np.frombuffer(block.text, np.uint8)), block.start, block.size, line, trusted,
+        )  # fmt: skip
+        self._make_scratch(block.size)
+        while (status := nquads.read(self._address, self._terms.address)) != k.OK:
+            if status == k.FULL:
+                yield self._take()
+            elif status == k.WHOLE_LINE:
+                yield from self._whole_line()
+            else:
+                _ANSWERS[status](self)
+        self.next_line = int(state[k.LINE])
+        state[[k.DATA, k.POSITION, k.STOP, k.LINE, k.TRUSTED]] = words
+        self._block = before
 
-    def _encode(self, term: Term, event: _Event) -> int:
-        """The id of a term that is new: to the dictionary, or a blank node that is new to the event."""
-        if not isinstance(term, BlankNode):
-            return self._terms.intern(term)
-        fresh = event.blanks[term] = self._terms.blank()
-        return fresh
+    def _take(self) -> EventBatch:
+        """The complete events; they are forgotten here."""
+        state = self._state
+        events, rows = int(state[k.OUT_EVENTS]), int(state[k.OUT_ROWS])
+        offset = np.zeros(events + 1, np.int64)
+        offset[1:] = self._end[:events]
+        subject, predicate, object_ = (column[:rows].copy() for column in self._columns)
+        state[k.OUT_EVENTS] = state[k.OUT_ROWS] = 0
+        return EventBatch(self._time[:events].copy(), offset, subject, predicate, object_)
 
-    def _switch(self, name: GraphName, number: int) -> _Event:
-        """Another graph begins, or goes on."""
-        self._close_open()
-        event = self._waiting.pop(name, None)
-        if event is None:
-            again = name in self._completed
-            event = _Event(name, self._times.pop(name, None), again)
-            if again:
-                self._fault(number, f"graph {name} comes again after its event was complete")
-        self._open = event
-        return event
+    # --- answers to the reader --------------------------------------------------------------------
 
-    def _close_open(self) -> None:
-        event, self._open = self._open, None
-        if event is None or event.again:
-            return
-        if event.time is None:
-            self._waiting[event.name] = event
-        else:
-            self._complete(event, event.time)
-
-    def _complete(self, event: _Event, time: int) -> None:
-        self._ready_times.append(time)
-        self._ready_sizes.append(len(event.ids) // 3)
-        self._ready_ids.extend(event.ids)
-        self._completed[event.name] = time
-        if len(self._completed) > REMEMBERED:
-            self._completed.popitem(last=False)
-
-    def _default_triple(self, quad: Quad, number: int) -> None:
-        subject = quad.subject
-        if quad.predicate != self._time_predicate or not isinstance(subject, NamedNode | BlankNode):
-            reason = f"a triple of the default graph that is not an event's time ({self._time_predicate})"
-            self._fault(number, f"{reason}: {quad.triple}")
-            return
-        self._tell_time(subject, quad.object, number)
-
-    def _tell_time(self, name: GraphName, object_: Term, number: int) -> None:
+    def _whole_line(self) -> Iterator[EventBatch]:
+        """A line for pyoxigraph."""
+        if self._state[k.TRUSTED]:
+            raise AssertionError(f"pyoxigraph's own line is not understood: {self._told()!r}")
+        text, line = self._told(), int(self._state[k.AT_LINE])
         try:
-            if not isinstance(object_, Literal):
-                raise TypeError("not a literal")
-            time = to_microseconds(object_)
-        except (EventError, TypeError):
-            reason = f"the time of event {name} is not an xsd:dateTime or xsd:integer of microseconds"
-            self._fault(number, f"{reason}: {object_}")
-            return
-        event = self._waiting.get(name)
-        if self._open is not None and self._open.name == name and not self._open.again:
-            event = self._open
-        known = self._completed.get(name, self._times.get(name)) if event is None else event.time
-        if known is not None:
-            if known != time:
-                self._fault(number, f"a second time for event {name}: {object_}")
-        elif event is None:
-            self._times[name] = time
+            quads = list(parse(text + b"\n", RdfFormat.N_QUADS))
+        except SyntaxError as error:
+            self._fault(line, syntax_reason(error).replace("end of file", "end of line"))
         else:
-            event.time = time
-            if event is not self._open:
-                self._complete(self._waiting.pop(name), time)
+            yield from self.read_quads(quads, line)
+
+    def _intern(self) -> None:
+        try:
+            self._terms.intern_written(self._told())
+        except ValueError as error:
+            self._reason = str(error)
+            self._state[k.ANSWER] = k.REFUSED
+
+    def _read_time(self) -> None:
+        term = parse_term(self._told().decode())
+        try:
+            if not isinstance(term, Literal):
+                raise TypeError("not a literal")
+            self._state[k.TIME] = to_microseconds(term)
+            self._state[k.ANSWER] = k.GIVEN
+        except (EventError, TypeError):
+            name = self._quad().subject
+            what = "is not an xsd:dateTime or xsd:integer of microseconds"
+            self._state[k.ANSWER] = k.REFUSED
+            self._tell(f"the time of event {name} {what}: {term}")
+
+    def _comes_again(self) -> None:
+        self._tell(f"graph {self._quad().graph_name} comes again after its event was complete")
+
+    def _refused_term(self) -> None:
+        self._tell(self._reason)
+
+    def _default_triple(self) -> None:
+        reason = f"a triple of the default graph that is not an event's time ({self._time_predicate})"
+        self._tell(f"{reason}: {self._quad().triple}")
+
+    def _second_time(self) -> None:
+        quad = self._quad()
+        self._tell(f"a second time for event {quad.subject}: {quad.object}")
+
+    def _tell(self, reason: str) -> None:
+        self._fault(int(self._state[k.AT_LINE]) or None, reason)
+
+    def _told(self) -> bytes:
+        """The bytes that the reader points at."""
+        state = self._state
+        start, end = int(state[k.START] - state[k.DATA]), int(state[k.END] - state[k.DATA])
+        return bytes(self._block.text[start:end])
+
+    def _quad(self) -> Quad:
+        """The quad of the line that the reader points into."""
+        start = int(self._state[k.START] - self._state[k.DATA])
+        begin = self._block.text.rfind(b"\n", 0, start) + 1
+        end = self._block.text.find(b"\n", start)
+        return next(parse(bytes(self._block.text[max(begin, self._block.start) : end]), RdfFormat.N_QUADS))
+
+    # --- room -------------------------------------------------------------------------------------
+
+    def _make_room(self) -> None:
+        state = self._state
+        line = int(state[k.STOP] - state[k.POSITION])
+        if state[k.FREE_RECORDS] < k.LINE_RECORDS:
+            self._make_records(2 * len(self._records))
+        if state[k.FREE_CHUNKS] < 1:
+            self._make_chunks(2 * len(self._chunks))
+        if state[k.ARENA_USED] + line > state[k.ARENA_SIZE]:
+            self._make_arena(max(len(self._arena), 2 * (int(state[k.ARENA_LIVE]) + line) + PADDING))
+
+    def _make_records(self, count: int) -> None:
+        old = len(self._records)
+        records = np.zeros((count, k.RECORD_WORDS), np.int64)
+        records[:old] = self._records
+        self._records = records
+        first = max(old, 1)
+        records[first:, k.NEXT] = np.arange(first + 1, count + 1)
+        state = self._state
+        records[-1, k.NEXT] = state[k.FREE_RECORD]
+        state[k.FREE_RECORD] = first
+        state[k.FREE_RECORDS] += count - first
+        state[k.RECORDS] = _address(records)
+        self._slots = np.zeros(1 << (2 * count - 1).bit_length(), np.uint32)
+        state[k.SLOTS], state[k.SLOT_MASK] = _address(self._slots), len(self._slots) - 1
+        if old:
+            self._make_arena(len(self._arena))
+
+    def _make_arena(self, size: int) -> None:
+        """A new arena without gaps; the table of records is filled anew."""
+        arena = np.zeros(size, np.uint8)
+        state = self._state
+        state[k.NEW_ARENA], state[k.ARENA_SIZE] = _address(arena), size - PADDING
+        self._slots[:] = 0
+        k.tidy(self._address, len(self._records))
+        self._arena = arena
+
+    def _make_chunks(self, count: int) -> None:
+        old = len(self._chunks)
+        chunks = np.zeros((count, k.CHUNK_WORDS), np.uint32)
+        chunks[:old] = self._chunks
+        self._chunks = chunks
+        state = self._state
+        chunks[old:, 0] = np.arange(old + 1, count + 1)
+        chunks[-1, 0] = state[k.FREE_CHUNK]
+        state[k.FREE_CHUNK] = old
+        state[k.FREE_CHUNKS] += count - old
+        state[k.CHUNKS] = _address(chunks)
+
+    def _make_rows(self) -> None:
+        columns = np.zeros((3, 2 * self._columns.shape[1]), np.uint32)
+        rows = int(self._state[k.OUT_ROWS])
+        columns[:, :rows] = self._columns[:, :rows]
+        self._columns = columns
+        self._point_at_columns()
+
+    def _point_at_columns(self) -> None:
+        addresses = [_address(column) for column in self._columns]
+        self._state[[k.OUT_SUBJECT, k.OUT_PREDICATE, k.OUT_OBJECT]] = addresses
+        self._state[k.MAX_ROWS] = self._columns.shape[1]
+
+    def _make_terms(self) -> None:
+        self._terms.reserve(_TERMS, int(self._state[k.STOP] - self._state[k.POSITION]) + SCRATCH_SPARE)
+
+    def _make_scratch(self, size: int) -> None:
+        if len(self._scratch) < size + SCRATCH_SPARE:
+            self._scratch = np.zeros(2 * (size + SCRATCH_SPARE), np.uint8)
+            self._state[k.SCRATCH] = _address(self._scratch)
+
+    # --- left over --------------------------------------------------------------------------------
+
+    def _left_over(self, kind: int) -> NDArray[np.int64]:
+        """The records of a kind, as they came."""
+        records = self._records[self._records[:, k.KIND] == kind]
+        return records[np.argsort(records[:, k.ORDER])]
+
+    def _name(self, record: NDArray[np.int64]) -> str:
+        start = int(record[k.TEXT])
+        return self._arena[start : start + int(record[k.LENGTH])].tobytes().decode()
+
+
+_ANSWERS: Final[dict[int, Callable[[EventAssembler], None]]] = {
+    k.UNUSUAL_TERM: EventAssembler._intern,
+    k.NEED_TIME: EventAssembler._read_time,
+    k.NEED_ROOM: EventAssembler._make_room,
+    k.NEED_ROWS: EventAssembler._make_rows,
+    k.NEED_TERMS: EventAssembler._make_terms,
+    k.FAULT_AGAIN: EventAssembler._comes_again,
+    k.FAULT_TERM: EventAssembler._refused_term,
+    k.FAULT_DEFAULT: EventAssembler._default_triple,
+    k.FAULT_SECOND: EventAssembler._second_time,
+}
+
+
+def _address(array: NDArray[np.generic]) -> int:
+    return int(array.__array_interface__["data"][0])

@@ -1,9 +1,9 @@
 """Events from N-Quads and TriG files, plain or gzip.
 
-Where it stands: file → **parsed quads** → assembler → event batches. assembler.py says which quads make an
-event. pyoxigraph parses; N-Quads goes to it in blocks of whole lines, so that a malformed line costs that
-line only (a block that does not parse is parsed again line by line) and every fault has its line. TriG is
-one text: after a syntax error the rest cannot be read, and only syntax errors have a line.
+Where it stands: file → **blocks of lines** → assembler → event batches. N-Quads is read byte by byte
+(engine/kernels/nquads.py): a malformed line costs that line only, and every fault has its line. TriG is parsed by
+pyoxigraph, written by it as N-Quads and read like it: it is one text, so after a syntax error the rest cannot be
+read, and only syntax errors have a line.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import IO, Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from oxiseq.engine.errors import syntax_reason
-from oxiseq.engine.events.assembler import EventAssembler
+from oxiseq.engine.events.assembler import BATCH_EVENTS, Block, EventAssembler
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.bytes import ByteSource
 from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.kernels.scan import PADDING
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 QuadFormat: TypeAlias = Literal["nquads", "trig"]
 
 GENERATED_AT: Final = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
-BATCH_EVENTS: Final = 8192
 BLOCK_BYTES: Final = 1 << 18
 _BLOCK_QUADS: Final = 4096
 _BOM: Final = b"\xef\xbb\xbf"
@@ -48,134 +49,90 @@ def read_quads(
     Gzip is recognised by its first bytes. `report` is kept up to date. Raises EventError (with
     `on_error="stop"`) and OSError.
     """
-    source = _Source(path, report, on_error)
-    try:
-        assembler = EventAssembler(terms, time_predicate, source.fault)
-        blocks = source.nquads() if format == "nquads" else source.trig()
-        for quads in blocks:
-            report.quads += len(quads)
-            assembler.feed(quads)
-            yield from _hand_out(assembler, report, batch_events, at_least=batch_events)
-        source.at_end()
-        assembler.finish()
-        yield from _hand_out(assembler, report, batch_events, at_least=1)
-    finally:
-        source.close()
 
+    def fault(line: int | None, reason: str) -> None:
+        report.fault(line, reason, on_error)
 
-def _hand_out(
-    assembler: EventAssembler, report: ReadReport, size: int, *, at_least: int
-) -> Iterator[EventBatch]:
-    while assembler.ready >= at_least:
-        batch = assembler.take(size)
+    assembler = EventAssembler(terms, time_predicate, fault, batch_events)
+    read = _read_nquads if format == "nquads" else _read_trig
+    with ByteSource(path) as source:
+        report.bytes_total = source.size
+        for batch in read(source, assembler, report, on_error):
+            report.quads = assembler.quads
+            report.events += len(batch)
+            yield batch
+    report.bytes_read = report.bytes_total
+    for batch in assembler.finish():
+        report.quads = assembler.quads
         report.events += len(batch)
         yield batch
+    report.quads = assembler.quads
 
 
-class _Source:
-    """An open file: lists of parsed quads out of it, and the line of each of them when it is asked for."""
+def _damaged(report: ReadReport, error: Exception, on_error: OnError) -> None:
+    report.fault(None, f"damaged gzip data, the rest cannot be read: {error}", on_error)
 
-    def __init__(self, path: Path, report: ReadReport, on_error: OnError) -> None:
-        self._report = report
-        self._on_error: OnError = on_error
-        self._raw = path.open("rb")
-        self._report.bytes_total = path.stat().st_size
-        zipped = self._raw.peek(2)[:2] == b"\x1f\x8b"
-        self._file = cast(IO[bytes], gzip.GzipFile(fileobj=self._raw) if zipped else self._raw)
-        self._line = 1  # line of the first quad in `_block`
-        self._block = b""
 
-    def close(self) -> None:
-        self._file.close()
-        self._raw.close()
+# --- N-Quads ----------------------------------------------------------------------------------------
 
-    def at_end(self) -> None:
-        """Faults from now on have no line."""
-        self._block, self._line = b"", 0
-        self._report.bytes_read = self._report.bytes_total
 
-    def fault(self, number: int | None, reason: str) -> None:
-        """A fault of quad `number` of the list handed out last."""
-        self._report.fault(None if number is None else self._line_of(number), reason, self._on_error)
+def _read_nquads(
+    source: ByteSource, assembler: EventAssembler, report: ReadReport, on_error: OnError
+) -> Iterator[EventBatch]:
+    for block in _line_blocks(source, report, on_error):
+        yield from assembler.read(block, assembler.next_line)
+        report.quads = assembler.quads
 
-    def _line_of(self, number: int) -> int | None:
-        lines = (
-            line
-            for line, text in enumerate(self._block.split(b"\n"), self._line)
-            if text.strip() and not text.lstrip().startswith(b"#")
-        )
-        return next(islice(lines, number, None), None)
 
-    # --- N-Quads ----------------------------------------------------------------------------------
-
-    def nquads(self) -> Iterator[list[Quad]]:
-        line = 1
-        for block in self._line_blocks():
-            self._block, self._line = block, line
-            try:
-                quads = list(parse(block, RdfFormat.N_QUADS))
-            except SyntaxError:
-                yield from self._line_by_line(block, line)
-            else:
-                yield quads
-            line += block.count(b"\n")
-
-    def _line_by_line(self, block: bytes, first: int) -> Iterator[list[Quad]]:
-        for line, text in enumerate(block.split(b"\n"), first):
-            self._block, self._line = text, line
-            try:
-                quads = list(parse(text + b"\n", RdfFormat.N_QUADS))
-            except SyntaxError as error:
-                reason = syntax_reason(error).replace("end of file", "end of line")
-                self._report.fault(line, reason, self._on_error)
-            else:
-                yield quads
-
-    def _line_blocks(self) -> Iterator[bytes]:
-        """Blocks of whole lines, about BLOCK_BYTES each."""
-        rest = b""
-        data = self._read().removeprefix(_BOM)
-        while data:
-            cut = data.rfind(b"\n") + 1
-            if cut:
-                yield rest + data[:cut]
-                rest = data[cut:]
-            else:
-                rest += data
-            data = self._read()
-        if rest:
-            yield rest
-
-    def _read(self) -> bytes:
+def _line_blocks(source: ByteSource, report: ReadReport, on_error: OnError) -> Iterator[Block]:
+    """Blocks of whole lines; a block is good until the next one is asked for."""
+    text, filled, start = bytearray(BLOCK_BYTES + PADDING), 0, None
+    while True:
+        if len(text) - PADDING - filled < 1:
+            text = text + bytearray(len(text))  # a line that is longer than a block
         try:
-            data = self._file.read(BLOCK_BYTES)
+            count = source.readinto(memoryview(text)[filled : len(text) - PADDING])
         except _DAMAGED as error:
-            self._report.fault(None, f"damaged gzip data, the rest cannot be read: {error}", self._on_error)
-            data = b""
-        self._report.bytes_read = self._raw.tell()
-        return data
+            _damaged(report, error, on_error)
+            count = 0
+        report.bytes_read = source.position
+        if count == 0:
+            break
+        cut = text.rfind(b"\n", filled, filled + count) + 1
+        filled += count
+        if cut:
+            start = _after_mark(text) if start is None else 0
+            yield Block(text, cut, start)
+            text[: filled - cut] = text[cut:filled]
+            filled -= cut
+    if filled:
+        text[filled] = ord("\n")
+        yield Block(text, filled + 1, _after_mark(text) if start is None else 0)
 
-    # --- TriG -------------------------------------------------------------------------------------
 
-    def trig(self) -> Iterator[list[Quad]]:
-        quads = self._trig_quads()
-        while block := list(islice(quads, _BLOCK_QUADS)):
-            self._report.bytes_read = self._raw.tell()
-            yield block
+def _after_mark(text: bytearray) -> int:
+    return len(_BOM) if text.startswith(_BOM) else 0
 
-    def _trig_quads(self) -> Iterator[Quad]:
-        parser = parse(self._file, RdfFormat.TRIG)
-        while True:
-            try:
-                quad = next(parser, None)
-            except SyntaxError as error:
-                reason = f"{syntax_reason(error)}; the rest of the file cannot be read"
-                self._report.fault(error.lineno, reason, self._on_error)
-                return
-            except _DAMAGED as error:
-                reason = f"damaged gzip data, the rest cannot be read: {error}"
-                self._report.fault(None, reason, self._on_error)
-                return
-            if quad is None:
-                return
-            yield quad
+
+# --- TriG -------------------------------------------------------------------------------------------
+
+
+def _read_trig(
+    source: ByteSource, assembler: EventAssembler, report: ReadReport, on_error: OnError
+) -> Iterator[EventBatch]:
+    parser = parse(source, RdfFormat.TRIG)
+    going_on = True
+    while going_on:
+        quads: list[Quad] = []
+        try:
+            quads.extend(islice(parser, _BLOCK_QUADS))  # keeps what came before an error
+            going_on = len(quads) == _BLOCK_QUADS
+        except SyntaxError as error:
+            report.fault(error.lineno, f"{syntax_reason(error)}; the rest of the file cannot be read", on_error)
+            going_on = False
+        except _DAMAGED as error:
+            _damaged(report, error, on_error)
+            going_on = False
+        report.bytes_read = source.position
+        yield from assembler.read_quads(quads)
+        report.quads = assembler.quads

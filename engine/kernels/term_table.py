@@ -11,13 +11,11 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]  # Numba does not list it
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels import records as k
 from oxiseq.engine.kernels.options import inner, kernel
-from oxiseq.engine.kernels.raw import byte, move, same, word
-from oxiseq.engine.kernels.views import _pointer, _word
+from oxiseq.engine.kernels.raw import byte, get, half, move, put, put_half, put_number, same, set_byte, word
 
 ENTRY: Final = np.dtype([("hash", "u8"), ("start", "i8"), ("length", "i4"), ("term", "u4")], align=True)
 """A text: where it lies in the arena, and whose it is."""
@@ -53,24 +51,22 @@ class TermArrays(NamedTuple):
     """i64[COUNTS]."""
 
 
-@inner
-def _slots(D: Any) -> Any:
-    return carray(_pointer(_word(D, 0)), (_word(D, 1),), np.int32)
+# places in the pointer table: (address, rows, columns) of each array
+_SLOTS, _ENTRIES, _TEXT, _OWN, _KIND, _NUMBER, _EXACT, _QUALITY, _FREE, _COUNTS = range(0, 30, 3)
+_ENTRY_BYTES: Final = ENTRY.itemsize
+_HASH, _START = 0, 1  # words of an entry
+_LENGTH, _TERM = 4, 5  # halves of it
 
 
 @inner
-def _entries(D: Any) -> Any:
-    return carray(_pointer(_word(D, 3)), (_word(D, 4),), ENTRY)
-
-
-@inner
-def _counts(D: Any) -> Any:
-    return carray(_pointer(_word(D, 27)), (COUNTS,), np.int64)
+def _entry(D: int, e: int) -> int:
+    """The address of an entry."""
+    return get(D, _ENTRIES) + e * _ENTRY_BYTES
 
 
 @inner
 def hashed(data: int, start: int, stop: int) -> int:
-    """A hash of data[start:stop], u64; `data` is an address."""
+    """A hash of data[start:stop], u64; `data` is an address, and seven more bytes must be readable."""
     h = np.uint64(stop - start) * np.uint64(0x9E3779B97F4A7C15)
     at = data + start
     end = data + stop
@@ -78,76 +74,80 @@ def hashed(data: int, start: int, stop: int) -> int:
         h = (h ^ word(at)) * np.uint64(0xFF51AFD7ED558CCD)
         h ^= h >> np.uint64(32)
         at += 8
-    tail = np.uint64(0)
-    while at < end:
-        tail = (tail << np.uint64(8)) | np.uint64(byte(at))
-        at += 1
-    h = (h ^ tail) * np.uint64(0xC4CEB9FE1A85EC53)
+    if at < end:
+        h ^= word(at) << np.uint64(64 - 8 * (end - at))
+    h *= np.uint64(0xC4CEB9FE1A85EC53)
     return h ^ (h >> np.uint64(29))
 
 
 @inner
 def find(D: int, data: int, start: int, stop: int, h: int) -> int:
     """The id (i64) of the term that is written data[start:stop], 0 if that text is not known."""
-    slots, entries = _slots(D), _entries(D)
-    text = _word(D, 6)
-    mask = slots.shape[0] - 1
-    at = np.int64(h & np.uint64(mask))
-    while slots[at] != 0:
-        e = slots[at]
-        if entries[e].hash == h and entries[e].length == stop - start:
-            if same(text + entries[e].start, data + start, stop - start):
-                return np.int64(entries[e].term)
+    slots, mask, text = get(D, _SLOTS), get(D, _SLOTS + 1) - 1, get(D, _TEXT)
+    wanted = np.int64(h)
+    at = wanted & mask
+    e = half(slots, at)
+    while e != 0:
+        entry = _entry(D, e)
+        if get(entry, _HASH) == wanted and half(entry, _LENGTH) == stop - start:
+            if same(text + get(entry, _START), data + start, stop - start):
+                return half(entry, _TERM)
         at = (at + 1) & mask
+        e = half(slots, at)
     return np.int64(0)
 
 
 @inner
 def alias(D: int, data: int, start: int, stop: int, h: int, term: int) -> bool:
     """Note that data[start:stop], which is not known, is a way to write `term`; False: there is no room."""
-    slots, entries, counts = _slots(D), _entries(D), _counts(D)
-    e = counts[ENTRIES]
-    at = counts[TEXT]
-    if e >= entries.shape[0] or 2 * e > slots.shape[0] or at + (stop - start) + PADDING > _word(D, 7):
+    counts = get(D, _COUNTS)
+    e, at = get(counts, ENTRIES), get(counts, TEXT)
+    if e >= get(D, _ENTRIES + 1) or 2 * e > get(D, _SLOTS + 1) or at + (stop - start) + PADDING > get(D, _TEXT + 1):
         return False
-    move(_word(D, 6) + at, data + start, stop - start)
-    entries[e].hash = h
-    entries[e].start = at
-    entries[e].length = stop - start
-    entries[e].term = term
-    counts[ENTRIES] = e + 1
-    counts[TEXT] = at + (stop - start)
-    _place(slots, h, e)
+    move(get(D, _TEXT) + at, data + start, stop - start)
+    entry = _entry(D, e)
+    put(entry, _HASH, np.int64(h))
+    put(entry, _START, at)
+    put_half(entry, _LENGTH, stop - start)
+    put_half(entry, _TERM, term)
+    put(counts, ENTRIES, e + 1)
+    put(counts, TEXT, at + (stop - start))
+    _place(D, np.int64(h), e)
     return True
 
 
 @inner
-def _place(slots: Any, h: int, e: int) -> None:
-    mask = slots.shape[0] - 1
-    at = np.int64(h & np.uint64(mask))
-    while slots[at] != 0:
+def _place(D: int, h: int, e: int) -> None:
+    slots, mask = get(D, _SLOTS), get(D, _SLOTS + 1) - 1
+    at = h & mask
+    while half(slots, at) != 0:
         at = (at + 1) & mask
-    slots[at] = e
+    put_half(slots, at, e)
 
 
 @inner
 def _give(D: int, kind: int, number: float, exact: int, quality: int) -> int:
-    """A fresh id (i64) with these columns; 0: there is no room."""
-    counts = _counts(D)
-    if counts[FREE] > 0:
-        counts[FREE] -= 1
-        term = np.int64(carray(_pointer(_word(D, 24)), (_word(D, 25),), np.uint32)[counts[FREE]])
+    """A fresh id (i64) with these columns; there is room."""
+    counts = get(D, _COUNTS)
+    height = get(counts, FREE) - 1
+    if height >= 0:
+        put(counts, FREE, height)
+        term = half(get(D, _FREE), height)
     else:
-        term = counts[IDS]
-        if term >= _word(D, 10):
-            return np.int64(0)
-        counts[IDS] = term + 1
-    counts[ADDED] += 1
-    carray(_pointer(_word(D, 12)), (_word(D, 13),), np.uint8)[term] = kind
-    carray(_pointer(_word(D, 15)), (_word(D, 16),), np.float64)[term] = number
-    carray(_pointer(_word(D, 18)), (_word(D, 19),), np.int64)[term] = exact
-    carray(_pointer(_word(D, 21)), (_word(D, 22),), np.uint8)[term] = quality
+        term = get(counts, IDS)
+        put(counts, IDS, term + 1)
+    put(counts, ADDED, get(counts, ADDED) + 1)
+    set_byte(get(D, _KIND) + term, kind)
+    put_number(get(D, _NUMBER), term, number)
+    put(get(D, _EXACT), term, exact)
+    set_byte(get(D, _QUALITY) + term, quality)
     return term
+
+
+@inner
+def _has_id(D: int) -> bool:
+    counts = get(D, _COUNTS)
+    return get(counts, FREE) > 0 or get(counts, IDS) < get(D, _OWN + 1)
 
 
 @inner
@@ -155,23 +155,24 @@ def add(
     D: int, data: int, start: int, stop: int, h: int, kind: int, number: float, exact: int, quality: int
 ) -> int:
     """The id (i64) of a new term whose text in normal form is data[start:stop]; 0: there is no room."""
-    counts = _counts(D)
-    entry = counts[ENTRIES]
-    if not alias(D, data, start, stop, h, 0):
+    entry = get(get(D, _COUNTS), ENTRIES)
+    if not (_has_id(D) and alias(D, data, start, stop, h, 0)):
         return np.int64(0)
     term = _give(D, kind, number, exact, quality)
-    if term != 0:
-        _entries(D)[entry].term = term
-        carray(_pointer(_word(D, 9)), (_word(D, 10),), np.int32)[term] = entry
+    put_half(_entry(D, entry), _TERM, term)
+    put_half(get(D, _OWN), term, entry)
     return term
 
 
 @inner
 def fresh_blank(D: int) -> int:
     """The id (i64) of a new blank node; 0: there is no room."""
-    counts = _counts(D)
-    counts[BLANKS] += 1
-    return _give(D, kinds.BLANK, 0.0, counts[BLANKS], 0)
+    if not _has_id(D):
+        return np.int64(0)
+    counts = get(D, _COUNTS)
+    serial = get(counts, BLANKS) + 1
+    put(counts, BLANKS, serial)
+    return _give(D, kinds.BLANK, 0.0, serial, 0)
 
 
 # --- what Python calls ------------------------------------------------------------------------------
@@ -215,9 +216,8 @@ def mark(marks: Any, ids: Any) -> None:
 @kernel
 def rebuild(D: int) -> None:
     """Fill empty slots from the entries."""
-    slots, entries = _slots(D), _entries(D)
-    for e in range(1, _counts(D)[ENTRIES]):
-        _place(slots, entries[e].hash, e)
+    for e in range(1, get(get(D, _COUNTS), ENTRIES)):
+        _place(D, get(_entry(D, e), _HASH), e)
 
 
 @kernel
@@ -226,34 +226,42 @@ def sweep(D: int, marks: Any) -> int:
 
     Entries and texts slide together in the order in which they came. Linear in ids, entries and slots.
     """
-    slots, entries, counts = _slots(D), _entries(D), _counts(D)
-    own = carray(_pointer(_word(D, 9)), (_word(D, 10),), np.int32)
-    kind = carray(_pointer(_word(D, 12)), (_word(D, 13),), np.uint8)
-    free = carray(_pointer(_word(D, 24)), (_word(D, 25),), np.uint32)
-    text = _word(D, 6)
-    top, at = 1, 0
-    for e in range(1, counts[ENTRIES]):
-        term = np.int64(entries[e].term)
-        if own[term] == e and marks[term]:
-            move(text + at, text + entries[e].start, entries[e].length)
-            entries[top].hash = entries[e].hash
-            entries[top].start = at
-            entries[top].length = entries[e].length
-            entries[top].term = term
-            own[term] = top
-            at += np.int64(entries[top].length)
-            top += 1
-    counts[ENTRIES], counts[TEXT] = top, at
+    _slide(D, marks)
+    own, kind, free, counts = get(D, _OWN), get(D, _KIND), get(D, _FREE), get(D, _COUNTS)
+    height = get(counts, FREE)
     freed = 0
-    for term in range(counts[IDS] - 1, 0, -1):  # so that the smallest are given first again
-        if kind[term] != kinds.NONE and not marks[term]:
-            kind[term] = kinds.NONE
-            own[term] = 0
-            free[counts[FREE]] = term
-            counts[FREE] += 1
+    for term in range(get(counts, IDS) - 1, 0, -1):  # so that the smallest are given first again
+        if byte(kind + term) != kinds.NONE and not marks[term]:
+            set_byte(kind + term, kinds.NONE)
+            put_half(own, term, 0)
+            put_half(free, height, term)
+            height += 1
             freed += 1
-    counts[ADDED] = 0
-    slots[:] = 0
-    for e in range(1, top):
-        _place(slots, entries[e].hash, e)
+    put(counts, FREE, height)
+    put(counts, ADDED, 0)
     return freed
+
+
+@inner
+def _slide(D: int, marks: Any) -> None:
+    """Keep the entries with the normal forms of marked terms, and place them anew."""
+    counts, own, text, slots = get(D, _COUNTS), get(D, _OWN), get(D, _TEXT), get(D, _SLOTS)
+    top, at = 1, 0
+    for slot in range(get(D, _SLOTS + 1)):
+        put_half(slots, slot, 0)
+    for e in range(1, get(counts, ENTRIES)):
+        entry, kept = _entry(D, e), _entry(D, top)
+        term, length = half(entry, _TERM), half(entry, _LENGTH)
+        if half(own, term) == e and marks[term]:
+            h = get(entry, _HASH)
+            move(text + at, text + get(entry, _START), length)
+            put(kept, _HASH, h)
+            put(kept, _START, at)
+            put_half(kept, _LENGTH, length)
+            put_half(kept, _TERM, term)
+            put_half(own, term, top)
+            _place(D, h, top)
+            at += length
+            top += 1
+    put(counts, ENTRIES, top)
+    put(counts, TEXT, at)

@@ -149,11 +149,13 @@ class TermDictionary:
     def intern_texts(self, data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.uint32]:
         """The ids of many texts: number i is data[ends[i]:ends[i + 1]]. Raises ValueError like `intern_written`."""
         ids = np.zeros(len(ends) - 1, np.uint32)
+        text = np.concatenate([data[ends[0] : ends[-1]], np.zeros(table.PADDING, np.uint8)])
+        ends = ends - ends[0]
         done = 0
         while done < len(ids):
-            done = int(term_texts.intern_texts(self.address, address_of(data), ends, done, ids))
+            done = int(term_texts.intern_texts(self.address, address_of(text), ends, done, ids))
             if done < len(ids):
-                ids[done] = self.intern_written(data[ends[done] : ends[done + 1]].tobytes())
+                ids[done] = self.intern_written(text[ends[done] : ends[done + 1]].tobytes())
                 done += 1
         return ids
 
@@ -342,7 +344,7 @@ class TermDictionary:
 
     def _copied(self, text: bytes) -> int:
         """The address of a copy of the text, good until the next one."""
-        if len(text) > len(self._scratch):
+        if len(text) + table.PADDING > len(self._scratch):
             self._set_scratch(2 * len(text))
         self._scratch[: len(text)] = text
         return self._scratch_address

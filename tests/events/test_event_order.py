@@ -28,22 +28,20 @@ def to_quad(item: Item) -> Quad:
     return Quad(S, P, Literal(what), name)
 
 
-def assemble(items: list[Item], cuts: list[int]) -> tuple[Content, list[str]]:
+def assemble(items: list[Item], cuts: list[int], batch_events: int = 2) -> tuple[Content, list[str]]:
     terms, faults = TermDictionary(), []
-    assembler = EventAssembler(terms, GENERATED_AT, lambda number, reason: faults.append(reason))
+    assembler = EventAssembler(terms, GENERATED_AT, lambda line, reason: faults.append(reason), batch_events)
     bounds = [0, *sorted(cut % (len(items) + 1) for cut in cuts), len(items)]
     batches = []
     for start, stop in itertools.pairwise(bounds):
-        assembler.feed([to_quad(item) for item in items[start:stop]])
-        while assembler.ready:
-            batches.append(assembler.take(2))
-    assembler.finish()
-    batches.append(assembler.take(10**6))
+        batches += assembler.read_quads([to_quad(item) for item in items[start:stop]])
+    batches += assembler.finish()
+    assert all(len(batch) == batch_events for batch in batches[:-1])
     return batch_contents(batches, terms), faults
 
 
 def model(items: list[Item]) -> tuple[Content, int]:
-    """The rules of assembler.py, read over the whole list again for each step."""
+    """The rules of kernels/assembly.py, read over the whole list again for each step."""
     done: list[int] = []
     lost, current, again = 0, -1, False
     held: dict[int, list[str]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from collections.abc import Iterable
 
@@ -67,7 +66,6 @@ def test_ids_mean_what_they_meant_while_they_are_held(seed: int) -> None:
             holding.arrays = [a for a in holding.arrays if a is not gone]
             del gone
         else:
-            gc.collect()
             before, freed = terms.live, terms.collect()
             alive = {i for array in arrays for i in array.tolist()}
             expected = {i: term for i, term in expected.items() if i in alive}

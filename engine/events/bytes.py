@@ -1,0 +1,141 @@
+"""The bytes of a file, plain or gzip.
+
+Gzip is unpacked ahead by a thread of its own: zlib works without Python's lock, so the second core unpacks while
+the first one reads and matches. Plain files are read as they are asked for: that is a copy from the system's cache.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Full, Queue
+from threading import Event, Thread
+from types import TracebackType
+from typing import BinaryIO, Final, TypeAlias
+
+_PACKED: Final = 1 << 18
+"""Compressed bytes read at a time."""
+_UNPACKED: Final = 1 << 21
+"""Bytes unpacked at a time, at most."""
+_AHEAD: Final = 3
+"""Pieces that may wait."""
+_GZIP: Final = b"\x1f\x8b"
+
+Piece: TypeAlias = tuple[bytes, int]
+"""Bytes, and how far the file had been read for them."""
+
+
+class ByteSource(io.RawIOBase):
+    """A file's bytes, unpacked. Raises gzip.BadGzipFile, EOFError and zlib.error for damaged gzip data."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb", buffering=0)
+        self.size = path.stat().st_size
+        """Of the file, in bytes."""
+        self.position = 0
+        """How much of the file was read for what was handed out."""
+        start = self._file.read(2)
+        self._file.seek(0)
+        self._ahead = Ahead(unpacked(self._file)) if start == _GZIP else None
+        self._piece = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # any buffer that can be written
+        """Fill the buffer, or a part of it; 0 at the end."""
+        if self._ahead is None:
+            count = self._file.readinto(buffer) or 0
+            self.position += count
+            return count
+        while not self._piece:
+            piece = next(self._ahead, None)
+            if piece is None:
+                return 0
+            self._piece, self.position = memoryview(piece[0]), piece[1]
+        count = min(len(buffer), len(self._piece))
+        buffer[:count] = self._piece[:count]
+        self._piece = self._piece[count:]
+        return count
+
+    def close(self) -> None:
+        if not self.closed:
+            if self._ahead is not None:
+                self._ahead.close()
+            self._file.close()
+        super().close()
+
+    def __enter__(self) -> ByteSource:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def unpacked(file: BinaryIO) -> Iterator[Piece]:
+    """The content of a gzip file of one or several members; zeros after them are passed over."""
+    packed = file.read(_PACKED)
+    while packed:
+        if not packed.startswith(_GZIP[: len(packed)]):
+            raise gzip.BadGzipFile(f"Not a gzipped file ({packed[:2]!r})")
+        inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        while not inflate.eof:
+            piece = inflate.decompress(packed, _UNPACKED)
+            if piece:
+                yield piece, file.tell()
+            packed = inflate.unconsumed_tail or (b"" if inflate.eof else file.read(_PACKED))
+            if not packed and not inflate.eof and not piece:
+                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+        packed = inflate.unused_data.lstrip(b"\0") or file.read(_PACKED).lstrip(b"\0")
+
+
+class Ahead:
+    """An iterator whose pieces a thread makes ahead; what is raised there is raised here."""
+
+    def __init__(self, pieces: Iterator[Piece]) -> None:
+        self._queue: Queue[Piece | Exception | None] = Queue(_AHEAD)
+        self._closing = Event()
+        self._thread = Thread(target=self._work, args=(pieces,), daemon=True, name="oxiseq-unpack")
+        self._thread.start()
+
+    def __iter__(self) -> Ahead:
+        return self
+
+    def __next__(self) -> Piece:
+        if self._closing.is_set():
+            raise StopIteration
+        got = self._queue.get()
+        if isinstance(got, tuple):
+            return got
+        self._closing.set()
+        if got is None:
+            raise StopIteration
+        raise got
+
+    def close(self) -> None:
+        """Stop the thread, and wait for it."""
+        self._closing.set()
+        self._thread.join()
+
+    def _work(self, pieces: Iterator[Piece]) -> None:
+        try:
+            for piece in pieces:
+                if not self._offer(piece):
+                    return
+            self._offer(None)
+        except Exception as error:
+            self._offer(error)
+
+    def _offer(self, what: Piece | Exception | None) -> bool:
+        while not self._closing.is_set():
+            try:
+                self._queue.put(what, timeout=0.1)
+            except Full:
+                continue
+            return True
+        return False
