@@ -43,8 +43,21 @@ def inlined(function: F) -> F:
     return cast(F, njit(error_model="numpy", inline="always")(function))
 
 
+def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> None:
+    """Call `action` once, before the kernel is looked up in the cache or compiled."""
+    dispatcher: Any = kernel
+
+    def compile_(signature: Any) -> Any:
+        del dispatcher.compile
+        action()
+        return dispatcher.compile(signature)
+
+    dispatcher.compile = compile_
+
+
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    return _widened(njit(error_model="numpy", no_cfunc_wrapper=True, **options)(function))
+    options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
+    return _widened(njit(**options)(function))
 
 
 def _widened(dispatcher: Any) -> Any:

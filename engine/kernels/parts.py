@@ -12,7 +12,8 @@ Three things that Numba does for each function took most of the time of the firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import getitem, setitem
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -51,11 +52,20 @@ class _Remembering:
 
     def resolve_function_type(self, function: Any, args: Any, keywords: Any) -> Any:
         """The signature of `function` for these types of arguments."""
-        if not isinstance(function, types.Function) or keywords:
-            return self._context.resolve_function_type(function, args, keywords)
+        resolve = self._context.resolve_function_type
+        if keywords or not (isinstance(function, types.Function) or function is getitem):
+            return resolve(function, args, keywords)
+        return self._remembered(function, args, lambda: resolve(function, args, keywords))
+
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        """The signature of `target[index] = value` for these types."""
+        args = target, index, value
+        return self._remembered(setitem, args, lambda: self._context.resolve_setitem(*args))
+
+    def _remembered(self, function: Any, args: Any, resolve: Callable[[], Any]) -> Any:
         key = id(function), args
         if key not in self._known:
-            signature = self._context.resolve_function_type(function, args, keywords)
+            signature = resolve()
             if signature is None:
                 return None
             self._known[key] = function, signature  # the function is kept, so that its id is not used again
@@ -65,7 +75,7 @@ class _Remembering:
 # --- code --------------------------------------------------------------------------------------------
 
 
-class _Part(JITCodeLibrary):  # type: ignore[misc]
+class _Part(JITCodeLibrary):
     """The code of one function, not optimised; it cannot be called but from other code."""
 
     @property
@@ -96,7 +106,7 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         return self._shared_module
 
 
-class _Kernel(JITCodeLibrary):  # type: ignore[misc]
+class _Kernel(JITCodeLibrary):
     """The code of a function with all its parts, which are nowhere else: LLVM inlines what has one caller."""
 
     def _optimize_final_module(self) -> None:
@@ -129,7 +139,7 @@ def _callees(library: Any, seen: set[Any]) -> Iterator[Any]:
 # --- compilers ---------------------------------------------------------------------------------------
 
 
-class KernelCompiler(CompilerBase):  # type: ignore[misc]  # Numba has no types
+class KernelCompiler(CompilerBase):
     """Numba's compiler without what our functions never need."""
 
     library = _Kernel
