@@ -1,13 +1,20 @@
 """Compiling the kernels ahead of the first query.
 
 Numba compiles a kernel when it is first called and keeps the result on disk. `warm_up` calls each of them: the
-queries below use every operator and index, on memory so small that all of it has to grow.
+queries below use every operator and index, on memory so small that all of it has to grow. Compiling is spread over
+two processes (`compiling_ahead`).
 """
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from time import perf_counter
+from subprocess import DEVNULL, PIPE, Popen
+from time import monotonic, perf_counter, sleep
 from typing import Any, Final
 
 from pyoxigraph import RdfFormat
@@ -15,7 +22,8 @@ from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.kernels import match, sequence
+from oxiseq.engine.kernels import ahead, match, sequence
+from oxiseq.engine.kernels.options import before_compiling
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.memory import Capacities
@@ -37,6 +45,8 @@ _QUERIES: Final = (
     ("SELECT ?s", "", "(A & D); (B | C)"),
 )
 _EVENTS: Final = 60
+_PATIENCE: Final = 120.0
+"""Seconds that the second process may take; it takes a tenth."""
 
 
 def warm_up() -> float:
@@ -44,8 +54,9 @@ def warm_up() -> float:
     begun = perf_counter()
     kb = RdfStore()
     kb.load("".join(_facts(i) for i in range(3)).encode(), format=RdfFormat.N_QUADS)
-    for form, window, seq in _QUERIES:
-        _answer(_TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS), StoreKb(kb))
+    with compiling_ahead():
+        for form, window, seq in _QUERIES:
+            _answer(_TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS), StoreKb(kb))
     return perf_counter() - begun
 
 
@@ -85,3 +96,38 @@ def _on_disk(kernel: Any) -> bool:
     source = Path(function.__code__.co_filename)
     name = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}.*.nbi"
     return any(Path(kernel.stats.cache_path).glob(name))
+
+
+@contextmanager
+def compiling_ahead() -> Iterator[None]:
+    """If kernels have to be compiled: let a second process compile the sequence kernels meanwhile.
+
+    Whoever calls one of them first waits for it. If that process fails or takes too long, or there is no second
+    processor, they are compiled here, when they are called. It never outlives the block, nor this process.
+    """
+    missing = [kernel for kernel in ahead.KERNELS if not _on_disk(kernel)]
+    process = _start() if missing and (os.cpu_count() or 1) > 1 else None
+    if process is None:
+        yield
+        return
+    deadline = monotonic() + _PATIENCE
+    for kernel in missing:
+        before_compiling(kernel, partial(_await, process, kernel, deadline))
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _start() -> Popen[bytes] | None:
+    command = [sys.executable, "-P", "-m", ahead.__name__]
+    try:
+        return Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
+    except OSError:
+        return None
+
+
+def _await(process: Popen[bytes], kernel: Any, deadline: float) -> None:
+    while process.poll() is None and not _on_disk(kernel) and monotonic() < deadline:
+        sleep(0.02)

@@ -10,12 +10,10 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.expressions.program import compile_program
-from oxiseq.engine.kernels.columns import truth_column
+from oxiseq.engine.kernels.machine import TRUE, UNDECIDED, truth_column
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.scope import expression_variables
-
-_TRUE, _UNDECIDED = 1, 3
 
 
 def holding(
@@ -38,18 +36,17 @@ def _holding(
     variables = sorted((v for v in expression_variables(condition) if v in columns), key=str)
     places = dict.fromkeys(expression_variables(condition), 0)
     places |= {v: 1 + i for i, v in enumerate(variables)}
-    table = np.zeros((count, max(len(variables), 1)), np.int64)
+    table = np.zeros((count, 1 + len(variables)), np.int64)  # what stands at 0 is unbound
     for i, v in enumerate(variables):
-        table[:, i] = columns[v]
+        table[:, 1 + i] = columns[v]
     code = np.ascontiguousarray(compile_program(condition, places, terms).code, np.int32)
-    out = np.zeros(count, np.uint8)
-    truth_column(code, table, np.zeros(1 + table.shape[1], np.int64), terms.columns, out)
+    out = truth_column(code, 0, len(code), table, *terms.columns)
     decided: dict[tuple[int, ...], bool] = {}
-    for r in np.flatnonzero(out == _UNDECIDED):
-        ids = tuple(int(x) for x in table[r])
+    for r in np.flatnonzero(out == UNDECIDED):
+        ids = tuple(int(x) for x in table[r, 1:])
         if ids not in decided:
             mapping = {v: terms.term(i) for v, i in zip(variables, ids, strict=False) if i}
             decided[ids] = holds(condition, mapping)
         out[r] = decided[ids]
-    passed: NDArray[np.bool_] = out == _TRUE
+    passed: NDArray[np.bool_] = out == TRUE
     return passed

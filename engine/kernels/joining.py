@@ -105,7 +105,8 @@ def _decided(T: Any, S: Any, f: int) -> int:
     n = v.scalars(S)[ASKED]
     if n < v.asked(S).shape[0]:
         v.asked(S)[n, 0] = f
-        v.asked(S)[n, 1:] = v.vector(S)
+        for i in range(v.vector(S).shape[0]):  # a slice would compile its error's text: three seconds
+            v.asked(S)[n, 1 + i] = v.vector(S)[i]
         v.scalars(S)[ASKED] = n + 1
     return _UNDECIDED
 
@@ -136,7 +137,8 @@ def _memo_place(T: Any, S: Any, f: int) -> int:
 @kernel
 def remember(T: Any, S: Any, asked: Any, n: int, answer: int) -> None:
     """Keep Python's answer to question `n`; the memo has room."""
-    v.vector(S)[:] = asked[n, 1:]
+    for i in range(v.vector(S).shape[0]):
+        v.vector(S)[i] = asked[n, 1 + i]
     f = asked[n, 0]
     i = _memo_place(T, S, f)
     if v.memo(S)[i, 0] == 0:

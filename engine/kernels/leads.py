@@ -97,5 +97,6 @@ def rebuild_leads(T: Any, S: Any, keys: Any, count: int, tau: int) -> None:
             v.key(S)[c] = keys[at, 2 + c]
         to = v.scalars(S)[LEADS]
         v.lead_table(S)[_lead_place(S, l, width, hash_key(l, v.key(S), width))] = to
-        v.lead_keys(S)[to, :] = keys[at, :]
+        for c in range(keys.shape[1]):
+            v.lead_keys(S)[to, c] = keys[at, c]
         v.scalars(S)[LEADS] = to + 1

@@ -30,7 +30,7 @@ from oxiseq.engine.kernels.arithmetic import (
     operate,
     order,
 )
-from oxiseq.engine.kernels.options import inlined, inner, kernel
+from oxiseq.engine.kernels.options import allocating, inlined, inner, kernel
 
 FALSE: Final = 0
 TRUE: Final = 1
@@ -301,7 +301,7 @@ def _load(t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numb
     numbers[n, 1] = error_bound(k, f, q)
 
 
-@kernel
+@inner
 def run(
     code: Any,
     start: int,
@@ -371,7 +371,7 @@ def run(
             at += 1
 
 
-@kernel
+@allocating
 def truth(code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any) -> int:
     """The outcome of the condition code[start:end] on the term ids `vals` (int64[slots], 0 unbound):
     FALSE, TRUE, ERROR or UNDECIDED. The code has no memo tables."""
@@ -385,7 +385,7 @@ def truth(code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, ex
     return entry_truth(0, numbers, entries)
 
 
-@kernel
+@allocating
 def value(
     code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any
 ) -> tuple[int, float, int, int]:
@@ -400,26 +400,6 @@ def value(
     memo = np.empty((1, 1), np.uint8)
     run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
     return entries[0, 0], numbers[0, 0], entries[0, 1], entries[0, 2]
-
-
-@kernel
-def value_column(
-    code: Any, start: int, end: int, vals: Any, kind: Any, number: Any, exact: Any, quality: Any
-) -> tuple[Any, Any, Any]:
-    """`value` of every row of `vals` (int64[n, slots]): kinds u8[n], numbers f64[n], qualities u8[n]."""
-    n, depth = vals.shape[0], code[start + 1]
-    numbers = np.empty((depth, 2), np.float64)
-    entries = np.empty((depth, 4), np.int64)
-    memo = np.empty((1, 1), np.uint8)
-    kinds_out = np.empty(n, np.uint8)
-    numbers_out = np.empty(n, np.float64)
-    qualities_out = np.empty(n, np.uint8)
-    for r in range(n):
-        run(code, start, end, vals[r], kind, number, exact, quality, memo, numbers, entries)
-        kinds_out[r] = entries[0, 0]
-        numbers_out[r] = numbers[0, 0]
-        qualities_out[r] = entries[0, 2]
-    return kinds_out, numbers_out, qualities_out
 
 
 @kernel

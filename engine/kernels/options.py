@@ -14,27 +14,69 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit
+from numba import njit, types
+
+from oxiseq.engine.kernels.parts import KernelCompiler, PartCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
     """Compile a function that Python calls."""
-    made = njit(cache=True, error_model="numpy")(function)
-    _forget_stale(str(cast(Any, made).stats.cache_path))
+    made = _compiled(function, cache=True, pipeline_class=KernelCompiler, _nrt=True)
+    _forget_stale(str(made.stats.cache_path))
     return cast(F, made)
 
 
 def inner(function: F) -> F:
-    """Compile a function that only kernels call."""
-    options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast(F, njit(**options)(function))
+    """Compile a function that only kernels call; it makes no arrays, so that none is counted."""
+    return cast(F, _compiled(function, pipeline_class=PartCompiler, no_cpython_wrapper=True, _nrt=False))
+
+
+def allocating(function: F) -> F:
+    """`inner` for a function that makes arrays."""
+    return cast(F, _compiled(function, pipeline_class=PartCompiler, no_cpython_wrapper=True, _nrt=True))
 
 
 def inlined(function: F) -> F:
     """Compile a function into each of its callers: for small ones on the hot path that take arrays."""
     return cast(F, njit(error_model="numpy", inline="always")(function))
+
+
+def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> None:
+    """Call `action` once, before the kernel is looked up in the cache or compiled."""
+    dispatcher: Any = kernel
+
+    def compile_(signature: Any) -> Any:
+        del dispatcher.compile
+        action()
+        return dispatcher.compile(signature)
+
+    dispatcher.compile = compile_
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
+    return _widened(njit(**options)(function))
+
+
+def _widened(dispatcher: Any) -> Any:
+    """Let kernels call a function with any integers: it is compiled once, for int64 and not for int32, literals...
+
+    Numba compiles a function again for each type of argument, the literal -1 and the literal 0 included.
+    """
+    resolve = dispatcher.get_call_template
+
+    def get_call_template(args: Any, keywords: Any) -> Any:
+        return resolve(tuple(map(_wide, args)), {name: _wide(type_) for name, type_ in keywords.items()})
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
+
+
+def _wide(type_: Any) -> Any:
+    plain = types.unliteral(type_)
+    return types.int64 if isinstance(plain, types.Integer) and plain != types.uint64 else plain
 
 
 @lru_cache

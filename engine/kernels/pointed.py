@@ -1,80 +1,72 @@
-"""Arrays of a pointer table by their number: for kernels whose tables hold many arrays of few types.
+"""Arrays of a pointer table by their number, and arrays at addresses: for kernels whose tables hold many arrays of
+few types. They are intrinsics like the views of views.py.
 
-`P` is the address of a `views.Pointers`; `n` the place of the array among those it was made of.
+In `i32s(P, n)` and the like, `P` is the address of a `views.Pointers`, `n` the place of the array among those it was
+made of.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]  # Numba does not list it
+from llvmlite import ir
+from numba import from_dtype, types
+from numba.extending import intrinsic
 
-from oxiseq.engine.kernels.options import inner
-from oxiseq.engine.kernels.views import _pointer, _word
-
-
-@inner
-def i32s(P: Any, n: int) -> Any:
-    """i32[k]."""
-    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1),), np.int32)
+from oxiseq.engine.kernels.views import WORDS, array_at
 
 
-@inner
-def i32_table(P: Any, n: int) -> Any:
-    """i32[k, columns]."""
-    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1), _word(P, 3 * n + 2)), np.int32)
+def _numbered(dtype: Any, ndim: int = 1) -> Any:
+    """The function from a pointer table's address and a number to the array, k rows or k rows of columns."""
+    array_type = types.Array(from_dtype(np.dtype(dtype)), ndim, "C")
+
+    def view(typing_context: Any, table: Any, number: Any) -> tuple[Any, Callable[..., Any]]:
+        return array_type(types.int64, types.int64), generate
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        table = builder.inttoptr(args[0], word.as_pointer())
+        first = builder.mul(args[1], word(WORDS))
+        places = (builder.add(first, word(i)) for i in range(1 + ndim))
+        address, *shape = (builder.load(builder.gep(table, [place])) for place in places)
+        return array_at(context, builder, array_type, address, shape)
+
+    return intrinsic(view)
 
 
-@inner
-def i64s(P: Any, n: int) -> Any:
-    """i64[k]."""
-    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1),), np.int64)
+i32s = _numbered(np.int32)
+i32_table = _numbered(np.int32, 2)
+i64s = _numbered(np.int64)
+i64_table = _numbered(np.int64, 2)
+u32_table = _numbered(np.uint32, 2)
+u8s = _numbered(np.uint8)
+u8_table = _numbered(np.uint8, 2)
+f64s = _numbered(np.float64)
+f64_table = _numbered(np.float64, 2)
+
+_I64S = types.Array(types.int64, 1, "C")
+_U32_TABLE = types.Array(types.uint32, 2, "C")
 
 
-@inner
-def i64_table(P: Any, n: int) -> Any:
-    """i64[k, columns]."""
-    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1), _word(P, 3 * n + 2)), np.int64)
+@intrinsic
+def _i64_at(typing_context: Any, address: Any, count: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return array_at(context, builder, _I64S, args[0], [args[1]])
+
+    return _I64S(types.int64, types.int64), generate
 
 
-@inner
-def u32_table(P: Any, n: int) -> Any:
-    """u32[k, columns]."""
-    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1), _word(P, 3 * n + 2)), np.uint32)
+@intrinsic
+def _u32_at(typing_context: Any, address: Any, rows: Any, columns: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return array_at(context, builder, _U32_TABLE, args[0], [args[1], args[2]])
+
+    return _U32_TABLE(types.int64, types.int64, types.int64), generate
 
 
-@inner
-def u8s(P: Any, n: int) -> Any:
-    """u8[k]."""
-    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1),), np.uint8)
-
-
-@inner
-def u8_table(P: Any, n: int) -> Any:
-    """u8[k, columns]."""
-    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1), _word(P, 3 * n + 2)), np.uint8)
-
-
-@inner
-def f64s(P: Any, n: int) -> Any:
-    """f64[k]."""
-    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1),), np.float64)
-
-
-@inner
-def f64_table(P: Any, n: int) -> Any:
-    """f64[k, columns]."""
-    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1), _word(P, 3 * n + 2)), np.float64)
-
-
-@inner
-def i64_at(address: int, count: int) -> Any:
-    """i64[count] at an address."""
-    return carray(_pointer(address), (count,), np.int64)
-
-
-@inner
-def u32_at(address: int, rows: int, columns: int) -> Any:
-    """u32[rows, columns] at an address."""
-    return carray(_pointer(address), (rows, columns), np.uint32)
+i64_at: Any = _i64_at
+"""i64[count] at an address."""
+u32_at: Any = _u32_at
+"""u32[rows, columns] at an address."""

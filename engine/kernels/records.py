@@ -274,3 +274,15 @@ class Rows(NamedTuple):
     tau: Array  # i64[k]: everything that starts before is dead
     first: Array  # i64[k + 1]: rows of an instant
     base: Array  # i64[1]: row id of the first row
+
+
+class TermColumns(NamedTuple):
+    """Arrays by term id, C-contiguous and writable, at least as long as the dictionary (matching.md 2).
+
+    For a blank node `exact` is its serial number.
+    """
+
+    kind: NDArray[np.uint8]
+    number: NDArray[np.float64]
+    exact: NDArray[np.int64]
+    quality: NDArray[np.uint8]

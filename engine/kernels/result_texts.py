@@ -10,14 +10,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]  # Numba does not list it
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.raw import byte, move, set_byte
-from oxiseq.engine.kernels.term_table import ENTRY
-from oxiseq.engine.kernels.term_texts import digits, write_digits
-from oxiseq.engine.kernels.views import _pointer, _word
+from oxiseq.engine.kernels.term_table import kind_of, serial_of, text_of
+from oxiseq.engine.kernels.term_texts import digits, label_length, write_digits, write_label
 
 _ESCAPES: Final = np.zeros(256, np.uint8)
 for _escape, _meant in ((b"t", 9), (b"b", 8), (b"n", 10), (b"r", 13), (b"f", 12)):
@@ -95,21 +93,6 @@ def _copy(source: int, count: int, out: int, size: int) -> int:
 
 
 @inner
-def _place(D: int, term: int) -> tuple[int, int]:
-    """Where the text of a term begins, and its length."""
-    entries = carray(_pointer(_word(D, 3)), (_word(D, 4),), ENTRY)
-    own = carray(_pointer(_word(D, 9)), (_word(D, 10),), np.int32)
-    return _word(D, 6) + entries[own[term]].start, np.int64(entries[own[term]].length)
-
-
-@inner
-def _columns(D: int, term: int) -> tuple[int, int]:
-    """A term's kind and its exact value, which is a blank node's serial number."""
-    kind = carray(_pointer(_word(D, 12)), (_word(D, 13),), np.uint8)
-    return np.int64(kind[term]), carray(_pointer(_word(D, 18)), (_word(D, 19),), np.int64)[term]
-
-
-@inner
 def _closing(text: int, length: int) -> int:
     """The place of the quotation mark that closes a literal."""
     at = length - 1
@@ -120,17 +103,15 @@ def _closing(text: int, length: int) -> int:
 
 @inner
 def _plain(D: int, term: int, out: int) -> int:
-    kind, serial = _columns(D, term)
+    kind = kind_of(D, term)
     if kind == kinds.NONE:
         return 0
     if kind == kinds.BLANK:
+        length = label_length(serial_of(D, term))
         if out != 0:
-            write_digits(serial, out + 3 + digits(serial))
-            set_byte(out, 95)
-            set_byte(out + 1, 58)
-            set_byte(out + 2, 98)
-        return 3 + digits(serial)
-    text, length = _place(D, term)
+            write_label(serial_of(D, term), out, out + length)
+        return length
+    text, length = text_of(D, term)
     if kind == kinds.IRI:
         return _copy(text + 1, length - 2, out, 0)
     if byte(text) != 34:  # a triple term
@@ -170,14 +151,15 @@ def _hexadecimal(digit: int) -> int:
 @inner
 def _json_term(D: int, term: int, out: int, size: int) -> int:
     begin = size
-    kind, serial = _columns(D, term)
+    kind = kind_of(D, term)
     if kind == kinds.BLANK:
+        serial = serial_of(D, term)
         size += _piece(_BNODE, out, size)
         size += digits(serial)
         if out != 0:
             write_digits(serial, out + size)
         return size + _piece(_END, out, size) - begin
-    text, length = _place(D, term)
+    text, length = text_of(D, term)
     if kind == kinds.IRI:
         size += _piece(_URI, out, size)
         size += _copy(text + 1, length - 2, out, size)

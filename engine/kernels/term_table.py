@@ -175,6 +175,25 @@ def fresh_blank(D: int) -> int:
     return _give(D, kinds.BLANK, 0.0, serial, 0)
 
 
+@inner
+def text_of(D: int, term: int) -> tuple[int, int]:
+    """The address of a term's own text, and its length; for a term that has one."""
+    entry = _entry(D, half(get(D, _OWN), term))
+    return get(D, _TEXT) + get(entry, _START), half(entry, _LENGTH)
+
+
+@inner
+def kind_of(D: int, term: int) -> int:
+    """The kind of a term, which is NONE for 0 and for a free id."""
+    return byte(get(D, _KIND) + term)
+
+
+@inner
+def serial_of(D: int, term: int) -> int:
+    """The serial number of a blank node."""
+    return get(get(D, _EXACT), term)
+
+
 # --- what Python calls ------------------------------------------------------------------------------
 
 

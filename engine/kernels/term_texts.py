@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-from numba import carray  # type: ignore[attr-defined]  # Numba does not list it
-
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.raw import move, set_byte
-from oxiseq.engine.kernels.term_table import ENTRY, find, hashed
-from oxiseq.engine.kernels.views import _pointer, _word
+from oxiseq.engine.kernels.term_table import find, hashed, kind_of, serial_of, text_of
 
 _LABEL: Final = 3
 """Bytes of `_:b`, which stands before the serial number of a blank node."""
@@ -34,38 +30,48 @@ def intern_texts(D: int, data: int, ends: Any, first: int, ids: Any) -> int:
 @kernel
 def measure_texts(D: int, ids: Any, ends: Any) -> None:
     """Fill `ends` i64[n + 1] with where the text of each id ends; 0, unbound, has an empty text."""
-    entries = carray(_pointer(_word(D, 3)), (_word(D, 4),), ENTRY)
-    own = carray(_pointer(_word(D, 9)), (_word(D, 10),), np.int32)
-    kind = carray(_pointer(_word(D, 12)), (_word(D, 13),), np.uint8)
-    exact = carray(_pointer(_word(D, 18)), (_word(D, 19),), np.int64)
     ends[0] = 0
     for i in range(ids.shape[0]):
-        term = ids[i]
-        length = np.int64(entries[own[term]].length)
-        if kind[term] == kinds.BLANK:
-            length = _LABEL + digits(exact[term])
-        elif kind[term] == kinds.NONE:
-            length = 0
-        ends[i + 1] = ends[i] + length
+        ends[i + 1] = ends[i] + _length(D, ids[i])
 
 
 @kernel
 def write_texts(D: int, ids: Any, ends: Any, out: int) -> None:
     """Write the texts of the ids one after the other, each up to its end, from the address `out` on."""
-    entries = carray(_pointer(_word(D, 3)), (_word(D, 4),), ENTRY)
-    own = carray(_pointer(_word(D, 9)), (_word(D, 10),), np.int32)
-    kind = carray(_pointer(_word(D, 12)), (_word(D, 13),), np.uint8)
-    exact = carray(_pointer(_word(D, 18)), (_word(D, 19),), np.int64)
-    text = _word(D, 6)
     for i in range(ids.shape[0]):
-        term = ids[i]
-        if kind[term] == kinds.BLANK:
-            write_digits(exact[term], out + ends[i + 1])
-            set_byte(out + ends[i], ord("_"))
-            set_byte(out + ends[i] + 1, ord(":"))
-            set_byte(out + ends[i] + 2, ord("b"))
-        else:
-            move(out + ends[i], text + entries[own[term]].start, ends[i + 1] - ends[i])
+        term, at = ids[i], out + ends[i]
+        kind = kind_of(D, term)
+        if kind == kinds.BLANK:
+            write_label(serial_of(D, term), at, out + ends[i + 1])
+        elif kind != kinds.NONE:
+            text, length = text_of(D, term)
+            move(at, text, length)
+
+
+@inner
+def _length(D: int, term: int) -> int:
+    kind = kind_of(D, term)
+    if kind == kinds.NONE:
+        return 0
+    if kind == kinds.BLANK:
+        return label_length(serial_of(D, term))
+    _, length = text_of(D, term)
+    return length
+
+
+@inner
+def label_length(serial: int) -> int:
+    """The length of a blank node's text, `_:b` and its serial number."""
+    return _LABEL + digits(serial)
+
+
+@inner
+def write_label(serial: int, at: int, end: int) -> None:
+    """Write a blank node's text between two addresses."""
+    set_byte(at, ord("_"))
+    set_byte(at + 1, ord(":"))
+    set_byte(at + 2, ord("b"))
+    write_digits(serial, end)
 
 
 @inner

@@ -27,7 +27,7 @@ from oxiseq.engine.sequence.memory import (
 )
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.tables import CompiledFilter, SequenceTables
-from oxiseq.engine.terms.dictionary import AnyIds, TermColumns, TermDictionary
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 
 _TRUE, _FALSE = 1, 0
 _BEFORE_ALL = -(1 << 62)
@@ -99,7 +99,7 @@ class SequenceRun:
         self._drain(parts)
         return _joined(parts)
 
-    def _point(self, arrays: k.Tables | k.Memory | TermColumns) -> Pointers:
+    def _point(self, arrays: k.Tables | k.Memory | k.TermColumns) -> Pointers:
         """The pointer table of a group of arrays, made anew only when the group has been replaced."""
         known = self._pointers.get(type(arrays))
         if known is None or known[0] is not arrays:

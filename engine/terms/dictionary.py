@@ -18,7 +18,7 @@ Memory per live term: about 60 bytes and its text. Not safe for several threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 from weakref import WeakSet, ref
 
 import numpy as np
@@ -29,6 +29,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels import result_texts, term_texts
 from oxiseq.engine.kernels import term_table as table
+from oxiseq.engine.kernels.records import TermColumns
 from oxiseq.engine.kernels.views import Pointers, address_of
 from oxiseq.engine.terms.normal import normalise, normalise_triple
 from oxiseq.engine.terms.texts import Term, parse_term, read_term, term_text
@@ -48,18 +49,6 @@ _PURGE_FROM: Final = 1024
 """Arrays held from which on those that are gone are struck off."""
 _SCANNED_PER_TERM: Final = 4
 """Ids that a collection may look through for each new term: bounds its share of the whole work."""
-
-
-class TermColumns(NamedTuple):
-    """Arrays by term id, C-contiguous and writable, at least as long as the dictionary (matching.md 2).
-
-    For a blank node `exact` is its serial number.
-    """
-
-    kind: NDArray[np.uint8]
-    number: NDArray[np.float64]
-    exact: NDArray[np.int64]
-    quality: NDArray[np.uint8]
 
 
 class Holder(Protocol):

@@ -28,7 +28,7 @@ from oxiseq.formats import (
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.algebra import Query
 from oxiseq.replay import Replay
-from oxiseq.warmup import is_compiled
+from oxiseq.warmup import compiling_ahead, is_compiled
 
 
 def run_query(request: RunRequest) -> None:
@@ -46,7 +46,7 @@ def run_query(request: RunRequest) -> None:
     if not request.quiet:
         _tell_before(query, files)
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
-    with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
+    with compiling_ahead(), progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
         count = _write(request, replay, chosen, bar)
     if request.late is not None:
         write_events((batch for _, batch in replay.late), replay.terms, request.late)

@@ -16,6 +16,7 @@ from rich.table import Table
 from oxiseq.demo.quotes import STREAM, daily_events
 from oxiseq.match import Match, short
 from oxiseq.replay import run
+from oxiseq.warmup import compiling_ahead, is_compiled
 
 HERE: Final = Path(__file__).parent
 """Where the queries and the knowledge base are."""
@@ -59,9 +60,11 @@ def show(console: Console) -> None:
         f"bokeh_sampledata (public domain): {len(events):,} events, one RDF graph per trading day, "
         "joined with a small knowledge base of the companies."
     )
-    console.print("[dim]The first run ever compiles the matching kernels, which takes a while; later ones do not.[/]")
-    for shape in SHAPES:
-        _show_shape(console, shape, events)
+    if not is_compiled():
+        console.print("[dim]First run: the matching kernels are compiled now and kept, which takes some seconds.[/]")
+    with compiling_ahead():
+        for shape in SHAPES:
+            _show_shape(console, shape, events)
     _show_next(console)
 
 

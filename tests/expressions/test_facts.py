@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import machine_calls
 import numpy as np
 import pytest
 from pyoxigraph import NamedNode, Variable
@@ -134,7 +135,7 @@ def test_exact(text: str, outcome: str) -> None:
 def test_machine_where_it_decides(text: str, outcome: str) -> None:
     terms = TermDictionary()
     code = compile_program(parsed(text), {}, terms).code
-    decided = machine.truth(code, 0, len(code), np.zeros(1, np.int64), *terms.columns)
+    decided = machine_calls.truth(code, 0, len(code), np.zeros(1, np.int64), *terms.columns)
     assert decided in (machine.UNDECIDED, OUTCOMES[outcome])
 
 

@@ -1,0 +1,164 @@
+"""How Numba compiles kernels: inner functions become parts, and what is known is not asked again.
+
+Where it stands: `options` has Numba compile kernels with `KernelCompiler`, inner functions with `PartCompiler`.
+Three things that Numba does for each function took most of the time of the first run:
+
+1. It links a function with all that it calls, optimises the whole and makes it executable, and does that again
+   in each of the callers. A part is only lowered; the kernel that holds it links all parts at once.
+2. It asks every meaning of `+` or `[]` that it knows, dates and sets too, at each place. Here the answers for
+   the same types are remembered.
+3. It looks for closures, array expressions and the like. There are none, so those passes are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import getitem, setitem
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import llvmlite.binding as llvm
+from numba import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+
+_NOT_NEEDED: Final = frozenset({
+    "with_lifting",
+    "inline_closure_likes",
+    "rewrite_dynamic_raises",
+    "make_function_op_code_to_jit_function",
+    "find_literally",
+    "literal_unroll",
+    "LiteralPropagation",
+    "inline_overloads",
+    "nopython_rewrites",  # array expressions
+    "dump_parfor_diagnostics",
+})  # fmt: skip
+
+# --- types -------------------------------------------------------------------------------------------
+
+_answers: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+
+
+class _Remembering:
+    """A typing context that remembers which signature a built-in function has for which types."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._known = _answers.setdefault(context, {})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, args: Any, keywords: Any) -> Any:
+        """The signature of `function` for these types of arguments."""
+        resolve = self._context.resolve_function_type
+        if keywords or not (isinstance(function, types.Function) or function is getitem):
+            return resolve(function, args, keywords)
+        return self._remembered(function, args, lambda: resolve(function, args, keywords))
+
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        """The signature of `target[index] = value` for these types."""
+        args = target, index, value
+        return self._remembered(setitem, args, lambda: self._context.resolve_setitem(*args))
+
+    def _remembered(self, function: Any, args: Any, resolve: Callable[[], Any]) -> Any:
+        key = id(function), args
+        if key not in self._known:
+            signature = resolve()
+            if signature is None:
+                return None
+            self._known[key] = function, signature  # the function is kept, so that its id is not used again
+        return self._known[key][1]
+
+
+# --- code --------------------------------------------------------------------------------------------
+
+
+class _Part(JITCodeLibrary):
+    """The code of one function, not optimised; it cannot be called but from other code."""
+
+    @property
+    def codegen(self) -> Any:
+        return _NO_ENGINE
+
+    def add_llvm_module(self, module: Any) -> None:
+        self._final_module.link_in(module)
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0
+
+    def _get_module_for_linking(self) -> Any:
+        """This part's module with those of all that it calls, for linking into a kernel."""
+        if self._shared_module is None:
+            module = self._final_module.clone()
+            for library in _callees(self, set()):
+                callee = library._final_module if isinstance(library, _Part) else library._get_module_for_linking()
+                module.link_in(callee, preserve=True)
+            for function in module.functions:
+                if not function.is_declaration and function.linkage == llvm.Linkage.external:
+                    function.linkage = llvm.Linkage.linkonce_odr
+            self._shared_module = module
+        return self._shared_module
+
+
+class _Kernel(JITCodeLibrary):
+    """The code of a function with all its parts, which are nowhere else: LLVM inlines what has one caller."""
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
+                function.linkage = llvm.Linkage.internal
+        super()._optimize_final_module()
+
+
+class _NoEngine:
+    """What a part is told to do with the process: nothing, it is not loaded."""
+
+    def set_env(self, name: str, environment: object) -> None:
+        pass
+
+
+_NO_ENGINE = _NoEngine()
+
+
+def _callees(library: Any, seen: set[Any]) -> Iterator[Any]:
+    """The libraries that a part calls, directly or through other parts, each once."""
+    for callee in library._linking_libraries:
+        if callee not in seen:
+            seen.add(callee)
+            yield callee
+            if isinstance(callee, _Part):
+                yield from _callees(callee, seen)
+
+
+# --- compilers ---------------------------------------------------------------------------------------
+
+
+class KernelCompiler(CompilerBase):
+    """Numba's compiler without what our functions never need."""
+
+    library = _Kernel
+
+    def __init__(self, typing_context: Any, *arguments: Any) -> None:
+        super().__init__(typing_context, *arguments)
+        self.state.typingctx = _Remembering(typing_context)
+        self.state.library = self.library(self.state.targetctx.codegen(), "kernel")
+        self.state.library.enable_object_caching()
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba's passes, some left out."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [entry for entry in passes.passes if entry[0].name() not in _NOT_NEEDED]
+        passes.finalize()
+        return [passes]
+
+
+class PartCompiler(KernelCompiler):
+    """The compiler of inner functions."""
+
+    library = _Part
