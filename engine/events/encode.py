@@ -27,6 +27,9 @@ GraphLike: TypeAlias = str | bytes | rdflib.Graph | Iterable[Triple] | Iterable[
 IdColumns: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
 
 
+_TRIPLES = {Triple}
+
+
 def encode_graph(graph: GraphLike, terms: TermDictionary) -> IdColumns:
     """The triples of one event's graph as three u32 arrays: subjects, predicates, objects.
 
@@ -104,7 +107,7 @@ def assemble(times: Iterable[int], graphs: Iterable[IdColumns]) -> EventBatch:
 
 
 def _triples(graph: GraphLike) -> Iterable[Triple | Quad]:
-    if type(graph) is list and all([type(triple) is Triple for triple in graph]):
+    if type(graph) is list and {*map(type, graph)} == _TRIPLES:
         return graph
     if isinstance(graph, str | bytes):
         return parse(graph, RdfFormat.TURTLE)

@@ -11,7 +11,17 @@ from typing import Any, Final, NamedTuple
 
 from oxiseq.engine.kernels.match_records import I32, I64
 from oxiseq.engine.kernels.options import inner, kernel
-from oxiseq.engine.kernels.pointed import f64_table, i32_table, i32s, i64_at, i64_table, i64s, u8_table, u32_at, u32_table
+from oxiseq.engine.kernels.pointed import (
+    f64_table,
+    i32_table,
+    i32s,
+    i64_at,
+    i64_table,
+    i64s,
+    u8_table,
+    u32_at,
+    u32_table,
+)
 
 _NEVER: Final = 1 << 62
 _BEFORE_ALL: Final = -(1 << 62)

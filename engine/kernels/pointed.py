@@ -39,6 +39,18 @@ def i64_table(P: Any, n: int) -> Any:
 
 
 @inner
+def i32_rows(P: Any, n: int, columns: int) -> Any:
+    """i32[k, columns], the number of columns known to the compiler."""
+    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1), columns), np.int32)
+
+
+@inner
+def i64_rows(P: Any, n: int, columns: int) -> Any:
+    """i64[k, columns], the number of columns known to the compiler."""
+    return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1), columns), np.int64)
+
+
+@inner
 def u32_table(P: Any, n: int) -> Any:
     """u32[k, columns]."""
     return carray(_pointer(_word(P, 3 * n)), (_word(P, 3 * n + 1), _word(P, 3 * n + 2)), np.uint32)
