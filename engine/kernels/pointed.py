@@ -5,13 +5,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import carray  # type: ignore[attr-defined]  # Numba does not list it
+from llvmlite import ir
+from numba import carray, types  # type: ignore[attr-defined]  # Numba does not list carray
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from oxiseq.engine.kernels.options import inner
-from oxiseq.engine.kernels.views import _pointer, _word
+
+
+@intrinsic
+def _to_pointer(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), generate
+
+
+@intrinsic
+def _load_word(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        return builder.load(builder.gep(base, [args[1]]))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+_pointer: Any = _to_pointer  # typed as what a kernel sees: without the typing context
+_word: Any = _load_word
 
 
 @inner

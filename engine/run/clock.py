@@ -198,7 +198,7 @@ class Clock:
     def ready(self) -> bool:
         """Whether instants are complete and have not been taken."""
         passed = self.passed
-        return any([clock.oldest < passed for clock in self._streams])
+        return any(clock.oldest < passed for clock in self._streams)
 
     def take(self) -> Instants:
         """All complete instants since the last call; or the first of them, while `ready`.

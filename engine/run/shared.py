@@ -158,7 +158,7 @@ class SharedRuns:
             self._work(group, found, errors)
         if late is not None and not len(late):
             late = None
-        concerned = [run for run in (group.runs if late is not None else {**found, **errors})]
+        concerned = list(group.runs if late is not None else {**found, **errors})
         if len(concerned) > 1:
             concerned.sort(key=self._number.__getitem__)
         return [Outcome(run, [] if run in errors else found.get(run, []), late, errors.get(run)) for run in concerned]
