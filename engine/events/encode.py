@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import rdflib
@@ -73,7 +73,7 @@ def _encode_into(ids: list[int], graph: GraphLike, terms: TermDictionary) -> Non
             for at, (i, term) in enumerate(zip(known, flat, strict=True)):
                 if i is None:  # a term that has been added meanwhile is mostly the event's own name
                     known[at] = lookup(term) or _encode(term, terms, blanks)
-        ids += known
+        ids += cast(list[int], known)  # none is None any more
     except SyntaxError as error:
         raise EventError(None, error.lineno, syntax_reason(error)) from error
     except ValueError as error:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from oxiseq.engine.kernels.match_records import HAS_OBJECT, HAS_SUBJECT, I32, I6
 from oxiseq.engine.matching.bgp import Instance, Slot, join_order
 from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
+
+_Whole = TypeVar("_Whole", np.int32, np.int64)
 
 MAX_SHARING: Final = 62
 """GPMs of one instance: bits of a mask."""
@@ -118,7 +120,7 @@ def _i32(values: Sequence[int]) -> I32:
     return np.array(values, np.int32).reshape(-1)
 
 
-def _table(rows: Iterable[Sequence[int]], width: int, dtype: type[np.integer]) -> NDArray[np.integer]:
+def _table(rows: Iterable[Sequence[int]], width: int, dtype: type[_Whole]) -> NDArray[_Whole]:
     return np.array(list(rows), dtype).reshape(-1, width)
 
 
