@@ -15,13 +15,16 @@ import numba
 import numpy as np
 import pyoxigraph
 
-from benchmarks import formats, knowledge, profile, sequences, shapes
+from benchmarks import formats, knowledge, patterns, profile, sequences, shapes
 from benchmarks.report import FULL, QUICK, Result, Size, markdown
 
 CASES: Mapping[str, Callable[[Size], Result]] = {
     "sequences": sequences.run,
     "v-shape": shapes.run_v_shape,
     "kleene": shapes.run_kleene,
+    "patterns": patterns.run_patterns,
+    "queries": patterns.run_queries,
+    "pushes": patterns.run_pushes,
     "formats": formats.run,
     "knowledge": knowledge.run,
 }

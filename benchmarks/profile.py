@@ -16,9 +16,9 @@ from benchmarks.data import STEPS, Events, quotes, stock_events
 from benchmarks.drive import WARM, Prepared
 from benchmarks.report import Size
 from oxiseq.engine.matching.matcher import StreamMatcher
-from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.run.clock import Clock
+from oxiseq.engine.run.letters import LetterRows
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -26,11 +26,10 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 STAGES: tuple[tuple[str, type, str], ...] = (
     ("clock", Clock, "push"),
     ("clock", Clock, "take"),
-    ("matching", StreamMatcher, "match"),
-    ("letters", QueryRun, "_frames"),
-    ("letters", QueryRun, "_letter_rows"),
-    ("rows kept", RowStore, "append"),
-    ("rows kept", RowStore, "forget"),
+    ("matching", StreamMatcher, "rows"),
+    ("letters", LetterRows, "sources"),
+    ("letters", LetterRows, "write"),
+    ("rows kept", QueryRun, "_forget"),
     ("sequence", SequenceRun, "feed"),
     ("output", AnswerWriter, "write"),
 )

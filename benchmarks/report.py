@@ -79,9 +79,15 @@ def markdown(results: Iterable[Result], setting: str) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    asked = "" if figure.at_most is None else f"≤ {figure.at_most:g}×"
+    asked = "" if figure.at_most is None else f"≤ {_times(figure.at_most)}"
     measured = f"{figure.ratio:.2f}×" if figure.ratio < 10 else f"{figure.ratio:,.0f}×"
+    if figure.ratio < 0.1:
+        measured = _times(figure.ratio)
     return f"| {figure.what} | {measured if figure.holds else f'**{measured}**'} | {asked} |"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:g}×" if ratio >= 0.1 else f"1/{1 / ratio:.0f}"
 
 
 def _row(row: Row) -> str:

@@ -47,44 +47,36 @@ class Feed:
         """Events of a stream, in order of arrival."""
         with self.lock:
             self._last_push[stream] = time.monotonic()
-            with self._exchange:
-                errors = self._hand_on(self._runs.push(stream, batch), stream)
-            if errors:
-                raise errors[0]
+            self._hand_on(self._runs.push(stream, batch), stream)
 
     def punctuate(self, stream: str, until: int) -> None:
         """No event of `stream` before `until` (µs) will come."""
         with self.lock:
-            with self._exchange:
-                errors = self._hand_on(self._runs.punctuate(stream, until))
-            if errors:
-                raise errors[0]
+            self._hand_on(self._runs.punctuate(stream, until))
 
     def settle(self, run: QueryRun) -> None:
         """A query takes all that has been pushed as complete."""
         with self.lock:
-            with self._exchange:
-                errors = self._hand_on(self._runs.settle(run))
-            if errors:
-                raise errors[0]
+            self._hand_on(self._runs.settle(run))
 
     def close(self, run: QueryRun) -> None:
         """End a query: its streams count as ended, so trailing negations are decided; then it is forgotten."""
-        with self.lock, self._exchange:
-            errors = self._hand_on(self._runs.close(run))
-            if errors:
-                raise errors[0]
+        with self.lock:
+            outcomes = self._runs.close(run)
             self._runs.remove(run)
-            del self._queries[run]
-            self.arrived.notify_all()
+            self._hand_on(outcomes, forget=run)
 
     def last_push(self, streams: tuple[str, ...]) -> float:
         """When events came last to one of the streams (monotonic clock); long ago if they never did."""
         return max((self._last_push.get(stream, 0.0) for stream in streams), default=0.0)
 
-    def _hand_on(self, outcomes: list[Outcome], stream: str = "") -> list[Exception]:
-        errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+    def _hand_on(self, outcomes: list[Outcome], stream: str = "", forget: QueryRun | None = None) -> None:
+        with self._exchange:
+            for outcome in outcomes:
+                self._queries[outcome.run].receive(stream, outcome.late, outcome.matches, self._exchange)
+            if forget is not None:
+                del self._queries[forget]
+            self.arrived.notify_all()
         for outcome in outcomes:
-            self._queries[outcome.run].receive(stream, outcome.late, outcome.matches, self._exchange)
-        self.arrived.notify_all()
-        return errors
+            if outcome.error is not None:
+                raise outcome.error

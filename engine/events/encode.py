@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 import rdflib
@@ -26,6 +26,9 @@ from oxiseq.engine.terms.texts import Term
 GraphLike: TypeAlias = str | bytes | rdflib.Graph | Iterable[Triple] | Iterable[Quad]
 """RDF text (Turtle, hence N-Triples too), an rdflib graph, or pyoxigraph's triples or quads."""
 IdColumns: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
+
+
+_TRIPLES = {Triple}
 
 
 def encode_graph(graph: GraphLike, terms: TermDictionary) -> IdColumns:
@@ -71,7 +74,7 @@ def _encode_into(ids: list[int], graph: GraphLike, terms: TermDictionary) -> Non
             for at, (i, term) in enumerate(zip(known, flat, strict=True)):
                 if i is None:  # a term that has been added meanwhile is mostly the event's own name
                     known[at] = lookup(term) or _encode(term, terms, blanks)
-        ids += known
+        ids += cast(list[int], known)  # none is None any more
     except SyntaxError as error:
         raise EventError(None, error.lineno, syntax_reason(error)) from error
     except ValueError as error:
@@ -105,7 +108,7 @@ def assemble(times: Iterable[int], graphs: Iterable[IdColumns]) -> EventBatch:
 
 
 def _triples(graph: GraphLike) -> Iterable[Triple | Quad]:
-    if type(graph) is list and all([type(triple) is Triple for triple in graph]):
+    if type(graph) is list and {*map(type, graph)} == _TRIPLES:
         return graph
     if isinstance(graph, str | bytes):
         return parse(graph, RdfFormat.TURTLE)

@@ -36,6 +36,23 @@ def _numbered(dtype: Any, ndim: int = 1) -> Any:
     return intrinsic(view)
 
 
+def _with_columns(dtype: Any) -> Any:
+    """The function from a pointer table's address, a number and how many columns there are to the array."""
+    array_type = types.Array(from_dtype(np.dtype(dtype)), 2, "C")
+
+    def view(typing_context: Any, table: Any, number: Any, columns: Any) -> tuple[Any, Callable[..., Any]]:
+        return array_type(types.int64, types.int64, types.int64), generate
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        table = builder.inttoptr(args[0], word.as_pointer())
+        first = builder.mul(args[1], word(WORDS))
+        address, rows = (builder.load(builder.gep(table, [builder.add(first, word(i))])) for i in range(2))
+        return array_at(context, builder, array_type, address, [rows, args[2]])
+
+    return intrinsic(view)
+
+
 i32s = _numbered(np.int32)
 i32_table = _numbered(np.int32, 2)
 i64s = _numbered(np.int64)
@@ -45,6 +62,10 @@ u8s = _numbered(np.uint8)
 u8_table = _numbered(np.uint8, 2)
 f64s = _numbered(np.float64)
 f64_table = _numbered(np.float64, 2)
+
+i32_rows = _with_columns(np.int32)
+"""i32[k, columns], the number of columns known to the compiler: i32_rows(P, n, columns)."""
+i64_rows = _with_columns(np.int64)
 
 _I64S = types.Array(types.int64, 1, "C")
 _U32_TABLE = types.Array(types.uint32, 2, "C")

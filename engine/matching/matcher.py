@@ -20,12 +20,12 @@ from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels import match
 from oxiseq.engine.kernels import match_records as k
+from oxiseq.engine.kernels.match_records import MatchTables
 from oxiseq.engine.kernels.records import TermColumns
 from oxiseq.engine.kernels.views import Pointers
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
 from oxiseq.engine.matching.fallback import FallbackMatcher
 from oxiseq.engine.matching.plan import KernelGpm, StreamPlan
-from oxiseq.engine.matching.tables import MatchTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 

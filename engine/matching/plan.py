@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.expressions.program import compile_program
+from oxiseq.engine.kernels.match_records import MatchTables
 from oxiseq.engine.matching.bgp import Instance, Key, basic_patterns, canonical
 from oxiseq.engine.matching.conditions import Condition, condition
 from oxiseq.engine.matching.fallback_plan import FallbackGpm, compile_fallback
-from oxiseq.engine.matching.tables import MatchTables, NativeFilter, NativeGpm, build_tables
+from oxiseq.engine.matching.tables import NativeFilter, NativeGpm, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.scope import GpmParts
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from itertools import pairwise
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from oxiseq.engine.kernels.match import fill_objects
 from oxiseq.engine.kernels.match_records import HAS_OBJECT, HAS_SUBJECT, I32, I64, MatchTables
 from oxiseq.engine.matching.bgp import Instance, Slot, join_order
 from oxiseq.engine.terms.dictionary import TermDictionary
+
+_Whole = TypeVar("_Whole", np.int32, np.int64)
 
 MAX_SHARING: Final = 62
 """GPMs of one instance: bits of a mask."""
@@ -76,9 +79,8 @@ def build_tables(gpms: Sequence[NativeGpm], terms: TermDictionary) -> MatchTable
         object0=hung.object0,
         object_slot=hung.object_slot,
         with_object=hung.with_object,
-        slots=_table(
-            ((s.subject, s.object, _flags(s), trigger0[i], trigger0[i + 1], 0) for i, s in enumerate(slots)), 6, np.int64
-        ),
+        slots=_table([(s.subject, s.object, _flags(s), *ends, 0) for s, ends in zip(slots, pairwise(trigger0),
+                                                                                   strict=True)], 6, np.int64),
         trigger=trigger,
         instance0=_i32(orders.instance0),
         pattern_slot=_i32(orders.pattern_slot),
@@ -118,7 +120,7 @@ def _i32(values: Sequence[int]) -> I32:
     return np.array(values, np.int32).reshape(-1)
 
 
-def _table(rows: Iterable[Sequence[int]], width: int, dtype: type[np.integer]) -> NDArray[np.integer]:
+def _table(rows: Iterable[Sequence[int]], width: int, dtype: type[_Whole]) -> NDArray[_Whole]:
     return np.array(list(rows), dtype).reshape(-1, width)
 
 

@@ -22,6 +22,8 @@ AFTER_ALL = 1 << 62
 
 
 _NONE: Final = EventBatch.empty()
+_LARGE: Final = 1024
+"""Events of a batch that is not copied only to have a few others before it."""
 _SHORT: Final = ((np.zeros(0, np.int64),), (np.zeros(1, np.int64),))
 """`Instants.where` of one stream without events, and with one."""
 
@@ -199,9 +201,20 @@ class Clock:
             for piece in clock.pending:
                 yield from piece.batch.ids
 
-    def take(self) -> Instants:
-        """All complete instants since the last call."""
+    @property
+    def ready(self) -> bool:
+        """Whether instants are complete and have not been taken."""
         passed = self.passed
+        return any(clock.oldest < passed for clock in self._streams)
+
+    def take(self) -> Instants:
+        """All complete instants since the last call; or the first of them, while `ready`.
+
+        A few events before a large batch are handed out by themselves: to put them together would copy it.
+        """
+        passed = self.passed
+        if len(self._streams) == 1 and self._streams[0].rising:
+            passed = _up_to_large(self._streams[0].pending, passed)
         merged = tuple([self._split(clock, passed) for clock in self._streams])
         if len(merged) == 1:
             times = merged[0].time
@@ -230,6 +243,14 @@ class Clock:
             rising = bool((rest.time[1:] > rest.time[:-1]).all())
             clock.wait(Piece(rest, int(rest.time.min()), int(rest.time.max())), rising)
         return merge_instants(complete)
+
+
+def _up_to_large(pending: list[Piece], passed: int) -> int:
+    """The time before which to take: that of the first large batch with something before it, if that is sooner."""
+    for piece in pending[1:]:
+        if len(piece.batch) >= _LARGE and piece.low < passed:
+            return piece.low
+    return passed
 
 
 def _split_rising(clock: _StreamClock, passed: int) -> EventBatch:

@@ -99,7 +99,10 @@ class QueryRun:
 
     def advance(self) -> list[MatchBatch]:
         """Work through all instants that are complete by now; the matches found, in order."""
-        return self.work(self.clock.take())
+        found = self.work(self.clock.take())
+        while self.clock.ready:
+            found += self.work(self.clock.take())
+        return found
 
     # --- what it tells ------------------------------------------------------------------------------
 

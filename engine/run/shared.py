@@ -151,32 +151,35 @@ class SharedRuns:
 
     def _advance(self, group: _Group, late: EventBatch | None = None) -> list[Outcome]:
         """Take what is complete by now and let every query that it concerns work on it."""
-        instants = group.clock.take()
-        if len(group.runs) == 1:
-            group.watchful.update(group.runs)
-            return _outcome_alone(group.runs[0], instants, late)
         found: dict[QueryRun, list[MatchBatch]] = {}
         errors: dict[QueryRun, Exception] = {}
-        apart = [run for run in group.runs if run.own_answers]
-        group.watchful.update(apart)
-        for run in apart:
-            try:
-                found[run] = run.work(instants)
-            except Exception as error:
-                errors[run] = error
-        if len(apart) < len(group.runs):
-            self._work_together(group, apart, instants, found, errors)
-        if late is not None and len(late):
-            for run in group.runs:
-                found.setdefault(run, [])
-        else:
+        self._work(group, found, errors)
+        while group.clock.ready:
+            self._work(group, found, errors)
+        if late is not None and not len(late):
             late = None
-        concerned = [run for run in found if found[run] or late is not None or run in errors]
-        concerned += [run for run in errors if run not in found]
+        concerned = list(group.runs if late is not None else {**found, **errors})
         if len(concerned) > 1:
             concerned.sort(key=self._number.__getitem__)
-        return [Outcome(run, [], late, errors[run]) if run in errors else Outcome(run, found[run], late)
-                for run in concerned]
+        return [Outcome(run, [] if run in errors else found.get(run, []), late, errors.get(run)) for run in concerned]
+
+    def _work(
+        self, group: _Group, found: dict[QueryRun, list[MatchBatch]], errors: dict[QueryRun, Exception]
+    ) -> None:
+        """What the clock hands out next: matches and errors are put with those that are there already."""
+        instants = group.clock.take()
+        apart = group.runs if len(group.runs) == 1 else [run for run in group.runs if run.own_answers]
+        for run in apart:
+            group.watchful.add(run)
+            try:
+                batches = run.work(instants)
+            except Exception as error:
+                errors[run] = error
+                continue
+            if batches:
+                found.setdefault(run, []).extend(batches)
+        if len(apart) < len(group.runs):
+            self._work_together(group, apart, instants, found, errors)
 
     def _work_together(
         self, group: _Group, apart: Iterable[QueryRun], instants: Instants,
@@ -211,16 +214,6 @@ class SharedRuns:
                     group.watchful.add(run)
                 else:
                     group.watchful.discard(run)
-
-
-def _outcome_alone(run: QueryRun, instants: Instants, late: EventBatch | None) -> list[Outcome]:
-    if late is not None and not len(late):
-        late = None
-    try:
-        matches = run.work(instants)
-    except Exception as error:
-        return [Outcome(run, [], late, error)]
-    return [Outcome(run, matches, late)] if matches or late is not None else []
 
 
 class _Pass:

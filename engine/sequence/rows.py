@@ -24,8 +24,7 @@ class RowBuffer:
     @classmethod
     def empty(cls, compiled: SequenceTables) -> RowBuffer:
         """A batch without rows."""
-        buffer = cls(compiled, 0)
-        return buffer
+        return cls(compiled, 0)
 
     def reserve(self, count: int) -> None:
         """Room for so many rows; what was there is lost."""
