@@ -140,8 +140,7 @@ def _ids(terms: TermDictionary, values: NDArray[np.int64], make: Callable[[int],
 
 def _star(terms: TermDictionary, time: NDArray[np.int64], columns: Mapping[str, Ids]) -> Events:
     count, width = len(time), len(columns)
-    first = terms.blanks(count)
-    subject = np.repeat(np.arange(first, first + count, dtype=np.uint32), width)
+    subject = np.repeat(terms.blanks(count), width)
     predicate = np.tile(terms.intern_all(iri(name) for name in columns), count)
     objects = np.stack(list(columns.values()), axis=1).ravel()
     offset = width * np.arange(count + 1)

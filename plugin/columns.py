@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode
 
+from oxiseq.engine import kinds
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.terms import kinds
-from oxiseq.engine.terms.dictionary import TermDictionary, term_text
+from oxiseq.engine.terms.dictionary import TermDictionary
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -34,22 +33,20 @@ def _free(name: str, taken: dict[str, pa.Array]) -> str:
 
 
 def _values(ids: NDArray[np.uint32], terms: TermDictionary) -> pa.Array:
-    """Numbers where all terms are of one numeric kind, else text, each distinct term looked up once."""
+    """Numbers where all terms are of one numeric kind, else text."""
     columns = terms.columns
     bound = ids != 0
-    found = set(np.unique(columns.kind[ids[bound]]).tolist())
+    found = set(np.flatnonzero(np.bincount(columns.kind[ids], minlength=1)).tolist()) - {kinds.NONE}
     if found == {kinds.INTEGER} and bool((columns.quality[ids[bound]] & kinds.EXACT_INTEGER).all()):
         return pa.array(columns.exact[ids], pa.int64(), mask=~bound)
     if found and found <= {kinds.DOUBLE, kinds.FLOAT, kinds.DECIMAL}:
         return pa.array(columns.number[ids], pa.float64(), mask=~bound)
-    distinct, inverse = np.unique(ids, return_inverse=True)
-    texts = [_text(int(i), terms) if i else None for i in distinct]
-    return pa.array(texts, pa.string()).take(pa.array(inverse))
-
-
-def _text(number: int, terms: TermDictionary) -> str:
-    term = terms.term(number)
-    return term.value if isinstance(term, NamedNode | Literal) else term_text(term)
+    data, ends = terms.plain_texts(ids)
+    large = ends[-1] > np.iinfo(np.int32).max
+    places = ends if large else ends.astype(np.int32)
+    valid = None if bound.all() else pa.array(bound).buffers()[1]  # a bit each, as Arrow has them
+    buffers = [valid, pa.py_buffer(places), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_string() if large else pa.string(), len(ids), buffers)
 
 
 def _events(batch: MatchBatch, letters: NDArray[np.bool_]) -> pa.Array:

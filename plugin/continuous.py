@@ -169,6 +169,7 @@ class ContinuousQuery:
             self.last_push = time.monotonic()
             late = self._run.push(stream, batch)
             if len(late):
+                self._shape.terms.hold(*late.ids)
                 self._late.append((stream, late))
             self._work()
 

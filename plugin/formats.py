@@ -19,17 +19,20 @@ from typing import Any, BinaryIO, Final, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyoxigraph import BlankNode, NamedNode, Triple
 from pyoxigraph import Literal as RdfLiteral
 
 from oxiseq.columns import arrow_table
+from oxiseq.engine import kinds
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Construct
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.match import Match, Shape
@@ -54,6 +57,8 @@ ENDINGS: Final[dict[str, ResultFormat]] = {
 BINARY: Final = frozenset(["arrow", "parquet"])
 """Formats that are not for a terminal."""
 _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
+_ROWS: Final = 16_384
+"""Rows of JSON that are made at a time."""
 _GRAPHS: Final = 1024
 """Graphs of CONSTRUCT that are encoded at a time."""
 
@@ -105,13 +110,14 @@ def result_text(shape: Shape, batches: Batches, format: ResultFormat) -> Iterato
 def sorted_batch(shape: Shape, batches: Batches, *, ties: bool = False) -> MatchBatch:
     """All matches in order of end time; with `ties` those of equal end time by the times of their events."""
     batch = MatchBatch.concat(list(batches), len(shape.plan.answer.columns))
-    times = batch.time.tolist()
     if ties:
+        times = batch.time.tolist()
         keys = [batch.event_time[a:b].tolist() for a, b in pairwise(batch.ends)]
-        return batch.take(np.array(sorted(range(len(batch)), key=lambda i: (times[i], keys[i])), np.int64))
-    if (batch.time[1:] >= batch.time[:-1]).all():
-        return batch
-    return batch.take(np.argsort(batch.time, kind="stable"))
+        batch = batch.take(np.array(sorted(range(len(batch)), key=lambda i: (times[i], keys[i])), np.int64))
+    elif not (batch.time[1:] >= batch.time[:-1]).all():
+        batch = batch.take(np.argsort(batch.time, kind="stable"))
+    shape.terms.hold(batch.values)
+    return batch
 
 
 def completes_in_order(shape: Shape) -> bool:
@@ -128,10 +134,14 @@ class TermTexts:
     def __init__(self, terms: TermDictionary, text: Callable[[Term], str], unbound: str = "") -> None:
         self._terms = terms
         self._text = text
-        self._known: dict[int, str] = {0: unbound}
+        self._unbound = unbound
+        self._known: dict[int, str] = {}
+        self._generation = -1
 
     def rows(self, batch: MatchBatch) -> Iterator[list[str]]:
         """The texts of each match's row."""
+        if self._generation != self._terms.generation:  # ids have been freed
+            self._known, self._generation = {0: self._unbound}, self._terms.generation
         known = self._known
         for i in np.unique(batch.values).tolist():
             if i not in known:
@@ -162,14 +172,28 @@ def _tsv(shape: Shape, batches: Batches) -> Iterator[str]:
 def _json(shape: Shape, batches: Batches) -> Iterator[str]:
     yield f'{{"head": {{"vars": {json.dumps(list(shape.variables))}}}, "results": {{"bindings": ['
     names = [json.dumps(name) for name in shape.variables]
-    texts = TermTexts(shape.terms, lambda term: json.dumps(_json_term(term)))
-    separator = "\n"
+    first = True
     for batch in batches:
-        for row in texts.rows(batch):
-            cells = ", ".join(f"{name}: {text}" for name, text in zip(names, row, strict=True) if text)
-            yield f"{separator}{{{cells}}}"
-            separator = ",\n"
+        for low in range(0, len(batch), _ROWS):
+            text = _json_rows(shape.terms, batch.values[low : low + _ROWS], names)
+            yield text[1:] if first else text  # no comma before the first row
+            first = False
     yield "\n]}}\n"
+
+
+def _json_rows(terms: TermDictionary, values: NDArray[np.uint32], names: list[str]) -> str:
+    """Rows, a comma and a line break before each."""
+    if not has_triple_terms(terms, values):
+        return terms.json_rows(values, names).decode()
+    cells = {int(i): json.dumps(_json_term(terms.term(int(i))), ensure_ascii=False) for i in np.unique(values) if i}
+    rows = ([f"{name}: {cells[i]}" for name, i in zip(names, row, strict=True) if i] for row in values.tolist())
+    return "".join(f",\n{{{', '.join(row)}}}" for row in rows)
+
+
+def has_triple_terms(terms: TermDictionary, values: NDArray[np.uint32]) -> bool:
+    """Whether triple terms may stand among them."""
+    others = values[terms.columns.kind[values] == kinds.OTHER]
+    return any(isinstance(terms.term(int(i)), Triple) for i in np.unique(others))
 
 
 def _json_term(term: Term) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.terms.dictionary import Term, TermDictionary, term_text
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.algebra import TermOrVariable
 
 

@@ -38,6 +38,7 @@ class Matches:
         self._late = late
         self.events = events
         """How many events were read."""
+        shape.terms.hold(batch.values)
 
     @property
     def late(self) -> int:

@@ -133,6 +133,7 @@ class Replay:
             else:
                 self.run.punctuate(iri, AFTER_ALL)
         while reached:
+            self.terms.collect_if_due()
             iri = min(reached, key=lambda each: reached[each])
             batch = next(self._sources[iri], None)
             if batch is None:
@@ -142,6 +143,7 @@ class Replay:
                 reached[iri] = max(reached[iri], int(batch.time.max()))
                 late = self.run.push(iri, batch)
                 if len(late):
+                    self.terms.hold(*late.ids)
                     self.late.append((iri, late))
             yield from self.run.advance()
             if progress is not None:

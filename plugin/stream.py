@@ -38,6 +38,7 @@ class Stream:
     def push_many(self, events: Iterable[tuple[int | datetime, GraphLike]]) -> None:
         """Push (time, graph) pairs in their order; all or, if one cannot be read, none of them."""
         with self._lock:
+            self._terms.collect_if_due()
             self.push_batch(encode_events(events, self._terms))
 
     def push_batch(self, batch: EventBatch) -> None:

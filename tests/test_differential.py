@@ -4,7 +4,7 @@ order however the events are pushed. A failure is made small before it is shown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import pytest
@@ -15,6 +15,7 @@ from reference.evaluate import ReferenceResult, evaluate
 from strategies import Situation, situations
 
 import oxiseq
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Construct, Query, Select
 from oxiseq.grammar.checks import load
 from oxiseq.grammar.errors import QueryError
@@ -23,6 +24,14 @@ Answer: TypeAlias = tuple[int, tuple[tuple[str, str], ...], tuple[tuple[str, Any
 """(end time, columns, events per GPM name), blank nodes numbered within the row."""
 
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]  # `reduce` does it, and better
+
+
+@pytest.fixture(autouse=True, scope="module")
+def terms_are_freed_at_every_push() -> Iterator[None]:
+    """So that an id which somebody still looks at soon means another term."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TermDictionary, "collect_if_due", TermDictionary.collect)
+        yield
 
 
 # --- the two sides --------------------------------------------------------------------------------

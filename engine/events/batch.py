@@ -37,6 +37,12 @@ class EventBatch:
         """The number of triples, m."""
         return len(self.subject)
 
+    @property
+    def ids(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+        """The three columns of term ids. Whoever keeps a batch between collections of the dictionary tells it to
+        `hold` them; readers do."""
+        return self.subject, self.predicate, self.object
+
     @classmethod
     def empty(cls) -> EventBatch:
         """A batch without events."""

@@ -19,7 +19,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, p
 from oxiseq.engine.errors import EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 
 GraphLike: TypeAlias = str | bytes | rdflib.Graph | Iterable[Triple] | Iterable[Quad]
 """RDF text (Turtle, hence N-Triples too), an rdflib graph, or pyoxigraph's triples or quads."""

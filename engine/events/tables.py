@@ -2,25 +2,26 @@
 
 Where it stands: batches → **table** → batches. `convert` writes them, `run` reads them.
 
-The format, version 1. The file is self-contained and written in one pass: an Arrow IPC *file* (`.arrow`,
-`.feather`) or a Parquet file. Schema metadata: `oxiseq.format` = `events`, `oxiseq.version` = `1`. One row
+The format, version 2. The file is self-contained and written in one pass: an Arrow IPC *file* (`.arrow`,
+`.feather`) or a Parquet file. Schema metadata: `oxiseq.format` = `events`, `oxiseq.version` = `2`. One row
 per event, in the order of the stream:
 
 - `time`, timestamp[us, UTC]: microseconds since 1970.
-- `terms`, list<string>: N-Triples texts of the terms that no earlier row of the file uses, numbered 1, 2,
-  3... in the order of the file. They are the file's dictionary, spread over the rows.
+- `terms`, list<string>: where it is not empty, the dictionary of this row and the following ones, until the
+  next that is not empty: N-Triples texts of terms, numbered 1, 2, 3... Each 8192 rows or so bring their own, so
+  that reading needs no memory of terms that have gone by.
 - `blanks`, int32: the number of blank nodes of the event.
-- `triples`, list<struct<subject, predicate, object>>, int32 codes: n > 0 is term n of the file, n < 0 is
+- `triples`, list<struct<subject, predicate, object>>, int32 codes: n > 0 is term n of the dictionary, n < 0 is
   blank node -n of the event, counted from 1.
 
-Nothing is null. A code refers to a term of the same row or an earlier one, so batches are read in order.
-Reading interns each text once and maps the codes with NumPy.
+Nothing is null. Reading looks each text of a dictionary up once and maps the codes with NumPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -28,22 +29,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pyoxigraph import RdfFormat, parse
 
-from oxiseq.engine.errors import EventError, LimitError
+from oxiseq.engine import kinds
+from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.events.write import replacing
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 TableFormat: TypeAlias = Literal["arrow", "parquet"]
 
-VERSION: Final = 1
+VERSION: Final = 2
 FORMAT_KEY: Final = b"oxiseq.format"
 VERSION_KEY: Final = b"oxiseq.version"
 BATCH_EVENTS: Final = 8192
-MAX_CODE: Final = 2**31 - 1
 
 _TRIPLE = pa.struct(
     [pa.field(name, pa.int32(), nullable=False) for name in ("subject", "predicate", "object")]
@@ -96,42 +95,41 @@ class _Coder:
 
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
-        self._codes = np.zeros(len(terms), np.int32)  # by id, 0: not in the file yet
-        self._next = 1
+        self._codes = np.zeros(0, np.int32)
+        """By id; 0 between two batches."""
 
     def encode(self, batch: EventBatch) -> pa.RecordBatch:
-        """One record batch of the file's next rows."""
+        """One record batch of the file's next rows, with its own dictionary in the first of them."""
         ids = np.stack([batch.subject, batch.predicate, batch.object], axis=1).ravel()
-        event = np.repeat(np.arange(len(batch)), 3 * np.diff(batch.offset))
         blank = self._terms.columns.kind[ids] == kinds.BLANK
-        terms = self._new_terms(ids, event, blank, len(batch))
+        used = self._number(ids[~blank])
         codes = self._codes[ids]
+        self._codes[used] = 0
+        event = np.repeat(np.arange(len(batch)), 3 * np.diff(batch.offset))
         codes[blank], blanks = _number_blanks(ids[blank], event[blank], len(batch))
         columns = [pa.array(np.ascontiguousarray(codes[position::3])) for position in range(3)]
         triples = pa.StructArray.from_arrays(columns, fields=list(_TRIPLE))
         starts = batch.offset.astype(np.int32)
         graphs = pa.ListArray.from_arrays(starts, triples, type=SCHEMA.field("triples").type)
         times = pa.array(batch.time).cast(SCHEMA.field("time").type)
-        return pa.record_batch([times, terms, pa.array(blanks), graphs], schema=SCHEMA)
+        return pa.record_batch([times, self._texts(used, len(batch)), pa.array(blanks), graphs], schema=SCHEMA)
 
-    def _new_terms(
-        self, ids: NDArray[np.uint32], event: NDArray[np.int64], blank: NDArray[np.bool_], events: int
-    ) -> pa.ListArray:
-        """Give codes to the ids that have none; their texts as the batch's column `terms`."""
+    def _number(self, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Give codes 1, 2, 3... to the distinct ids, in the order of their first appearance; those ids."""
         if len(self._codes) < len(self._terms):
-            grown = np.zeros(len(self._terms) + len(self._terms) // 2, np.int32)
-            grown[: len(self._codes)] = self._codes
-            self._codes = grown
-        fresh = np.flatnonzero((self._codes[ids] == 0) & ~blank)
-        _, first = np.unique(ids[fresh], return_index=True)
-        where = fresh[np.sort(first)]
-        if self._next + len(where) > MAX_CODE:
-            raise LimitError(self._next + len(where), MAX_CODE, "terms of an event table")
-        self._codes[ids[where]] = np.arange(self._next, self._next + len(where))
-        self._next += len(where)
-        texts = pa.array([self._terms.text(term) for term in ids[where].tolist()], pa.string())
-        starts = offsets(np.bincount(event[where], minlength=events)).astype(np.int32)
-        return pa.ListArray.from_arrays(starts, texts, type=SCHEMA.field("terms").type)
+            self._codes = np.zeros(len(self._terms) + len(self._terms) // 2, np.int32)
+        place = np.arange(len(ids), 0, -1, dtype=np.int32)
+        self._codes[ids[::-1]] = place[::-1]  # the first appearance is written last
+        used: NDArray[np.int64] = ids[self._codes[ids] == place].astype(np.int64)
+        self._codes[used] = np.arange(1, len(used) + 1)
+        return used
+
+    def _texts(self, ids: NDArray[np.int64], rows: int) -> pa.ListArray:
+        data, ends = self._terms.texts(ids)
+        strings = pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data))
+        starts = np.full(rows + 1, len(ids), np.int32)
+        starts[0] = 0
+        return pa.ListArray.from_arrays(starts, strings, type=SCHEMA.field("terms").type)
 
 
 def _number_blanks(
@@ -207,8 +205,8 @@ class _Decoder:
     def __init__(self, terms: TermDictionary, file: str) -> None:
         self._terms = terms
         self._file = file
-        self._ids = np.zeros(1024, np.uint32)  # by code
-        self._known = 1
+        self._ids = np.zeros(1, np.uint32)
+        """By code; number 0 is not used."""
 
     def decode(self, table: pa.RecordBatch) -> EventBatch:
         """The events of the file's next rows."""
@@ -216,14 +214,37 @@ class _Decoder:
         nested = [table.column("terms").flatten(), codes_of, *codes_of.flatten()]
         if any(column.null_count for column in (*table.columns, *nested)):
             raise self._damaged("a value is missing")
-        self._intern(table.column("terms").flatten().to_pylist())
+        sizes = np.diff(_numpy(table.column("terms").offsets))
+        starts = np.flatnonzero(sizes)
+        cuts = np.unique(np.concatenate([[0], starts, [len(table)]])).tolist()
+        return EventBatch.concat(
+            [self._decode_part(table.slice(a, b - a), bool(sizes[a])) for a, b in pairwise(cuts)]
+        )
+
+    def _decode_part(self, table: pa.RecordBatch, new: bool) -> EventBatch:
+        """Rows with one dictionary, which is `new` or the one of the rows before."""
+        if new:
+            self._read_dictionary(table.column("terms")[0].values)
         times = _numpy(table.column("time").cast(pa.int64())).copy()
         triples = table.column("triples")
         offset = _numpy(triples.offsets).astype(np.int64)
         offset -= offset[0]
         blanks = _numpy(table.column("blanks")).astype(np.int64)
-        codes = [_numpy(column) for column in codes_of.flatten()]
-        return EventBatch(times, offset, *self._map(codes, offset, blanks))
+        codes = [_numpy(column) for column in triples.flatten().flatten()]
+        ids = self._map(codes, offset, blanks)
+        self._terms.hold(*ids)
+        return EventBatch(times, offset, *ids)
+
+    def _read_dictionary(self, texts: pa.StringArray) -> None:
+        _, ends, data = texts.buffers()
+        places = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+        bytes_ = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+        try:
+            ids = self._terms.intern_texts(bytes_, places)
+        except ValueError as error:
+            raise self._damaged(f"not a term: {error}") from error
+        self._ids = np.concatenate([np.zeros(1, np.uint32), ids])
+        self._terms.hold(self._ids)
 
     def _map(
         self, codes: list[NDArray[np.int32]], offset: NDArray[np.int64], blanks: NDArray[np.int64]
@@ -231,14 +252,13 @@ class _Decoder:
         """The id columns: terms by the file's dictionary, blank nodes by their event's."""
         if len(blanks) and blanks.min() < 0:
             raise self._damaged("a negative number of blank nodes")
-        first = self._terms.blanks(int(blanks.sum())) + offsets(blanks)[:-1]
+        fresh = self._terms.blanks(int(blanks.sum()))
+        first = offsets(blanks)[:-1]
         event: NDArray[np.int64] | None = None
         result = []
         for column in codes:
-            if len(column) and not int(np.abs(column).max()) > 0 :
-                raise self._damaged("a code is 0")
-            if len(column) and int(column.max()) >= self._known:
-                raise self._damaged("a code is beyond the file's terms")
+            if len(column) and int(column.max()) >= len(self._ids):
+                raise self._damaged("a code is beyond the dictionary")
             ids = self._ids[np.maximum(column, 0)]
             blank = np.flatnonzero(column < 0)
             if len(blank):
@@ -247,7 +267,7 @@ class _Decoder:
                 number = -1 - column[blank].astype(np.int64)
                 if (number >= blanks[owner]).any():
                     raise self._damaged("a code is beyond the event's blank nodes")
-                ids[blank] = first[owner] + number
+                ids[blank] = fresh[first[owner] + number]
             if not ids.all():
                 raise self._damaged("a code is 0")
             result.append(ids)
@@ -259,25 +279,6 @@ class _Decoder:
         subject, predicate, _ = ids
         if not (kind[subject] <= kinds.BLANK).all() or not (kind[predicate] == kinds.IRI).all():
             raise self._damaged("a triple with a literal as subject, or a predicate that is not an IRI")
-
-    def _intern(self, texts: list[str]) -> None:
-        """The file's next terms. One text for all of them is parsed at once."""
-        if not texts:
-            return
-        document = "".join(f"<urn:s> <urn:p> {text} .\n" for text in texts)
-        try:
-            ids = self._terms.intern_all(quad.object for quad in parse(document, RdfFormat.N_TRIPLES))
-        except (SyntaxError, ValueError) as error:
-            raise self._damaged(f"not a term: {error}") from error
-        if len(ids) != len(texts):
-            raise self._damaged("a text holds more than one term")
-        known = self._known + len(ids)
-        if known > len(self._ids):
-            grown = np.zeros(2 * known, np.uint32)
-            grown[: self._known] = self._ids[: self._known]
-            self._ids = grown
-        self._ids[self._known : known] = ids
-        self._known = known
 
     def _damaged(self, reason: str) -> EventError:
         return EventError(self._file, None, f"damaged event table: {reason}")

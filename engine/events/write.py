@@ -35,7 +35,7 @@ def write_quads(
     """Write the events to a file, gzip if its name ends in `.gz`; returns how many. The file appears when
     all is written. Raises OSError and whatever reading the batches raises."""
     count = 0
-    with replacing(path) as part, _open(part, zipped=path.suffix == ".gz") as file:
+    with replacing(path) as part, opened(part, zipped=path.suffix == ".gz") as file:
         for text in quads_text(batches, terms, format=format, time_predicate=time_predicate):
             file.write(text.encode())
             count += 1
@@ -56,6 +56,7 @@ def quads_text(
     for batch in batches:
         offset, times = batch.offset.tolist(), batch.time.tolist()
         columns = (batch.subject.tolist(), batch.predicate.tolist(), batch.object.tolist())
+        texts.refresh()
         for event, time in enumerate(times):
             low, high = offset[event], offset[event + 1]
             name = f"<{EVENT_NAME}{number}>"
@@ -81,8 +82,16 @@ class _Texts:
     """Texts of terms, with a cache that is emptied when it is full."""
 
     def __init__(self, terms: TermDictionary) -> None:
+        self._terms = terms
         self._text: Callable[[int], str] = terms.text
+        self._generation = terms.generation
         self._known: dict[int, str] = {}
+
+    def refresh(self) -> None:
+        """Before each batch: forget texts if ids have been freed."""
+        if self._generation != self._terms.generation:
+            self._known.clear()
+            self._generation = self._terms.generation
 
     def triple(self, subject: int, predicate: int, object_: int) -> str:
         return f"{self._of(subject)} {self._of(predicate)} {self._of(object_)}"
@@ -107,7 +116,8 @@ def replacing(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def _open(path: Path, *, zipped: bool) -> IO[bytes]:
+def opened(path: Path, *, zipped: bool) -> IO[bytes]:
+    """A file to write to; closing it ends the gzip data."""
     # mtime 0: the same events give the same bytes
     file = gzip.GzipFile(path, "wb", compresslevel=6, mtime=0) if zipped else path.open("wb")
     return cast(IO[bytes], file)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyoxigraph import Literal, NamedNode, Variable
 
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, holds
-from oxiseq.engine.terms.dictionary import Term
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Call
 
 _INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")

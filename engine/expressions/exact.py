@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
+from oxiseq.engine import kinds
 from oxiseq.engine.expressions.functions import ask, ask_iri
 from oxiseq.engine.expressions.values import (
     NUMERIC,
@@ -29,8 +30,7 @@ from oxiseq.engine.expressions.values import (
     term_of,
     to_float,
 )
-from oxiseq.engine.terms import kinds
-from oxiseq.engine.terms.dictionary import Term
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, FunctionCall, MatchFunction, Prev
 
 __all__ = ["ExpressionError", "evaluate", "holds"]

@@ -12,7 +12,7 @@ from typing import Final
 from pyoxigraph import NamedNode, QuerySolutions, Store, Variable
 
 from oxiseq.engine.expressions.values import ExpressionError
-from oxiseq.engine.terms.dictionary import Term
+from oxiseq.engine.terms.texts import Term
 
 IMPURE: Final = frozenset({"RAND", "NOW", "UUID", "STRUUID", "BNODE"})
 """Functions whose answer is not fixed by their arguments."""

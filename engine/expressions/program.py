@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels import arithmetic, machine
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Call, Exists, Expression, FunctionCall, MatchFunction, Prev
 
@@ -97,7 +97,7 @@ class _Compiler:
         if self.memo is not None and (entry := self.memo(e)) is not None:
             self.emit(machine.MEMO, *entry, change=1)
         elif isinstance(e, (NamedNode, Literal)):
-            self.emit(machine.CONSTANT, self.terms.intern(e), change=1)
+            self.emit(machine.CONSTANT, self.terms.constant(e), change=1)
         elif isinstance(e, Call):
             self.call(e)
         elif isinstance(e, (FunctionCall, BlankNode, Exists)):
@@ -148,7 +148,7 @@ class _Compiler:
         if not isinstance(right, Literal) or isinstance(left, (Call, FunctionCall)):
             return False
         slot = self.slot(left)
-        constant = self.terms.intern(right)
+        constant = self.terms.constant(right)
         if slot is None or not kinds.INTEGER <= int(self.terms.columns.kind[constant]) <= kinds.DOUBLE:
             return False
         self.emit(machine.FUSED, _COMPARISONS[name], slot, constant, change=1)
@@ -167,7 +167,7 @@ class _Compiler:
 
     def truth(self, outcome: bool) -> None:
         literal = Literal("true" if outcome else "false", datatype=NamedNode(_XSD_BOOLEAN))
-        self.emit(machine.CONSTANT, self.terms.intern(literal), change=1)
+        self.emit(machine.CONSTANT, self.terms.constant(literal), change=1)
 
 
 _XSD_BOOLEAN: Final = "http://www.w3.org/2001/XMLSchema#boolean"

@@ -1,7 +1,7 @@
 """Values of terms without rounding: Python integers, fractions, and floats for float and double.
 
 Where it stands: terms of a mapping → **exact values** → `exact`. The kinds are those of the term columns
-(engine/terms/kinds.py), so that this reading and the machine's agree on what a term is.
+(engine/kinds.py), so that this reading and the machine's agree on what a term is.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Final
 import numpy as np
 from pyoxigraph import Literal, NamedNode
 
-from oxiseq.engine.terms import kinds
-from oxiseq.engine.terms.dictionary import Term
+from oxiseq.engine import kinds
 from oxiseq.engine.terms.normal import XSD, normalise
+from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import read_datetime, term_value
 
 XSD_BOOLEAN: Final = NamedNode(XSD + "boolean")

@@ -1,7 +1,7 @@
 """Numbers on the stack machine: comparison and arithmetic with known error bounds.
 
 A number is five scalars: kind, `f` its double, `e` a bound on |value − f| (0: `f` is the value), `i` the
-exact integer or decimal mantissa, `q` the quality bits of engine/terms/kinds.py. Everything is decided by doubles
+exact integer or decimal mantissa, `q` the quality bits of engine/kinds.py. Everything is decided by doubles
 when their bounds allow, by mantissas when those are at hand, else not at all: never wrongly (matching.md 5).
 """
 
@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels.options import inner
-from oxiseq.engine.terms import kinds
 
 LESS: Final = -1
 SAME: Final = 0

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels.arithmetic import (
     LESS,
     MORE,
@@ -30,7 +31,6 @@ from oxiseq.engine.kernels.arithmetic import (
     order,
 )
 from oxiseq.engine.kernels.options import inlined, inner, kernel
-from oxiseq.engine.terms import kinds
 
 FALSE: Final = 0
 TRUE: Final = 1

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels.machine import (
     ABOVE,
     AT_LEAST,
@@ -27,7 +28,6 @@ from oxiseq.engine.kernels.machine import (
     run,
 )
 from oxiseq.engine.kernels.options import inner, kernel
-from oxiseq.engine.terms import kinds
 
 DONE: Final = 0
 FULL: Final = 1

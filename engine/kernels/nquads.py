@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels.assembly import (
     ANSWER,
     AT_LINE,
@@ -53,7 +54,7 @@ from oxiseq.engine.kernels.assembly import (
     switch,
     tell_time,
 )
-from oxiseq.engine.kernels.options import inner, kernel
+from oxiseq.engine.kernels.options import inner, unlocked
 from oxiseq.engine.kernels.plain import (
     LABEL,
     NORMALISED,
@@ -68,7 +69,6 @@ from oxiseq.engine.kernels.plain import (
 from oxiseq.engine.kernels.raw import byte, get, put, same
 from oxiseq.engine.kernels.scan import every, find_byte, find_either
 from oxiseq.engine.kernels.term_table import add, find, hashed
-from oxiseq.engine.terms import kinds
 
 _TAB: Final = 9
 _RETURN: Final = 13
@@ -187,9 +187,12 @@ def _ends_line(at: int, end: int) -> bool:
 # --- lines ------------------------------------------------------------------------------------------
 
 
-@kernel
+@unlocked
 def read(S: int, D: int) -> int:
-    """Read the block from POSITION on. OK: all of it, and if it is the last one the open event is closed."""
+    """Read the block from POSITION on. OK: all of it, and if it is the last one the open event is closed.
+
+    Meanwhile another thread may unpack what comes next.
+    """
     put(S, PREVIOUS_SIZE, 0)  # the block, or what the ids mean, may have changed
     data = get(S, DATA)
     at, stop = data + get(S, POSITION), data + get(S, STOP)

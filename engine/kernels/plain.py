@@ -15,10 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels.options import inner
 from oxiseq.engine.kernels.raw import byte, move, same, set_byte, set_word, word
 from oxiseq.engine.kernels.scan import every, find_byte, find_special
-from oxiseq.engine.terms import kinds
 
 UNUSUAL: Final = 0
 PLAIN: Final = 1

@@ -6,7 +6,7 @@ Whoever calls a kernel with an address keeps the memory alive and says how long 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
@@ -50,7 +50,7 @@ def _store_byte(typing_context: Any, address: Any, value: Any) -> tuple[Any, Cal
 def _move(typing_context: Any, target: Any, source: Any, count: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         target, source = (builder.inttoptr(arg, cgutils.voidptr_t) for arg in args[:2])
-        cgutils.raw_memmove(builder, target, source, args[2], 1)
+        cast(Any, cgutils).raw_memmove(builder, target, source, args[2], 1)  # it has no types
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64, types.int64), generate
@@ -136,16 +136,18 @@ put_number: Callable[[int, int, float], None] = _store_number
 """Write the f64 at `index` of the array at an address."""
 
 
-_NOTHING: Final = np.uint64(0)
-
-
 @inner
 def same(a: int, b: int, count: int) -> bool:
-    """Whether `count` bytes at two addresses agree; seven more must be readable."""
-    while count >= 8:
+    """Whether `count` bytes at two addresses agree."""
+    end = a + count
+    while a + 8 <= end:
         if word(a) != word(b):
             return False
         a += 8
         b += 8
-        count -= 8
-    return count <= 0 or ((word(a) ^ word(b)) << np.uint64(64 - 8 * count)) == _NOTHING
+    while a < end:
+        if byte(a) != byte(b):
+            return False
+        a += 1
+        b += 1
+    return True

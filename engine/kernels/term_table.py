@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels import records as k
 from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.raw import byte, get, half, move, put, put_half, put_number, same, set_byte, word
-from oxiseq.engine.terms import kinds
 
 ENTRY: Final = np.dtype([("hash", "u8"), ("start", "i8"), ("length", "i4"), ("term", "u4")], align=True)
 """A text: where it lies in the arena, and whose it is."""
@@ -66,16 +66,21 @@ def _entry(D: int, e: int) -> int:
 
 @inner
 def hashed(data: int, start: int, stop: int) -> int:
-    """A hash of data[start:stop], u64; `data` is an address, and seven more bytes must be readable."""
+    """A hash of data[start:stop], u64; `data` is an address."""
     h = np.uint64(stop - start) * np.uint64(0x9E3779B97F4A7C15)
     at = data + start
-    end = data + stop
-    while at + 8 <= end:
+    last = data + stop - 8
+    while at < last:
         h = (h ^ word(at)) * np.uint64(0xFF51AFD7ED558CCD)
         h ^= h >> np.uint64(32)
         at += 8
-    if at < end:
-        h ^= word(at) << np.uint64(64 - 8 * (end - at))
+    if stop - start >= 8:
+        h ^= word(last)  # it overlaps the word before
+    else:
+        while at < data + stop:
+            h = (h << np.uint64(8)) ^ np.uint64(byte(at))
+            at += 1
+    h ^= h >> np.uint64(32)  # the last bytes of a text are the highest of a word: bring them down to the slots
     h *= np.uint64(0xC4CEB9FE1A85EC53)
     return h ^ (h >> np.uint64(29))
 

@@ -56,13 +56,14 @@ class Pointers:
             if not (array.flags.c_contiguous and array.flags.writeable):
                 raise ValueError(f"array {i} is not C-contiguous and writable")
             columns = array.shape[1] if array.ndim == 2 else 1
-            words += (_address(array), len(array), columns)
+            words += (address_of(array), len(array), columns)
         self._table = np.array(words, np.int64)
-        self.address = _address(self._table)
+        self.address = address_of(self._table)
         """What the kernels take."""
 
 
-def _address(array: k.Array) -> int:
+def address_of(array: k.Array) -> int:
+    """The address of an array's first element, for kernels; whoever asks keeps the array alive."""
     return int(array.__array_interface__["data"][0])  # a third of what `ctypes.data` takes
 
 

@@ -91,7 +91,7 @@ def _order(slot: Slot) -> tuple[int, int, int, int]:
 
 def _slot(triple: tuple[TermOrVariable, TermOrVariable, TermOrVariable], terms: TermDictionary) -> Slot:
     s, p, o = triple
-    constants = [0 if isinstance(t, (Variable, BlankNode)) else terms.intern(t) for t in triple]
+    constants = [0 if isinstance(t, (Variable, BlankNode)) else terms.constant(t) for t in triple]
     equal = 0
     if constants[0] == 0 and s == o:
         equal |= SUBJECT_OBJECT

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, QuerySolutions, Store, Variable
 
+from oxiseq.engine import kinds
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, truth
 from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.expressions.program import compile_program, is_native
 from oxiseq.engine.expressions.values import read
 from oxiseq.engine.kernels.machine import TRUE, UNDECIDED, truth_column
-from oxiseq.engine.terms import kinds
-from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import literal_value
 from oxiseq.grammar.algebra import Call, Expression, FunctionCall
 from oxiseq.grammar.render import render_expression
@@ -76,9 +77,13 @@ class ConditionMemo:
         self._conditions = [_Batched(c) for c in conditions]
         self._terms = terms
         self.table = np.zeros((max(len(conditions), 1), 1), np.uint8)
+        self._generation = terms.generation
 
     def reserve(self) -> NDArray[np.uint8]:
-        """The tables, long enough for every term id."""
+        """The tables, long enough for every term id; empty again when ids have been freed."""
+        if self._generation != self._terms.generation:
+            self.table[:] = NOT_KNOWN
+            self._generation = self._terms.generation
         needed = len(self._terms.columns.kind) if self._conditions else 1
         if self.table.shape[1] < needed:
             grown = np.zeros((self.table.shape[0], needed), np.uint8)

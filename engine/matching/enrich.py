@@ -17,7 +17,8 @@ from pyoxigraph import BlankNode, Variable
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels import hash_index
-from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Group
 from oxiseq.grammar.render import render_group
 from oxiseq.grammar.scope import certain_variables, visible_variables
@@ -67,7 +68,9 @@ class KbPattern:
                 flat.append(known)
         columns = np.array(flat, np.uint32).reshape(rows, len(self.variables))
         places = tuple(self.variables.index(v) for v in self.shared)
-        return KbAnswer(self.variables, columns[text_order(columns, ids)], places)
+        ordered = columns[text_order(columns, ids)]
+        self._terms.hold(ordered)
+        return KbAnswer(self.variables, ordered, places)
 
 
 def text_order(columns: Ids, ids: dict[Term | None, int]) -> Places:

@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, NamedNode, Quad, QuerySolutions, RdfFormat, Store, parse
 
+from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.conditions import ConditionFilter
 from oxiseq.engine.matching.fallback_plan import FallbackGpm
-from oxiseq.engine.terms import kinds
-from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 
 CHUNK: Final = 1024
 """Events of one scratch store."""
@@ -47,7 +48,7 @@ class FallbackMatcher:
         self._terms = terms
         self._most_rows = most_rows
         self._chunk = chunk
-        self._predicates = [[terms.intern(p) for p in gpm.predicates] for gpm in gpms]
+        self._predicates = [[terms.constant(p) for p in gpm.predicates] for gpm in gpms]
         self._filters = [ConditionFilter(gpm.conditions, gpm.columns, terms) for gpm in gpms]
         self._kb = _KbGraphs(kb, gpms, terms)
 
@@ -144,6 +145,7 @@ class _KbGraphs:
         self._version: int | None = None
         self.store = Store()
         self.names: tuple[NamedNode, ...] = ()
+        self._blank_ids = np.zeros(0, np.uint32)
         self.blank: dict[str, int] = {}
         """Labels of the KB's blank nodes in the copy → their ids."""
 
@@ -171,6 +173,8 @@ class _KbGraphs:
             self.store.add(Quad(subject, p, renamed(o), g))
             names.add(g)
         self.names = tuple(sorted(names, key=lambda n: n.value))
+        self._blank_ids = np.array([*self.blank.values()], np.uint32)
+        self._terms.hold(self._blank_ids)
 
     def _quads(self, kb: KnowledgeBase) -> Iterator[tuple[Term, NamedNode, Term, NamedNode]]:
         restricted = "" if self._all else f"VALUES ?g {{ {' '.join(str(g) for g in self._named)} }} "

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels import machine
 from oxiseq.engine.matching.bgp import Instance, Slot, join_order
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 MAX_SHARING = 62

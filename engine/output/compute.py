@@ -14,8 +14,8 @@ from oxiseq.engine.expressions.aggregate import aggregate
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate
 from oxiseq.engine.plan.answer import match_parts
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.terms import kinds
-from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Prev
 from oxiseq.grammar.scope import expression_variables
 
@@ -44,6 +44,8 @@ class ExpressionColumns:
         self._columns = [(i, c.expression) for i, c in enumerate(plan.answer.columns) if c.expression is not None]
         self._computed = {plan.answer.columns[i].variable: i for i, _ in self._columns}
         self._letters = [plan.letter for plan in plan.letters]
+        self._blanks: dict[str, int] = {}
+        """The blank nodes that the match at work binds, by their labels."""
 
     def fill(self, matches: MatchRows, values: NDArray[np.uint32]) -> None:
         """Write the columns' term ids into `values` (u32[n, columns]); an error leaves the cell unbound."""
@@ -54,6 +56,7 @@ class ExpressionColumns:
                 values[m, column] = self._value(expression, matches, m, values[m])
 
     def _value(self, expression: Expression, matches: MatchRows, m: int, row: NDArray[np.uint32]) -> int:
+        self._blanks.clear()
         leaves: dict[Variable | Prev | MatchFunction | Aggregate, Term] = {}
         for variable in expression_variables(expression):
             term = self._named(variable, row) or self._term(matches.resolved[m], variable)
@@ -77,23 +80,25 @@ class ExpressionColumns:
         return self._number(term)
 
     def _number(self, term: Term) -> int:
-        """The id of a computed term; a blank node of the match keeps its own (`b` and the id, as the
-        dictionary labels it), one from BNODE() is new."""
+        """The id of a computed term; a blank node of the match keeps its own, one from BNODE() is new."""
         if not isinstance(term, BlankNode):
             return self._terms.intern(term)
-        label = term.value
-        known = int(label[1:]) if label[:1] == "b" and label[1:].isdecimal() else 0
-        held = 0 < known < len(self._terms) and self._terms.columns.kind[known] == kinds.BLANK
-        return known if held else self._terms.blank()
+        return self._blanks.get(term.value) or self._terms.blank()
 
     def _named(self, variable: Variable, row: NDArray[np.uint32]) -> Term | None:
         """The value of an expression column that stands before, by its AS name."""
         at = self._computed.get(variable)
-        return self._terms.term(int(row[at])) if at is not None and row[at] else None
+        return self._bound(int(row[at])) if at is not None and row[at] else None
 
     def _term(self, row: NDArray[np.uint32], variable: Variable) -> Term | None:
         at = self._index.get(variable)
-        return self._terms.term(int(row[at])) if at is not None and row[at] else None
+        return self._bound(int(row[at])) if at is not None and row[at] else None
+
+    def _bound(self, term_id: int) -> Term:
+        term = self._terms.term(term_id)
+        if isinstance(term, BlankNode):
+            self._blanks[term.value] = term_id
+        return term
 
     def _rows_of(self, name: str, matches: MatchRows, m: int) -> Iterator[int]:
         for i in range(int(matches.ends[m]), int(matches.ends[m + 1])):

@@ -94,6 +94,10 @@ class RowStore:
         clocks = self._block.clock[self._low : self._low + self.held]
         return int(self._block.time[self._low + np.searchsorted(clocks, clock)])
 
+    def held_ids(self) -> tuple[NDArray[np.uint32]]:
+        """The terms of the rows held."""
+        return (self._block.stored[self._low : self._low + self.held],)
+
     @property
     def held(self) -> int:
         """How many rows are held."""

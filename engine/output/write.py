@@ -6,7 +6,7 @@ expressions are computed one by one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import Automaton
 from oxiseq.engine.sequence.run import Found
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,13 @@ class AnswerWriter:
         if self._plan.answer.distinct:
             newest = int(flat.block.clock[flat.ends[1:] - 1].max())
             batch = self._distinct(batch, self._oldest_end(newest, rows, time))
+        self._terms.hold(batch.values)
         return [batch]
+
+    def held_ids(self) -> Iterator[AnyIds]:
+        """The rows that DISTINCT remembers."""
+        for rows in self._seen.values():
+            yield np.frombuffer(b"".join(rows), np.uint32)
 
     def _gather(self, found: Found, rows: RowStore) -> _Flat:
         block = rows.take(found.rows >> PLACE_BITS)

@@ -7,6 +7,7 @@ for it are merged. An event older than its stream's watermark is late: counted a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,6 +95,12 @@ class Clock:
     def open(self) -> bool:
         """Whether events wait for their instant to be complete."""
         return any(clock.pending for clock in self._streams)
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """The terms of the events that wait."""
+        for clock in self._streams:
+            for batch in clock.pending:
+                yield from batch.ids
 
     def take(self) -> Instants:
         """All complete instants since the last call."""

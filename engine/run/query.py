@@ -7,6 +7,8 @@ Nothing here does I/O; the KB is reached through the `KnowledgeBase` protocol.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +24,7 @@ from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, Clock, Instants
 from oxiseq.engine.run.letters import Frame, gpm_frame, letter_frame
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.run import LetterRows, SequenceRun
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 
 _CHUNK = 16_384
 """Instants worked through at a time, so that memory does not grow with a batch."""
@@ -54,6 +56,14 @@ class QueryRun:
         self._writer = AnswerWriter(plan, terms)
         self._kept_answers: list[tuple[int, dict[str, KbAnswer], int]] = []
         self._kept_rows = 0
+        terms.register(self)
+
+    def held_ids(self) -> Iterator[AnyIds]:
+        """The terms of all that it may still look at (see `TermDictionary`)."""
+        yield from self._clock.held_ids()
+        yield from self._rows.held_ids()
+        yield from self._sequence.held_ids()
+        yield from self._writer.held_ids()
 
     def push(self, stream: str, batch: EventBatch) -> EventBatch:
         """Take events of a stream in order of arrival; returns the late ones. Call `advance` for matches."""

@@ -177,8 +177,17 @@ def _refill(S: k.Memory, compiled: SequenceTables, rows: k.Array) -> None:
         call(remember, Pointers(tables), Pointers(S), question, 0, row[1])
 
 
-def forget_answers(S: k.Memory) -> None:
-    """Between batches: forget all decisions once there are very many."""
-    if int(S.scalars[k.MEMOS]) > _MEMO_LIMIT:
+def held_ids(S: k.Memory) -> tuple[NDArray[np.integer], ...]:
+    """The keys in which term ids stand: of groups, buckets, leading negations and the `,` arena."""
+    s = S.scalars
+    return (
+        S.keys[: s[k.GROUP_TOP]], S.bucket_keys[: s[k.BUCKET_TOP]], S.lead_keys[: s[k.LEADS]],
+        S.entry_keys, S.pending_keys,
+    )  # fmt: skip
+
+
+def forget_answers(S: k.Memory, changed: bool) -> None:
+    """Between batches: forget all decisions once there are very many, or when ids have been freed."""
+    if changed or int(S.scalars[k.MEMOS]) > _MEMO_LIMIT:
         S.memo[:] = 0
         S.scalars[k.MEMOS] = 0

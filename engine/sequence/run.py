@@ -21,11 +21,12 @@ from oxiseq.engine.sequence.memory import (
     allocate,
     forget_answers,
     grow,
+    held_ids,
     keep_answers,
     make_nodes,
 )
 from oxiseq.engine.sequence.tables import CompiledFilter, SequenceTables
-from oxiseq.engine.terms.dictionary import TermColumns, TermDictionary
+from oxiseq.engine.terms.dictionary import AnyIds, TermColumns, TermDictionary
 
 _TRUE, _FALSE = 1, 0
 _BEFORE_ALL = -(1 << 62)
@@ -70,12 +71,14 @@ class SequenceRun:
         self._memory = allocate(compiled, capacities or Capacities())
         self._tau = _BEFORE_ALL
         self._pointers: dict[str, tuple[object, Pointers]] = {}
+        self._generation = terms.generation
         self.oldest_row = 0
 
     def feed(self, rows: LetterRows, until: int) -> Found:
         """Work through `rows`; then let the clock reach `until`, the smallest that may still come."""
         tables, memory = self._compiled.tables, self._memory
-        forget_answers(memory)
+        forget_answers(memory, changed=self._generation != self._terms.generation)
+        self._generation = self._terms.generation
         memory.scalars[k.INSTANT] = 0
         batch = k.Rows(
             rows.letter, rows.values, np.zeros((len(rows.letter), max(self._compiled.measure_count, 1))),
@@ -120,6 +123,10 @@ class SequenceRun:
     def collect(self) -> None:
         """Free what is dead now, to learn `oldest_row`; for windows that never end."""
         self._memory, self.oldest_row = make_nodes(self._memory, self._tau, again=False)
+
+    def held_ids(self) -> tuple[AnyIds, ...]:
+        """The live keys, some of which may be dead by now; other values stand among the terms."""
+        return held_ids(self._memory)
 
     @property
     def live(self) -> dict[str, int]:

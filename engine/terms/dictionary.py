@@ -17,18 +17,19 @@ Memory per live term: about 60 bytes and its text. Not safe for several threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from weakref import WeakSet, ref
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
+from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels import result_texts, term_texts
 from oxiseq.engine.kernels import term_table as table
-from oxiseq.engine.kernels.views import Pointers
-from oxiseq.engine.terms import kinds
+from oxiseq.engine.kernels.views import Pointers, address_of
 from oxiseq.engine.terms.normal import normalise, normalise_triple
 from oxiseq.engine.terms.texts import Term, parse_term, read_term, term_text
 from oxiseq.engine.terms.value import IRI_VALUE, term_value
@@ -43,6 +44,8 @@ CACHE_SIZE: Final = 1 << 17
 """Entries of the caches of Python objects; a full cache is emptied."""
 COLLECT_FROM: Final = 1 << 17
 """New terms after which a collection is due, at the least."""
+_PURGE_FROM: Final = 1024
+"""Arrays held from which on those that are gone are struck off."""
 _SCANNED_PER_TERM: Final = 4
 """Ids that a collection may look through for each new term: bounds its share of the whole work."""
 
@@ -77,6 +80,7 @@ class TermDictionary:
         self._set_scratch(1 << 12)
         self._pinned = np.zeros(0, np.uint8)
         self._held: list[ref[AnyIds]] = []
+        self._purge_at = _PURGE_FROM
         self._holders: WeakSet[Holder] = WeakSet()
         self._due = COLLECT_FROM
         self.generation = 0
@@ -142,6 +146,17 @@ class TermDictionary:
                 table.alias_text(self.address, self._copied(token), len(token), known)
         return known
 
+    def intern_texts(self, data: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """The ids of many texts: number i is data[ends[i]:ends[i + 1]]. Raises ValueError like `intern_written`."""
+        ids = np.zeros(len(ends) - 1, np.uint32)
+        done = 0
+        while done < len(ids):
+            done = int(term_texts.intern_texts(self.address, address_of(data), ends, done, ids))
+            if done < len(ids):
+                ids[done] = self.intern_written(data[ends[done] : ends[done + 1]].tobytes())
+                done += 1
+        return ids
+
     def blank(self) -> TermId:
         """The id of a fresh blank node."""
         return int(self.blanks(1)[0])
@@ -189,11 +204,46 @@ class TermDictionary:
         start = self._start[entry]
         return str(self._text[start : start + self._length[entry]], "utf-8")
 
+    def texts(self, ids: AnyIds) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """The texts of many terms (n ids that are given, or 0 for an empty text): UTF-8 and i64[n + 1], where each
+        of them begins and the last ends."""
+        wanted = np.require(ids, np.int64, ("C", "W"))
+        ends = np.zeros(len(wanted) + 1, np.int64)
+        term_texts.measure_texts(self.address, wanted, ends)
+        out = np.zeros(int(ends[-1]), np.uint8)
+        term_texts.write_texts(self.address, wanted, ends, address_of(out))
+        return out, ends
+
+    def plain_texts(self, ids: AnyIds) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Like `texts`: IRIs without brackets, literals' lexical forms, blank nodes with their labels."""
+        wanted = np.require(ids, np.int64, ("C", "W"))
+        ends = np.zeros(len(wanted) + 1, np.int64)
+        out = np.zeros(int(result_texts.plain_texts(self.address, wanted, ends, 0)), np.uint8)
+        if len(out):
+            result_texts.plain_texts(self.address, wanted, ends, address_of(out))
+        return out, ends
+
+    def json_rows(self, rows: NDArray[np.uint32], names: Sequence[str]) -> bytes:
+        """Rows (u32[n, c], no triple terms) as SPARQL JSON's binding objects, a comma before each.
+
+        `names` are the columns' names in JSON."""
+        wanted = np.require(rows, np.uint32, ("C", "W"))
+        heads = [f"{name}: ".encode() for name in names]
+        text = np.frombuffer(bytearray(b"".join(heads)), np.uint8)
+        ends = np.cumsum([0, *map(len, heads)])
+        out = np.zeros(int(result_texts.json_rows(self.address, wanted, text, ends, 0)), np.uint8)
+        if len(out):
+            result_texts.json_rows(self.address, wanted, text, ends, address_of(out))
+        return out.tobytes()
+
     # --- freeing ------------------------------------------------------------------------------------
 
     def hold(self, *arrays: AnyIds) -> None:
         """Keep the ids in these arrays as long as the arrays, or views of them, are alive."""
         self._held += [ref(_owner(array)) for array in arrays]
+        if len(self._held) >= self._purge_at:
+            self._held = [held for held in self._held if held() is not None]
+            self._purge_at = max(_PURGE_FROM, 2 * len(self._held))
 
     def register(self, holder: Holder) -> None:
         """Ask `holder` for its ids at every collection, as long as it is alive."""
@@ -300,7 +350,7 @@ class TermDictionary:
     def _set_scratch(self, size: int) -> None:
         array = np.zeros(size, np.uint8)
         self._scratch = array.data  # keeps the array alive
-        self._scratch_address = int(array.ctypes.data)
+        self._scratch_address = address_of(array)
 
 
 def _allocate(capacity: int) -> table.TermArrays:
@@ -328,7 +378,7 @@ def _at_least(size: int, needed: int) -> int:
     return size if needed <= size else max(needed, 2 * size)
 
 
-def _longer(array: NDArray[np.generic], size: int) -> NDArray[np.generic]:
+def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
     if size == len(array):
         return array
     out = np.zeros(size, array.dtype)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
-from oxiseq.engine.terms import kinds
+from oxiseq.engine import kinds
 from oxiseq.engine.terms.normal import RDF_LANG_STRING, XSD
 
 INT64_MIN: Final = -(2**63)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Content = list[tuple[int, list[tuple[str, str, str]]]]

@@ -10,9 +10,8 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFor
 from oxiseq.engine.errors import EventError, syntax_reason
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.engine.terms.dictionary import Term
 from oxiseq.engine.terms.normal import normalise, normalise_triple
-from oxiseq.engine.terms.texts import term_text
+from oxiseq.engine.terms.texts import Term, term_text
 
 Name = NamedNode | BlankNode
 Faults = list[tuple[int | None, str]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +19,15 @@ from pyoxigraph import Literal, NamedNode, Triple
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events import tables
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.encode import decode_events, encode_events
 from oxiseq.engine.events.open import event_format, open_events, write_events
 from oxiseq.engine.events.tables import SCHEMA, read_table, write_table
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
 
 NAMES = ["e.nq", "e.trig", "e.nq.gz", "e.trig.gz", "e.arrow", "e.feather", "e.parquet"]
+if find_spec("pyjelly"):
+    NAMES += ["e.jelly", "e.jelly.gz"]
 
 text = st.text(st.characters(codec="utf-8"), max_size=5)
 literals = st.one_of(
@@ -198,9 +201,9 @@ def save(path: Path, table: pa.Table) -> None:
 def test_files_that_are_no_event_tables(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     plain = pa.table({"time": [1]})
-    newer = SCHEMA.empty_table().replace_schema_metadata({**SCHEMA.metadata, tables.VERSION_KEY: b"2"})
+    newer = SCHEMA.empty_table().replace_schema_metadata({**SCHEMA.metadata, tables.VERSION_KEY: b"9"})
     columns = SCHEMA.empty_table().drop_columns(["blanks"])
-    for table, reason in [(plain, "not one of events"), (newer, "version 2"), (columns, "columns")]:
+    for table, reason in [(plain, "not one of events"), (newer, "version 9"), (columns, "columns")]:
         save(path, table)
         with pytest.raises(EventError, match=reason):
             list(open_events(path, TermDictionary()))
@@ -221,8 +224,8 @@ def test_a_cut_table_is_an_error(tmp_path: Path, name: str) -> None:
 
 
 DAMAGES = {
-    "a code beyond the terms": ({"terms": ["<urn:p>"], "blanks": 0, "triples": (1, 1, 2)}, "beyond the file's terms"),
-    "a code of a later row": ({"terms": [], "blanks": 0, "triples": (1, 1, 1)}, "beyond the file's terms"),
+    "a code beyond the terms": ({"terms": ["<urn:p>"], "blanks": 0, "triples": (1, 1, 2)}, "beyond the dictionary"),
+    "a code of a later row": ({"terms": [], "blanks": 0, "triples": (1, 1, 1)}, "beyond the dictionary"),
     "code 0": ({"terms": ["<urn:p>"], "blanks": 0, "triples": (0, 1, 1)}, "a code is 0"),
     "a blank node too many": ({"terms": ["<urn:p>"], "blanks": 1, "triples": (-1, 1, -2)}, "blank nodes"),
     "negative count": ({"terms": ["<urn:p>"], "blanks": -1, "triples": (1, 1, 1)}, "negative"),
@@ -255,11 +258,30 @@ def test_damaged_content_is_an_error(tmp_path: Path, row: dict[str, object], rea
         list(read_table(tmp_path / "e.arrow", TermDictionary()))
 
 
-def test_a_table_holds_each_term_once(tmp_path: Path) -> None:
-    terms, path = TermDictionary(), tmp_path / "e.arrow"
-    batches = [encode_events([(n, '<urn:s> <urn:p> "x", "y" .')] * 3, terms) for n in range(4)]
-    write_table(batches, terms, path)
+def whole(path: Path) -> pa.Table:
     with pa.memory_map(str(path)) as source:
-        table = pa.ipc.open_file(io.BytesIO(source.read())).read_all()
-    texts = [text for row in table.column("terms").to_pylist() for text in row]
-    assert texts == ["<urn:s>", "<urn:p>", '"x"', '"y"']
+        return pa.ipc.open_file(io.BytesIO(source.read())).read_all()
+
+
+def test_each_batch_of_a_table_holds_its_terms_once(tmp_path: Path) -> None:
+    terms, path = TermDictionary(), tmp_path / "e.arrow"
+    batches = [encode_events([(n, '<urn:s> <urn:p> "x", "y" .')] * 3, terms) for n in range(2)]
+    write_table(batches, terms, path)
+    texts = ["<urn:s>", "<urn:p>", '"x"', '"y"']
+    assert whole(path).column("terms").to_pylist() == [texts, [], []] * 2
+
+
+def test_a_dictionary_may_begin_anywhere(tmp_path: Path) -> None:
+    """Rows are read the same however the file is cut into batches."""
+    terms, path = TermDictionary(), tmp_path / "e.arrow"
+    batches = [encode_events([(10 * i + n, f"<urn:s{i}> <urn:p> {n}, {i} .") for n in range(4)], terms)
+               for i in range(5)]  # fmt: skip
+    write_table(batches, terms, path)
+    table = whole(path).combine_chunks()
+    expected = [event for batch in batches for event in decode_events(batch, terms)]
+    for size in (1, 3, 5, 20):
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
+            file.write_table(table, max_chunksize=size)
+        again = TermDictionary()
+        read = [event for batch in read_table(path, again) for event in decode_events(batch, again)]
+        assert read == expected

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Variable
 
+from oxiseq.engine import kinds
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, truth
 from oxiseq.engine.expressions.program import compile_program
 from oxiseq.engine.expressions.values import read
 from oxiseq.engine.kernels import machine
 from oxiseq.engine.kernels.arithmetic import UNDECIDED_KIND
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression, Term
 

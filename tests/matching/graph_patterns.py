@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 from reference.patterns import Mu, answer_kb, match_event, take_apart
 
+from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.matching.matcher import Occurrences
 from oxiseq.engine.matching.plan import GpmRequest
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Gpm, Term
 from oxiseq.grammar.parser import parse

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, Variable, parse
 
+from oxiseq.engine import kinds
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.matching.enrich import KbAnswer, KbPattern
-from oxiseq.engine.terms import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.scope import split_gpm
 

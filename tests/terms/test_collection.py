@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
-from oxiseq.engine.terms import dictionary, kinds
-from oxiseq.engine.terms.dictionary import Term, TermDictionary
+from oxiseq.engine import kinds
+from oxiseq.engine.terms import dictionary
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
+from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import term_value
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Variable
 
-from oxiseq.engine.terms import kinds
+from oxiseq.engine import kinds
 from oxiseq.engine.terms.normal import XSD, normalise
 from oxiseq.engine.terms.value import Value, literal_value, read_datetime, term_value
 
