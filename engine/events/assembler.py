@@ -32,7 +32,7 @@ REMEMBERED: Final = 65_536
 BATCH_EVENTS: Final = 8192
 
 Fault = Callable[[int | None, str], None]
-"""Called with the line (None: not known) and the reason; it raises, or returns so that the line or event is left out."""
+"""Called with the line (None: not known) and the reason; it raises, or returns: the line or event is left out."""
 
 _FIRST_RECORDS: Final = 1024
 _FIRST_CHUNKS: Final = 256
@@ -313,4 +313,3 @@ _ANSWERS: Final[dict[int, Callable[[EventAssembler], None]]] = {
     k.FAULT_DEFAULT: EventAssembler._default_triple,
     k.FAULT_SECOND: EventAssembler._second_time,
 }
-

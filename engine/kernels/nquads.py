@@ -303,9 +303,7 @@ def _unusual(S: int, at: int, end: int) -> int:
 
 
 @inner
-def _quad(
-    S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, g0: int, g1: int
-) -> int:
+def _quad(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, g0: int, g1: int) -> int:
     """A quad of a named graph."""
     trusted = get(S, TRUSTED)
     opened = is_open(S, g0, g1 - g0)

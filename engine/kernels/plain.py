@@ -17,7 +17,7 @@ import numpy as np
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.options import inner
-from oxiseq.engine.kernels.raw import byte, move, same, set_byte, set_word, word
+from oxiseq.engine.kernels.raw import byte, move, set_byte, set_word, word
 from oxiseq.engine.kernels.scan import every, find_byte, find_special
 
 UNUSUAL: Final = 0

@@ -156,9 +156,7 @@ def _has_id(D: int) -> bool:
 
 
 @inner
-def add(
-    D: int, data: int, start: int, stop: int, h: int, kind: int, number: float, exact: int, quality: int
-) -> int:
+def add(D: int, data: int, start: int, stop: int, h: int, kind: int, number: float, exact: int, quality: int) -> int:
     """The id (i64) of a new term whose text in normal form is data[start:stop]; 0: there is no room."""
     entry = get(get(D, _COUNTS), ENTRIES)
     if not (_has_id(D) and alias(D, data, start, stop, h, 0)):
@@ -190,9 +188,7 @@ def find_text(D: int, data: int, length: int) -> int:
 
 
 @kernel
-def add_text(
-    D: int, data: int, length: int, kind: int, number: float, exact: int, quality: int
-) -> int:
+def add_text(D: int, data: int, length: int, kind: int, number: float, exact: int, quality: int) -> int:
     """`add` for one text that is not known."""
     return add(D, data, 0, length, hashed(data, 0, length), kind, number, exact, quality)
 

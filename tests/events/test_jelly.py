@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -55,16 +56,13 @@ def test_files_that_are_no_jelly(tmp_path: Path, data: bytes) -> None:
 
 def write_stream(path: Path, quads: list[tuple[str, str, str, str]], logical: str, *, triples: bool = False) -> None:
     """A file by pyjelly itself."""
-    from pyjelly import jelly
-    from pyjelly.integrations.generic import generic_sink as sink
-    from pyjelly.integrations.generic.serialize import GenericSinkTermEncoder, stream_frames
-    from pyjelly.options import StreamParameters
-    from pyjelly.serialize.ioutils import write_delimited
-    from pyjelly.serialize.streams import GraphStream, SerializerOptions, TripleStream
-
-    options = SerializerOptions(logical_type=getattr(jelly, logical), params=StreamParameters())
-    kind = TripleStream if triples else GraphStream
-    stream = kind(encoder=GenericSinkTermEncoder(lookup_preset=options.lookup_preset), options=options)
+    sink = import_module("pyjelly.integrations.generic.generic_sink")
+    serialize = import_module("pyjelly.integrations.generic.serialize")
+    streams = import_module("pyjelly.serialize.streams")
+    jelly = import_module("pyjelly.jelly")
+    options = streams.SerializerOptions(logical_type=getattr(jelly, logical))
+    kind = streams.TripleStream if triples else streams.GraphStream
+    stream = kind(encoder=serialize.GenericSinkTermEncoder(lookup_preset=options.lookup_preset), options=options)
     data = sink.GenericStatementSink()
     for s, p, o, g in quads:
         literal = sink.Literal(o, datatype=XSD + "integer") if o.isdigit() else sink.IRI(o)
@@ -72,11 +70,15 @@ def write_stream(path: Path, quads: list[tuple[str, str, str, str]], logical: st
         terms = (sink.IRI(s), sink.IRI(p), literal)
         data.add(sink.Triple(*terms) if triples else sink.Quad(*terms, graph))
     with path.open("wb") as file:
-        for frame in stream_frames(stream, data):
-            write_delimited(frame, file)
+        for frame in serialize.stream_frames(stream, data):
+            import_module("pyjelly.serialize.ioutils").write_delimited(frame, file)
 
 
-QUADS = [("urn:e", GENERATED_AT.value, "1", ""), ("urn:s", "urn:p", "02", "urn:e"), ("urn:s", "urn:p", "urn:o", "urn:e")]
+QUADS = [
+    ("urn:e", GENERATED_AT.value, "1", ""),
+    ("urn:s", "urn:p", "02", "urn:e"),
+    ("urn:s", "urn:p", "urn:o", "urn:e"),
+]
 
 
 def test_a_stream_of_graphs_is_read(tmp_path: Path) -> None:
