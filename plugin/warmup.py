@@ -13,7 +13,9 @@ from typing import Any, Final
 from pyoxigraph import RdfFormat
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.engine.events.assembler import Block, EventAssembler
 from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.kernels import match, sequence
 from oxiseq.engine.plan.query import compile_query
@@ -46,7 +48,16 @@ def warm_up() -> float:
     kb.load("".join(_facts(i) for i in range(3)).encode(), format=RdfFormat.N_QUADS)
     for form, window, seq in _QUERIES:
         _answer(_TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS), StoreKb(kb))
+    _read()
     return perf_counter() - begun
+
+
+def _read() -> None:
+    """Read one event as from a file."""
+    assembler = EventAssembler(TermDictionary(), GENERATED_AT, lambda line, reason: None)
+    quad = f"<urn:w:s> <urn:w:v> {_integer(1)} <urn:w:e> .\n<urn:w:e> {GENERATED_AT} {_integer(1)} .\n"
+    for _ in assembler.read(Block.of(quad.encode()), 1):
+        pass
 
 
 def _answer(text: str, kb: StoreKb) -> None:

@@ -218,7 +218,9 @@ class EventAssembler:
         start = int(self._state[k.START] - self._state[k.DATA])
         begin = self._block.text.rfind(b"\n", 0, start) + 1
         end = self._block.text.find(b"\n", start)
-        return next(parse(bytes(self._block.text[max(begin, self._block.start) : end]), RdfFormat.N_QUADS))
+        text = bytes(self._block.text[max(begin, self._block.start) : end])
+        quad: Quad = next(parse(text, RdfFormat.N_QUADS))
+        return quad
 
     # --- room -------------------------------------------------------------------------------------
 
@@ -294,7 +296,7 @@ class EventAssembler:
 
     def _left_over(self, kind: int) -> NDArray[np.int64]:
         """The records of a kind, as they came."""
-        records = self._records[self._records[:, k.KIND] == kind]
+        records: NDArray[np.int64] = self._records[self._records[:, k.KIND] == kind]
         return records[np.argsort(records[:, k.ORDER])]
 
     def _name(self, record: NDArray[np.int64]) -> str:

@@ -118,7 +118,8 @@ class _Terms(Adapter):  # type: ignore[misc]  # pyjelly has no types for Mypy
         self._graph = graph_id
 
     def triple(self, terms: Iterable[Any]) -> Quad:
-        return Quad(*terms, self._graph)
+        subject, predicate, object_ = terms
+        return Quad(subject, predicate, object_, self._graph)
 
     def graph_end(self) -> None:
         self._graph = None

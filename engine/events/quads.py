@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import IO, Final, Literal, TypeAlias, cast
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
@@ -136,7 +136,7 @@ def _after_mark(text: bytearray) -> int:
 def _read_trig(
     source: ByteSource, assembler: EventAssembler, report: ReadReport, on_error: OnError
 ) -> Iterator[EventBatch]:
-    parser = parse(source, RdfFormat.TRIG)
+    parser = parse(cast(IO[bytes], source), RdfFormat.TRIG)
     going_on = True
     while going_on:
         quads: list[Quad] = []

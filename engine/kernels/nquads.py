@@ -54,12 +54,10 @@ from oxiseq.engine.kernels.assembly import (
     switch,
     tell_time,
 )
+from oxiseq.engine.kernels.numerals import NORMALISED, PLAIN, UNUSUAL
 from oxiseq.engine.kernels.options import inner, unlocked
 from oxiseq.engine.kernels.plain import (
     LABEL,
-    NORMALISED,
-    PLAIN,
-    UNUSUAL,
     has_class,
     plain_iri,
     plain_literal,
