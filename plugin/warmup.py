@@ -20,7 +20,9 @@ from typing import Any, Final
 from pyoxigraph import RdfFormat
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.engine.events.assembler import Block, EventAssembler
 from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.kernels import ahead, match, sequence
 from oxiseq.engine.kernels.options import before_compiling
@@ -57,7 +59,16 @@ def warm_up() -> float:
     with compiling_ahead():
         for form, window, seq in _QUERIES:
             _answer(_TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS), StoreKb(kb))
+        _read()
     return perf_counter() - begun
+
+
+def _read() -> None:
+    """Read one event as from a file."""
+    assembler = EventAssembler(TermDictionary(), GENERATED_AT, lambda line, reason: None)
+    quad = f"<urn:w:s> <urn:w:v> {_integer(1)} <urn:w:e> .\n<urn:w:e> {GENERATED_AT} {_integer(1)} .\n"
+    for _ in assembler.read(Block.of(quad.encode()), 1):
+        pass
 
 
 def _answer(text: str, kb: StoreKb) -> None:

@@ -24,6 +24,7 @@ from oxiseq.engine.kernels import assembly as k
 from oxiseq.engine.kernels import nquads
 from oxiseq.engine.kernels.plain import SCRATCH_SPARE
 from oxiseq.engine.kernels.scan import PADDING
+from oxiseq.engine.kernels.views import address_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import parse_term
 
@@ -31,7 +32,7 @@ REMEMBERED: Final = 65_536
 BATCH_EVENTS: Final = 8192
 
 Fault = Callable[[int | None, str], None]
-"""Called with the line (None: not known) and the reason; it raises, or returns so that the line or event is left out."""
+"""Called with the line (None: not known) and the reason; it raises, or returns: the line or event is left out."""
 
 _FIRST_RECORDS: Final = 1024
 _FIRST_CHUNKS: Final = 256
@@ -68,7 +69,7 @@ class EventAssembler:
         self._time_predicate = time_predicate
         self._fault = fault
         self._state = np.zeros(k.STATE_WORDS, np.int64)
-        self._address = _address(self._state)
+        self._address = address_of(self._state)
         self._block = Block.of(b"")
         self._reason = ""
         self.next_line = 1
@@ -84,8 +85,8 @@ class EventAssembler:
         self._scratch = np.zeros(0, np.uint8)
         state = self._state
         state[k.TIME_TERM] = terms.constant(time_predicate)
-        state[k.RING], state[k.RING_SIZE] = _address(self._ring), len(self._ring)
-        state[k.OUT_TIME], state[k.OUT_END] = _address(self._time), _address(self._end)
+        state[k.RING], state[k.RING_SIZE] = address_of(self._ring), len(self._ring)
+        state[k.OUT_TIME], state[k.OUT_END] = address_of(self._time), address_of(self._end)
         state[k.MAX_EVENTS] = batch_events
         self._point_at_columns()
         self._make_records(_FIRST_RECORDS)
@@ -99,9 +100,9 @@ class EventAssembler:
         return int(self._state[k.QUADS])
 
     def held_ids(self) -> Iterable[NDArray[np.integer]]:
-        """The ids of events that are not complete (among others: what a free chunk held last)."""
+        """The ids of events that are not handed out (among others: what a free chunk held last)."""
         labels = self._records[self._records[:, k.KIND] == k.LABEL_OF, k.VALUE]
-        return [self._chunks.reshape(-1), labels]
+        return [self._chunks.reshape(-1), labels, self._columns[:, : int(self._state[k.OUT_ROWS])]]
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -131,7 +132,7 @@ class EventAssembler:
         before, words = self._block, state[[k.DATA, k.POSITION, k.STOP, k.LINE, k.TRUSTED]]
         self._block = block
         state[[k.DATA, k.POSITION, k.STOP, k.LINE, k.TRUSTED]] = (
-            _address(np.frombuffer(block.text, np.uint8)), block.start, block.size, line, trusted,
+            address_of(np.frombuffer(block.text, np.uint8)), block.start, block.size, line, trusted,
         )  # fmt: skip
         self._make_scratch(block.size)
         while (status := nquads.read(self._address, self._terms.address)) != k.OK:
@@ -217,7 +218,9 @@ class EventAssembler:
         start = int(self._state[k.START] - self._state[k.DATA])
         begin = self._block.text.rfind(b"\n", 0, start) + 1
         end = self._block.text.find(b"\n", start)
-        return next(parse(bytes(self._block.text[max(begin, self._block.start) : end]), RdfFormat.N_QUADS))
+        text = bytes(self._block.text[max(begin, self._block.start) : end])
+        quad: Quad = next(parse(text, RdfFormat.N_QUADS))
+        return quad
 
     # --- room -------------------------------------------------------------------------------------
 
@@ -242,9 +245,9 @@ class EventAssembler:
         records[-1, k.NEXT] = state[k.FREE_RECORD]
         state[k.FREE_RECORD] = first
         state[k.FREE_RECORDS] += count - first
-        state[k.RECORDS] = _address(records)
+        state[k.RECORDS] = address_of(records)
         self._slots = np.zeros(1 << (2 * count - 1).bit_length(), np.uint32)
-        state[k.SLOTS], state[k.SLOT_MASK] = _address(self._slots), len(self._slots) - 1
+        state[k.SLOTS], state[k.SLOT_MASK] = address_of(self._slots), len(self._slots) - 1
         if old:
             self._make_arena(len(self._arena))
 
@@ -252,7 +255,7 @@ class EventAssembler:
         """A new arena without gaps; the table of records is filled anew."""
         arena = np.zeros(size, np.uint8)
         state = self._state
-        state[k.NEW_ARENA], state[k.ARENA_SIZE] = _address(arena), size - PADDING
+        state[k.NEW_ARENA], state[k.ARENA_SIZE] = address_of(arena), size - PADDING
         self._slots[:] = 0
         k.tidy(self._address, len(self._records))
         self._arena = arena
@@ -267,7 +270,7 @@ class EventAssembler:
         chunks[-1, 0] = state[k.FREE_CHUNK]
         state[k.FREE_CHUNK] = old
         state[k.FREE_CHUNKS] += count - old
-        state[k.CHUNKS] = _address(chunks)
+        state[k.CHUNKS] = address_of(chunks)
 
     def _make_rows(self) -> None:
         columns = np.zeros((3, 2 * self._columns.shape[1]), np.uint32)
@@ -277,7 +280,7 @@ class EventAssembler:
         self._point_at_columns()
 
     def _point_at_columns(self) -> None:
-        addresses = [_address(column) for column in self._columns]
+        addresses = [address_of(column) for column in self._columns]
         self._state[[k.OUT_SUBJECT, k.OUT_PREDICATE, k.OUT_OBJECT]] = addresses
         self._state[k.MAX_ROWS] = self._columns.shape[1]
 
@@ -287,13 +290,13 @@ class EventAssembler:
     def _make_scratch(self, size: int) -> None:
         if len(self._scratch) < size + SCRATCH_SPARE:
             self._scratch = np.zeros(2 * (size + SCRATCH_SPARE), np.uint8)
-            self._state[k.SCRATCH] = _address(self._scratch)
+            self._state[k.SCRATCH] = address_of(self._scratch)
 
     # --- left over --------------------------------------------------------------------------------
 
     def _left_over(self, kind: int) -> NDArray[np.int64]:
         """The records of a kind, as they came."""
-        records = self._records[self._records[:, k.KIND] == kind]
+        records: NDArray[np.int64] = self._records[self._records[:, k.KIND] == kind]
         return records[np.argsort(records[:, k.ORDER])]
 
     def _name(self, record: NDArray[np.int64]) -> str:
@@ -312,7 +315,3 @@ _ANSWERS: Final[dict[int, Callable[[EventAssembler], None]]] = {
     k.FAULT_DEFAULT: EventAssembler._default_triple,
     k.FAULT_SECOND: EventAssembler._second_time,
 }
-
-
-def _address(array: NDArray[np.generic]) -> int:
-    return int(array.__array_interface__["data"][0])

@@ -1,6 +1,7 @@
 """Files of events by their names: the one door for the command line and the Python API.
 
     .nq .nquads   .trig          N-Quads, TriG; .gz after them, or gzip found by its first bytes
+    .jelly                       Jelly, with the extra oxiseq[jelly]; .gz likewise
     .arrow .feather .ipc         coded event table, Arrow IPC
     .parquet .pq                 coded event table, Parquet
 """
@@ -8,8 +9,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pyoxigraph import NamedNode
 
@@ -21,12 +23,13 @@ from oxiseq.engine.events.tables import read_table, write_table
 from oxiseq.engine.events.write import write_quads
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-EventFormat: TypeAlias = Literal["nquads", "trig", "arrow", "parquet"]
+EventFormat: TypeAlias = Literal["nquads", "trig", "jelly", "arrow", "parquet"]
 
 ENDINGS: Final[dict[str, EventFormat]] = {
     ".nq": "nquads",
     ".nquads": "nquads",
     ".trig": "trig",
+    ".jelly": "jelly",
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
@@ -58,7 +61,7 @@ def event_format(path: str | Path) -> EventFormat:
     known = ENDINGS.get(ending)
     if known is None or (zipped and known in ("arrow", "parquet")):
         given = ending + ".gz" * zipped or "(none)"
-        reason = f"unknown ending {given}; known: {', '.join(ENDINGS)}, .nq.gz, .trig.gz"
+        reason = f"unknown ending {given}; known: {', '.join(ENDINGS)}, .nq.gz, .trig.gz, .jelly.gz"
         if ending in _GRAPHLESS:
             reason = f"{ending} files have no named graphs, hence no events; use N-Quads (.nq) or TriG"
         raise EventError(str(path), None, reason)
@@ -93,6 +96,9 @@ def open_events(
         batches: Iterator[EventBatch] = iter(())
     elif chosen == "arrow" or chosen == "parquet":
         batches = read_table(file, terms, report, format=chosen)
+    elif chosen == "jelly":
+        read = _jelly(path).read_jelly
+        batches = read(file, terms, report, time_predicate=time_predicate, on_error=on_error)
     else:
         batches = read_quads(
             file, terms, report, format=chosen, time_predicate=time_predicate, on_error=on_error
@@ -115,4 +121,17 @@ def write_events(
     chosen = event_format(file) if format is None else format
     if chosen == "arrow" or chosen == "parquet":
         return write_table(batches, terms, file, format=chosen)
+    if chosen == "jelly":
+        return int(_jelly(path).write_jelly(batches, terms, file, time_predicate=time_predicate))
     return write_quads(batches, terms, file, format=chosen, time_predicate=time_predicate)
+
+
+def _jelly(path: str | Path) -> Any:
+    """The module for Jelly. Raises EventError where pyjelly is not installed."""
+    try:
+        return import_module("oxiseq.engine.events.jelly")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("oxiseq"):
+            raise
+        reason = f"Jelly needs pyjelly, which is not installed ({error.name}): pip install 'oxiseq[jelly]'"
+        raise EventError(str(path), None, reason) from error

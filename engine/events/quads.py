@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import IO, Final, Literal, TypeAlias, cast
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
@@ -50,19 +50,36 @@ def read_quads(
     `on_error="stop"`) and OSError.
     """
 
+    read = _read_nquads if format == "nquads" else _read_trig
+    return run_assembler(
+        read, path, terms, report, time_predicate=time_predicate, on_error=on_error, batch_events=batch_events
+    )
+
+
+def run_assembler(
+    read: Callable[[ByteSource, EventAssembler, ReadReport, OnError], Iterator[EventBatch]],
+    path: Path,
+    terms: TermDictionary,
+    report: ReadReport,
+    *,
+    time_predicate: NamedNode,
+    on_error: OnError,
+    batch_events: int,
+) -> Iterator[EventBatch]:
+    """The events that `read` makes of a file with an assembler; `report` is kept up to date."""
+
     def fault(line: int | None, reason: str) -> None:
         report.fault(line, reason, on_error)
 
+    def batches() -> Iterator[EventBatch]:
+        with ByteSource(path) as source:
+            report.bytes_total = source.size
+            yield from read(source, assembler, report, on_error)
+        report.bytes_read = report.bytes_total
+        yield from assembler.finish()
+
     assembler = EventAssembler(terms, time_predicate, fault, batch_events)
-    read = _read_nquads if format == "nquads" else _read_trig
-    with ByteSource(path) as source:
-        report.bytes_total = source.size
-        for batch in read(source, assembler, report, on_error):
-            report.quads = assembler.quads
-            report.events += len(batch)
-            yield batch
-    report.bytes_read = report.bytes_total
-    for batch in assembler.finish():
+    for batch in batches():
         report.quads = assembler.quads
         report.events += len(batch)
         yield batch
@@ -81,7 +98,6 @@ def _read_nquads(
 ) -> Iterator[EventBatch]:
     for block in _line_blocks(source, report, on_error):
         yield from assembler.read(block, assembler.next_line)
-        report.quads = assembler.quads
 
 
 def _line_blocks(source: ByteSource, report: ReadReport, on_error: OnError) -> Iterator[Block]:
@@ -120,7 +136,7 @@ def _after_mark(text: bytearray) -> int:
 def _read_trig(
     source: ByteSource, assembler: EventAssembler, report: ReadReport, on_error: OnError
 ) -> Iterator[EventBatch]:
-    parser = parse(source, RdfFormat.TRIG)
+    parser = parse(cast(IO[bytes], source), RdfFormat.TRIG)
     going_on = True
     while going_on:
         quads: list[Quad] = []
@@ -135,4 +151,3 @@ def _read_trig(
             going_on = False
         report.bytes_read = source.position
         yield from assembler.read_quads(quads)
-        report.quads = assembler.quads

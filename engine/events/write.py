@@ -35,7 +35,7 @@ def write_quads(
     """Write the events to a file, gzip if its name ends in `.gz`; returns how many. The file appears when
     all is written. Raises OSError and whatever reading the batches raises."""
     count = 0
-    with replacing(path) as part, _open(part, zipped=path.suffix == ".gz") as file:
+    with replacing(path) as part, opened(part, zipped=path.suffix == ".gz") as file:
         for text in quads_text(batches, terms, format=format, time_predicate=time_predicate):
             file.write(text.encode())
             count += 1
@@ -116,7 +116,8 @@ def replacing(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def _open(path: Path, *, zipped: bool) -> IO[bytes]:
+def opened(path: Path, *, zipped: bool) -> IO[bytes]:
+    """A file to write to; closing it ends the gzip data."""
     # mtime 0: the same events give the same bytes
     file = gzip.GzipFile(path, "wb", compresslevel=6, mtime=0) if zipped else path.open("wb")
     return cast(IO[bytes], file)

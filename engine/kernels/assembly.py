@@ -152,10 +152,13 @@ def _chunk(S: int, c: int) -> int:
 # --- names and labels -------------------------------------------------------------------------------
 
 
+_SPREAD: Final = np.uint64(0x632BE59BD9B4E019)
+
+
 @inner
 def name_hash(owner: int, at: int, size: int) -> int:
     """The hash of a name (owner 0) or of a label."""
-    return np.int64(hashed(at, 0, size)) ^ (owner * 0x632BE59BD9B4E019)
+    return np.int64(hashed(at, 0, size) ^ (np.uint64(owner) * _SPREAD))
 
 
 @inner

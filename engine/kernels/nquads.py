@@ -54,12 +54,10 @@ from oxiseq.engine.kernels.assembly import (
     switch,
     tell_time,
 )
-from oxiseq.engine.kernels.options import inner, kernel
+from oxiseq.engine.kernels.numerals import NORMALISED, PLAIN, UNUSUAL
+from oxiseq.engine.kernels.options import inner, unlocked
 from oxiseq.engine.kernels.plain import (
     LABEL,
-    NORMALISED,
-    PLAIN,
-    UNUSUAL,
     has_class,
     plain_iri,
     plain_literal,
@@ -187,9 +185,12 @@ def _ends_line(at: int, end: int) -> bool:
 # --- lines ------------------------------------------------------------------------------------------
 
 
-@kernel
+@unlocked
 def read(S: int, D: int) -> int:
-    """Read the block from POSITION on. OK: all of it, and if it is the last one the open event is closed."""
+    """Read the block from POSITION on. OK: all of it, and if it is the last one the open event is closed.
+
+    Meanwhile another thread may unpack what comes next.
+    """
     put(S, PREVIOUS_SIZE, 0)  # the block, or what the ids mean, may have changed
     data = get(S, DATA)
     at, stop = data + get(S, POSITION), data + get(S, STOP)
@@ -300,9 +301,7 @@ def _unusual(S: int, at: int, end: int) -> int:
 
 
 @inner
-def _quad(
-    S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, g0: int, g1: int
-) -> int:
+def _quad(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int, o1: int, g0: int, g1: int) -> int:
     """A quad of a named graph."""
     trusted = get(S, TRUSTED)
     opened = is_open(S, g0, g1 - g0)

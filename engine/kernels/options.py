@@ -28,6 +28,16 @@ def kernel(function: F) -> F:
     return cast(F, made)
 
 
+def unlocked(function: F) -> F:
+    """Compile a function that Python calls and that runs without Python's lock: other threads go on meanwhile.
+
+    Nothing that it works on may be in another thread's hands.
+    """
+    made = njit(cache=True, error_model="numpy", nogil=True)(function)
+    _forget_stale(str(cast(Any, made).stats.cache_path))
+    return cast(F, made)
+
+
 def inner(function: F) -> F:
     """Compile a function that only kernels call; it makes no arrays, so that none is counted."""
     return cast(F, _compiled(function, pipeline_class=PartCompiler, no_cpython_wrapper=True, _nrt=False))

@@ -6,7 +6,7 @@ Whoever calls a kernel with an address keeps the memory alive and says how long 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
@@ -136,16 +136,18 @@ put_number: Callable[[int, int, float], None] = _store_number
 """Write the f64 at `index` of the array at an address."""
 
 
-_NOTHING: Final = np.uint64(0)
-
-
 @inner
 def same(a: int, b: int, count: int) -> bool:
-    """Whether `count` bytes at two addresses agree; seven more must be readable."""
-    while count >= 8:
+    """Whether `count` bytes at two addresses agree."""
+    end = a + count
+    while a + 8 <= end:
         if word(a) != word(b):
             return False
         a += 8
         b += 8
-        count -= 8
-    return count <= 0 or ((word(a) ^ word(b)) << np.uint64(64 - 8 * count)) == _NOTHING
+    while a < end:
+        if byte(a) != byte(b):
+            return False
+        a += 1
+        b += 1
+    return True

@@ -37,6 +37,9 @@ def _trailing_zeros(typing_context: Any, value: Any) -> tuple[Any, Callable[...,
     return types.int64(types.uint64), generate
 
 
+_zeros_below: Callable[[np.uint64], int] = _trailing_zeros
+
+
 @inner
 def find_byte(at: int, end: int, wanted: np.uint64) -> int:
     """Where the byte of `every` first stands in at..end; `end` if nowhere."""
@@ -44,7 +47,7 @@ def find_byte(at: int, end: int, wanted: np.uint64) -> int:
         x = word(at) ^ wanted
         hit = (x - _ONES) & ~x & _HIGHS
         if hit != _NONE:
-            return min(at + (_trailing_zeros(hit) >> 3), end)
+            return min(at + (_zeros_below(hit) >> 3), end)
         at += 8
     return end
 
@@ -56,7 +59,7 @@ def find_either(at: int, end: int, one: np.uint64, other: np.uint64) -> int:
         x, y = word(at) ^ one, word(at) ^ other
         hit = (((x - _ONES) & ~x) | ((y - _ONES) & ~y)) & _HIGHS
         if hit != _NONE:
-            return min(at + (_trailing_zeros(hit) >> 3), end)
+            return min(at + (_zeros_below(hit) >> 3), end)
         at += 8
     return end
 
@@ -74,6 +77,6 @@ def find_special(at: int, end: int) -> int:
         x, y = w ^ _BACKSLASHES, w ^ _DELETES
         hit = (((x - _ONES) & ~x) | ((y - _ONES) & ~y) | ((w - _SPACES) & ~w) | w) & _HIGHS
         if hit != _NONE:
-            return min(at + (_trailing_zeros(hit) >> 3), end)
+            return min(at + (_zeros_below(hit) >> 3), end)
         at += 8
     return end

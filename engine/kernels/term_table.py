@@ -66,16 +66,21 @@ def _entry(D: int, e: int) -> int:
 
 @inner
 def hashed(data: int, start: int, stop: int) -> int:
-    """A hash of data[start:stop], u64; `data` is an address, and seven more bytes must be readable."""
+    """A hash of data[start:stop], u64; `data` is an address."""
     h = np.uint64(stop - start) * np.uint64(0x9E3779B97F4A7C15)
     at = data + start
-    end = data + stop
-    while at + 8 <= end:
+    last = data + stop - 8
+    while at < last:
         h = (h ^ word(at)) * np.uint64(0xFF51AFD7ED558CCD)
         h ^= h >> np.uint64(32)
         at += 8
-    if at < end:
-        h ^= word(at) << np.uint64(64 - 8 * (end - at))
+    if stop - start >= 8:
+        h ^= word(last)  # it overlaps the word before
+    else:
+        while at < data + stop:
+            h = (h << np.uint64(8)) ^ np.uint64(byte(at))
+            at += 1
+    h ^= h >> np.uint64(32)  # the last bytes of a text are the highest of a word: bring them down to the slots
     h *= np.uint64(0xC4CEB9FE1A85EC53)
     return h ^ (h >> np.uint64(29))
 
@@ -151,9 +156,7 @@ def _has_id(D: int) -> bool:
 
 
 @inner
-def add(
-    D: int, data: int, start: int, stop: int, h: int, kind: int, number: float, exact: int, quality: int
-) -> int:
+def add(D: int, data: int, start: int, stop: int, h: int, kind: int, number: float, exact: int, quality: int) -> int:
     """The id (i64) of a new term whose text in normal form is data[start:stop]; 0: there is no room."""
     entry = get(get(D, _COUNTS), ENTRIES)
     if not (_has_id(D) and alias(D, data, start, stop, h, 0)):
@@ -204,9 +207,7 @@ def find_text(D: int, data: int, length: int) -> int:
 
 
 @kernel
-def add_text(
-    D: int, data: int, length: int, kind: int, number: float, exact: int, quality: int
-) -> int:
+def add_text(D: int, data: int, length: int, kind: int, number: float, exact: int, quality: int) -> int:
     """`add` for one text that is not known."""
     return add(D, data, 0, length, hashed(data, 0, length), kind, number, exact, quality)
 

@@ -9,7 +9,7 @@ import click
 from oxiseq.cli.options import on_error_option, quiet_option, time_predicate_option
 from oxiseq.cli.request import ConvertRequest, OnError
 
-FORMATS = ("nquads", "trig", "arrow", "parquet")
+FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet")
 
 
 @click.command("convert")

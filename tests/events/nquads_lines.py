@@ -13,23 +13,69 @@ SUITE: Final = Path(__file__).parent / "data" / "n-quads"
 AT: Final = "<http://www.w3.org/ns/prov#generatedAtTime>"
 
 GOOD: Final = [
-    "<http://example.org/a>", "<urn:p>", "_:b", "_:b1", '"a"', '"a"@en', f'"1"^^<{XSD}integer>', f'"12.50"^^<{XSD}decimal>',
-]  # fmt: skip
+    "<http://example.org/a>",
+    "<urn:p>",
+    "_:b",
+    "_:b1",
+    '"a"',
+    '"a"@en',
+    f'"1"^^<{XSD}integer>',
+    f'"12.50"^^<{XSD}decimal>',
+]
 TERMS: Final = [
-    "<http://example.org/a>", "<urn:p>", "<http://example.org:80/%41?b#c>", "<urn:é>", "<urn:\\u0061>", "<http://a b>", "<a>",
-    "_:b", "_:b1", "_:0a", "_:b.c", "_:é", "_:-x", '""', '"a"', '"a\\"b\\\\"', '"\\u00e9\\n"', '"é\t"', '"a"@en', '"a"@EN-gb',
-    '"a"@de-Latn-de', '"a"@en--ltr', '"a"@a', f'"1"^^<{XSD}integer>', f'"01"^^<{XSD}integer>', f'"12.50"^^<{XSD}decimal>',
-    f'"1.5E3"^^<{XSD}double>', f'"x"^^<{XSD}double>', f'"-0.0"^^<{XSD}float>', f'"true"^^<{XSD}boolean>', f'"a"^^<{XSD}string>',
-    f'"2024-01-01T00:00:00.000Z"^^<{XSD}dateTime>', f'"2024-02-30T00:00:00"^^<{XSD}dateTime>', '"x"^^<urn:t>', '"x"^^<t>',
-    f'"300"^^<{XSD}byte>', "<<( <urn:a> <urn:b> \"c)>>\" )>>", "<<( _:b <urn:b> <urn:c> )>>", "<<( <urn:a> <urn:b> <<( <urn:a> <urn:b> \"c\"@EN )>> )>>",
-]  # fmt: skip
-TIMES: Final = [
-    f'"1970-01-01T00:00:0{n}Z"^^<{XSD}dateTime>' for n in range(4)
-] + [
-    f'"1"^^<{XSD}integer>', f'"01"^^<{XSD}integer>', f'"5"^^<{XSD}short>', f'"1970-01-01T02:00:00.50+02:00"^^<{XSD}dateTime>',
-    f'"1970-01-01T00:00:00Z"^^<{XSD}dateTimeStamp>', '"soon"', f'"1970-02-30T00:00:00Z"^^<{XSD}dateTime>', "<urn:soon>", "_:b",
-    f'"0.5"^^<{XSD}decimal>', f'"1970-01-01T00:00:00.0000001Z"^^<{XSD}dateTime>',
-]  # fmt: skip
+    "<http://example.org/a>",
+    "<urn:p>",
+    "<http://example.org:80/%41?b#c>",
+    "<urn:é>",
+    "<urn:\\u0061>",
+    "<http://a b>",
+    "<a>",
+    "_:b",
+    "_:b1",
+    "_:0a",
+    "_:b.c",
+    "_:é",
+    "_:-x",
+    '""',
+    '"a"',
+    '"a\\"b\\\\"',
+    '"\\u00e9\\n"',
+    '"é\t"',
+    '"a"@en',
+    '"a"@EN-gb',
+    '"a"@de-Latn-de',
+    '"a"@en--ltr',
+    '"a"@a',
+    f'"1"^^<{XSD}integer>',
+    f'"01"^^<{XSD}integer>',
+    f'"12.50"^^<{XSD}decimal>',
+    f'"1.5E3"^^<{XSD}double>',
+    f'"x"^^<{XSD}double>',
+    f'"-0.0"^^<{XSD}float>',
+    f'"true"^^<{XSD}boolean>',
+    f'"a"^^<{XSD}string>',
+    f'"2024-01-01T00:00:00.000Z"^^<{XSD}dateTime>',
+    f'"2024-02-30T00:00:00"^^<{XSD}dateTime>',
+    '"x"^^<urn:t>',
+    '"x"^^<t>',
+    f'"300"^^<{XSD}byte>',
+    '<<( <urn:a> <urn:b> "c)>>" )>>',
+    "<<( _:b <urn:b> <urn:c> )>>",
+    '<<( <urn:a> <urn:b> <<( <urn:a> <urn:b> "c"@EN )>> )>>',
+]
+TIMES: Final = [f'"1970-01-01T00:00:0{n}Z"^^<{XSD}dateTime>' for n in range(4)] + [
+    f'"1"^^<{XSD}integer>',
+    f'"01"^^<{XSD}integer>',
+    f'"5"^^<{XSD}short>',
+    f'"1970-01-01T02:00:00.50+02:00"^^<{XSD}dateTime>',
+    f'"1970-01-01T00:00:00Z"^^<{XSD}dateTimeStamp>',
+    '"soon"',
+    f'"1970-02-30T00:00:00Z"^^<{XSD}dateTime>',
+    "<urn:soon>",
+    "_:b",
+    f'"0.5"^^<{XSD}decimal>',
+    f'"1970-01-01T00:00:00.0000001Z"^^<{XSD}dateTime>',
+]
 NAMES: Final = ["<urn:e1>", "<urn:e2>", "<http://example.org/e/3>", "_:e4", "<urn:é5>", "<urn:\\u0065\\u0031>", "_:e.6"]
 """Of events; the last but one is the first, in other words."""
 
@@ -55,7 +101,9 @@ def random_line(chance: random.Random, name: str | None = None) -> str:
     space = chance.choice([" "] * 8 + ["", "  ", "\t"])
     subject = chance.choice([*TERMS[:13], name])
     predicate = chance.choice([*TERMS[:4], "<urn:p>", AT])
-    end = chance.choice([" ."] * 10 + [".", " . ", " .\r", " . # c", "", " . .", " .\t\r", " .\r<urn:s> <urn:p> <urn:o> <urn:e1> ."])
+    end = chance.choice(
+        [" ."] * 10 + [".", " . ", " .\r", " . # c", "", " . .", " .\t\r", " .\r<urn:s> <urn:p> <urn:o> <urn:e1> ."]
+    )
     return space.join([subject, predicate, chance.choice(TERMS), name]) + end
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
 
 NAMES = ["e.nq", "e.trig", "e.nq.gz", "e.trig.gz", "e.arrow", "e.feather", "e.parquet"]
+if find_spec("pyjelly"):
+    NAMES += ["e.jelly", "e.jelly.gz"]
 
 text = st.text(st.characters(codec="utf-8"), max_size=5)
 literals = st.one_of(

@@ -9,13 +9,14 @@ import gzip
 import os
 import random
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from event_contents import Content, batch_contents
 from hypothesis import given
 from hypothesis import strategies as st
-from nquads_lines import SUITE, changed, mutated, random_line, suite_lines
+from nquads_lines import AT, SUITE, changed, mutated, random_line, suite_lines
 from plain_reader import Faults, read_plainly
 
 from oxiseq.engine.events import assembler, quads
@@ -23,7 +24,9 @@ from oxiseq.engine.events.assembler import Block, EventAssembler
 from oxiseq.engine.events.quads import GENERATED_AT, read_quads
 from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.normal import XSD
 
+ONE = f'"1"^^<{XSD}integer>'
 MUTATED = 100_000 if os.environ.get("OXISEQ_PROFILE") == "nightly" else 5_000
 
 
@@ -35,7 +38,7 @@ def read(data: bytes, cuts: tuple[int, ...] = ()) -> tuple[Content, Faults]:
     lines = [line + b"\n" for line in data.split(b"\n")]
     bounds = sorted({0, len(lines), *(cut % len(lines) for cut in cuts)})
     batches = []
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in pairwise(bounds):
         batches += reader.read(Block.of(b"".join(lines[low:high])), low + 1)
     batches += reader.finish()
     return batch_contents(batches, terms), faults
@@ -91,8 +94,7 @@ def read_file(path: Path, batch_events: int = 100) -> tuple[Content, Faults]:
     return batch_contents(batches, terms), [(error.line, error.reason) for error in report.errors]
 
 
-SHORT = b"""\xef\xbb\xbf<urn:e1> <http://www.w3.org/ns/prov#generatedAtTime> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\r
-<urn:s> <urn:p> "a\\"\xc3\xa9" <urn:e1> .
+SHORT = b"\xef\xbb\xbf" + f"<urn:e1> {AT} {ONE} .\r\n".encode() + b"""<urn:s> <urn:p> "a\\"\xc3\xa9" <urn:e1> .
 # comment
 _:b <urn:p> "12.50"^^<http://www.w3.org/2001/XMLSchema#decimal> <urn:e1> .
 oops
@@ -120,7 +122,14 @@ def test_reads_that_end_at_every_byte(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_huge_lines(tmp_path: Path) -> None:
     path = tmp_path / "e.nq"
     begin = SHORT.split(b"\n")[0] + b"\n"
-    for text in (b"x" * 3_000_000, b"\\n" * 300_000, b"\xc3\xa9" * 300_000, b'"' * 5_000, b" " * 400_000, b"\\" * 300_001):
+    for text in (
+        b"x" * 3_000_000,
+        b"\\n" * 300_000,
+        b"\xc3\xa9" * 300_000,
+        b'"' * 5_000,
+        b" " * 400_000,
+        b"\\" * 300_001,
+    ):
         data = begin + b'<urn:s> <urn:p> "' + text + b'" <urn:e1> .\n<urn:s> <urn:p> "' + text
         path.write_bytes(data)
         assert read_file(path) == read_plainly(data)
@@ -128,22 +137,20 @@ def test_huge_lines(tmp_path: Path) -> None:
 
 def test_a_great_event_and_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assembler, "REMEMBERED", 50)
-    time = "<http://www.w3.org/ns/prov#generatedAtTime>"
     lines = [f'<urn:s> <urn:p> "{n}" <urn:great> .' for n in range(70_000)]
     for n in range(3000):
-        lines += [f'<urn:{n}> {time} "{n}"^^<http://www.w3.org/2001/XMLSchema#integer> .']
-        lines += [f'_:{n % 7} <urn:{"p" * (n % 50)}> _:{m} <urn:{n}> .' for m in range(n % 60)]
+        lines += [f'<urn:{n}> {AT} "{n}"^^<http://www.w3.org/2001/XMLSchema#integer> .']
+        lines += [f"_:{n % 7} <urn:{'p' * (n % 50)}> _:{m} <urn:{n}> ." for m in range(n % 60)]
         if n % 70 == 0:
             lines += [f'<urn:s> <urn:p> "{n}" <urn:great> .', f'<urn:s> <urn:p> "late" <urn:{n // 2}> .']
-    lines += [f'<urn:great> {time} "1"^^<http://www.w3.org/2001/XMLSchema#integer> .']
+    lines += [f'<urn:great> {AT} "1"^^<http://www.w3.org/2001/XMLSchema#integer> .']
     data = "\n".join(lines).encode()
     assert read(data, tuple(range(0, len(lines), 997))) == read_plainly(data, 50)
 
 
 def test_two_untimed_events_in_turns_cost_no_more_than_one_after_the_other() -> None:
-    time = "<http://www.w3.org/ns/prov#generatedAtTime>"
     lines = [f'<urn:s> <urn:p> "{n}" <urn:{n % 2}> .' for n in range(40_000)]
-    lines += [f'<urn:{n}> {time} "{n}"^^<http://www.w3.org/2001/XMLSchema#integer> .' for n in range(2)]
+    lines += [f'<urn:{n}> {AT} "{n}"^^<http://www.w3.org/2001/XMLSchema#integer> .' for n in range(2)]
     events, faults = read("\n".join(lines).encode())
     assert [len(triples) for _, triples in events] == [20_000, 20_000]
     assert faults == []
@@ -169,8 +176,9 @@ def test_terms_are_freed_while_events_wait() -> None:
 
 def test_a_reader_that_is_closed_early_stops_its_thread(tmp_path: Path) -> None:
     path = tmp_path / "e.nq.gz"
-    at = "<http://www.w3.org/ns/prov#generatedAtTime>"
-    text = "".join(f'<urn:{n}> {at} "{n}"^^<http://www.w3.org/2001/XMLSchema#integer> <urn:{n}> .\n' for n in range(200_000))
+    text = "".join(
+        f'<urn:{n}> {AT} "{n}"^^<http://www.w3.org/2001/XMLSchema#integer> <urn:{n}> .\n' for n in range(200_000)
+    )
     path.write_bytes(gzip.compress(text.encode(), 1))
     before = threading.active_count()
     reader = read_quads(path, TermDictionary(), ReadReport("x"), batch_events=10)

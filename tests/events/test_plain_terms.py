@@ -69,7 +69,9 @@ numerals = st.one_of(
     digits,
     st.integers(-(10**19), 10**19).map(str),
     st.builds("{}{}.{}".format, st.sampled_from(["", "-", "+"]), digits, digits),
-    st.builds("{}{}.{}".format, st.sampled_from(["", "-"]), st.integers(0, 9999), st.text("05", min_size=1, max_size=9)),
+    st.builds(
+        "{}{}.{}".format, st.sampled_from(["", "-"]), st.integers(0, 9999), st.text("05", min_size=1, max_size=9)
+    ),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
     st.floats(-1e6, 1e6, width=32).map(str),
     st.builds("{}{}{}".format, st.floats(-100, 100).map("{:.3f}".format), st.sampled_from("eE"), st.integers(-20, 20)),
@@ -98,13 +100,21 @@ zones = st.one_of(
     st.builds("{}{:02}:{:02}".format, st.sampled_from("+-"), st.integers(0, 15), st.integers(0, 61)),
 )
 dates = st.one_of(
-    st.builds("{}{}{}".format, st.datetimes().map(lambda t: t.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)), fractions, zones),
+    st.builds(
+        "{}{}{}".format, st.datetimes().map(lambda t: t.strftime("%Y-%m-%dT%H:%M:%S").zfill(19)), fractions, zones
+    ),
     st.builds(
         "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{}{}".format,
-        st.integers(0, 10_000), st.integers(0, 13), st.integers(0, 32), st.integers(0, 25), st.integers(0, 61),
-        st.integers(0, 61), fractions, zones,
+        st.integers(0, 10_000),
+        st.integers(0, 13),
+        st.integers(0, 32),
+        st.integers(0, 25),
+        st.integers(0, 61),
+        st.integers(0, 61),
+        fractions,
+        zones,
     ),
-)  # fmt: skip
+)
 
 
 @given(dates)
@@ -121,7 +131,10 @@ def test_dates(text: str) -> None:
     check_time(token)
 
 
-@given(st.one_of(numerals, dates), st.sampled_from(["integer", "long", "dateTime", "dateTimeStamp", "decimal", "dateTimeS"]))
+@given(
+    st.one_of(numerals, dates),
+    st.sampled_from(["integer", "long", "dateTime", "dateTimeStamp", "decimal", "dateTimeS"]),
+)
 @example("999999999999999999", "integer")
 @example("-5", "long")
 def test_times(text: str, datatype: str) -> None:
@@ -141,12 +154,24 @@ def check_time(token: str) -> None:
     del memory
 
 
-odd = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from('\\"@^<>\x7f\x80\ufffd\ufffe\uffff\U0010ffff')), max_size=12)
-tags = st.one_of(st.sampled_from(["en", "de-ch", "zh-hans", "EN", "a", "en-", "en--ltr", "abc-de", "abcd"]), st.text("ab-1", max_size=7))
+odd = st.text(
+    st.one_of(st.characters(codec="utf-8"), st.sampled_from('\\"@^<>\x7f\x80\ufffd\ufffe\uffff\U0010ffff')), max_size=12
+)
+tags = st.one_of(
+    st.sampled_from(["en", "de-ch", "zh-hans", "EN", "a", "en-", "en--ltr", "abc-de", "abcd"]),
+    st.text("ab-1", max_size=7),
+)
 
 
-@given(odd, st.one_of(st.just(""), tags.map("@{}".format), st.sampled_from(["string", "boolean", "date", "strin"]).map(
-    lambda name: f"^^<{XSD}{name}>"), st.sampled_from(["urn:t", "http://www.w3.org/x", "http://a b", "x", ""]).map("^^<{}>".format)))  # fmt: skip
+@given(
+    odd,
+    st.one_of(
+        st.just(""),
+        tags.map("@{}".format),
+        st.sampled_from(["string", "boolean", "date", "strin"]).map(lambda name: f"^^<{XSD}{name}>"),
+        st.sampled_from(["urn:t", "http://www.w3.org/x", "http://a b", "x", ""]).map("^^<{}>".format),
+    ),
+)
 @example("true", f"^^<{XSD}boolean>")
 @example("", "")
 @example("", f"^^<{XSD}string>")
@@ -187,7 +212,14 @@ def test_bytes_that_are_no_utf8_are_not_plain(content: bytes) -> None:
 
 
 def test_every_character_is_plain_exactly_when_it_is_written_as_it_stands() -> None:
-    for code in [*range(0x20), *range(0x7E, 0xA1), *range(0x7FE, 0x802), *range(0xD7FE, 0xE002), *range(0xFFFC, 0x10002), 0x10FFFF]:
+    for code in [
+        *range(0x20),
+        *range(0x7E, 0xA1),
+        *range(0x7FE, 0x802),
+        *range(0xD7FE, 0xE002),
+        *range(0xFFFC, 0x10002),
+        0x10FFFF,
+    ]:
         if 0xD800 <= code < 0xE000:
             continue
         token = f'"{chr(code)}"'
@@ -221,22 +253,41 @@ def test_plain_iris_are_iris(text: str) -> None:
     del memory
 
 
-@pytest.mark.parametrize("text", [
-    "http://example.org/a/b.c?d=e&f=g#h", "https://w3id.org/x", "urn:uuid:1-2-3", "mailto:a@b", "http://a:8080/",
-    "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "http://a/%C3%A9", "http://example.org", "file:///a/b",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://example.org/a/b.c?d=e&f=g#h",
+        "https://w3id.org/x",
+        "urn:uuid:1-2-3",
+        "mailto:a@b",
+        "http://a:8080/",
+        "http://www.w3.org/1999/02/22-rdf-syntax-ns#type",
+        "http://a/%C3%A9",
+        "http://example.org",
+        "file:///a/b",
+    ],
+)
 def test_usual_iris_are_plain(text: str) -> None:
     memory, at, end = placed(f"<{text}>".encode())
     assert is_plain_iri(at, end)
     del memory
 
 
-@pytest.mark.parametrize(("token", "form"), [
-    ('"12.50"^^<XSDdecimal>', plain.NORMALISED), ('"1.5E0"^^<XSDdouble>', plain.NORMALISED),
-    ('"2024-01-01T00:00:00.000Z"^^<XSDdateTime>', plain.NORMALISED), ('"7"^^<XSDint>', plain.NORMALISED),
-    ('"12.5"^^<XSDdecimal>', plain.PLAIN), ('"été"@fr', plain.PLAIN), ('"x"^^<urn:t>', plain.PLAIN),
-    ('"2024-01-01T00:00:00Z"^^<XSDdateTime>', plain.PLAIN), ('"a\\nb"', plain.UNUSUAL), ('"x"@EN', plain.UNUSUAL),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("token", "form"),
+    [
+        ('"12.50"^^<XSDdecimal>', plain.NORMALISED),
+        ('"1.5E0"^^<XSDdouble>', plain.NORMALISED),
+        ('"2024-01-01T00:00:00.000Z"^^<XSDdateTime>', plain.NORMALISED),
+        ('"7"^^<XSDint>', plain.NORMALISED),
+        ('"12.5"^^<XSDdecimal>', plain.PLAIN),
+        ('"été"@fr', plain.PLAIN),
+        ('"x"^^<urn:t>', plain.PLAIN),
+        ('"2024-01-01T00:00:00Z"^^<XSDdateTime>', plain.PLAIN),
+        ('"a\\nb"', plain.UNUSUAL),
+        ('"x"@EN', plain.UNUSUAL),
+    ],
+)
 def test_usual_literals_are_not_unusual(token: str, form: int) -> None:
     assert check_literal(token.replace("XSD", XSD)) == form
 

@@ -139,3 +139,13 @@ def test_a_text_is_read_back_as_its_term() -> None:
     for term in (A, Literal('q"uo\n\\te\u0001é'), Literal("x", language="en-gb"), integer("-5")):
         known = terms.intern(term)
         assert terms.intern_written(terms.text(known).encode()) == known
+
+
+def test_texts_of_every_length_are_found_again() -> None:
+    """LLVM once compiled the comparison of eight bytes wrongly, and only in a kernel that came from the disk."""
+    terms = TermDictionary()
+    written = [f"<urn:{letter * size}>".encode() for size in range(60) for letter in "ab"]
+    known = [terms.intern_written(token) for token in written]
+    length = len(terms)
+    assert [terms.intern_written(token) for token in written] == known
+    assert len(terms) == length
