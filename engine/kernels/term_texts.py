@@ -4,27 +4,67 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.options import inner, kernel
-from oxiseq.engine.kernels.raw import move, set_byte
-from oxiseq.engine.kernels.term_table import find, hashed, kind_of, serial_of, text_of
+from oxiseq.engine.kernels.numerals import NORMALISED, UNUSUAL
+from oxiseq.engine.kernels.plain import plain_iri, plain_literal
+from oxiseq.engine.kernels.raw import byte, move, set_byte
+from oxiseq.engine.kernels.term_table import add, find, hashed, kind_of, serial_of, text_of
 
 _LABEL: Final = 3
 """Bytes of `_:b`, which stands before the serial number of a blank node."""
 
 
-@kernel
-def intern_texts(D: int, data: int, ends: Any, first: int, ids: Any) -> int:
-    """Find the ids (u32[n]) of texts `first`, first + 1...; the number of the first that is not known, or n.
+NO_ROOM: Final = -1
 
-    Text i is data[ends[i]:ends[i + 1]]; ends i64[n + 1].
+
+@kernel
+def intern_text(D: int, data: int, length: int, scratch: int) -> int:
+    """The id of a text, which is added if it is new and plain; 0 if it is new and unusual, or NO_ROOM.
+
+    `scratch`: the address of SCRATCH_SPARE bytes more than the text has.
+    """
+    return _intern(D, data, length, scratch)
+
+
+@kernel
+def intern_texts(D: int, data: int, ends: Any, first: int, ids: Any, scratch: int) -> int:
+    """Find or add the ids (u32[n]) of texts `first`, first + 1...; the number of the first that is left, or n.
+
+    Text i is data[ends[i]:ends[i + 1]]; ends i64[n + 1]. That it is left may be for want of room.
     """
     for i in range(first, ids.shape[0]):
-        term = find(D, data, ends[i], ends[i + 1], hashed(data, ends[i], ends[i + 1]))
-        if term == 0:
+        term = _intern(D, data + ends[i], ends[i + 1] - ends[i], scratch)
+        if term <= 0:
             return i
         ids[i] = term
     return ids.shape[0]
+
+
+@inner
+def _intern(D: int, text: int, size: int, scratch: int) -> int:
+    h = hashed(text, 0, size)
+    known = find(D, text, 0, size, h)
+    if known != 0:
+        return known
+    kind, number, exact, quality = np.int64(kinds.IRI), 0.0, np.int64(0), np.int64(0)
+    first = byte(text)
+    if first == ord('"'):
+        form, kind, number, exact, quality, length = plain_literal(text, text + size, scratch)
+        if form == UNUSUAL:
+            return np.int64(0)
+        if form == NORMALISED:
+            text, size = scratch, length
+            h = hashed(text, 0, size)
+            known = find(D, text, 0, size, h)
+            if known != 0:
+                return known
+    elif first != ord("<") or not plain_iri(text, text + size):
+        return np.int64(0)
+    known = add(D, text, 0, size, h, kind, number, exact, quality)
+    return known if known != 0 else np.int64(NO_ROOM)
 
 
 @kernel

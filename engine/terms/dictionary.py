@@ -29,6 +29,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels import result_texts, term_texts
 from oxiseq.engine.kernels import term_table as table
+from oxiseq.engine.kernels.plain import SCRATCH_SPARE
 from oxiseq.engine.kernels.records import TermColumns
 from oxiseq.engine.kernels.views import Pointers, address_of
 from oxiseq.engine.terms.normal import normalise, normalise_triple
@@ -140,9 +141,13 @@ class TermDictionary:
         ids = np.zeros(len(ends) - 1, np.uint32)
         text = np.concatenate([data[ends[0] : ends[-1]], np.zeros(table.PADDING, np.uint8)])
         ends = ends - ends[0]
+        scratch = np.zeros(int(np.diff(ends).max(initial=0)) + SCRATCH_SPARE, np.uint8)
         done = 0
         while done < len(ids):
-            done = int(term_texts.intern_texts(self.address, address_of(text), ends, done, ids))
+            self.reserve(len(ids) - done, int(ends[-1] - ends[done]) + SCRATCH_SPARE * (len(ids) - done))
+            done = int(term_texts.intern_texts(
+                self.address, address_of(text), ends, done, ids, address_of(scratch)
+            ))  # fmt: skip
             if done < len(ids):
                 ids[done] = self.intern_written(text[ends[done] : ends[done + 1]].tobytes())
                 done += 1
@@ -312,7 +317,7 @@ class TermDictionary:
         if not isinstance(term, NamedNode | Literal | Triple):
             raise TypeError(f"not an RDF term: {term!r}")
         text = term_text(term).encode()
-        known = self._find(text)
+        known = self._intern_plain(text)
         if known != UNBOUND or isinstance(term, NamedNode):
             return known or self._add(term, text)
         if isinstance(term, Triple):
@@ -328,13 +333,24 @@ class TermDictionary:
         self.reserve(1, len(text))
         return int(table.add_text(self.address, self._copied(text), len(text), kind, number, exact, quality))
 
+    def _intern_plain(self, text: bytes) -> TermId:
+        """The id of a text that is known, or plain; else 0."""
+        size = len(text)
+        data = self._copied(text)
+        scratch = data + size + table.PADDING
+        known = int(term_texts.intern_text(self.address, data, size, scratch))
+        if known == term_texts.NO_ROOM:
+            self.reserve(1, size + SCRATCH_SPARE)
+            known = int(term_texts.intern_text(self.address, data, size, scratch))
+        return known
+
     def _find(self, text: bytes) -> TermId:
         return int(table.find_text(self.address, self._copied(text), len(text)))
 
     def _copied(self, text: bytes) -> int:
         """The address of a copy of the text, good until the next one."""
-        if len(text) + table.PADDING > len(self._scratch):
-            self._set_scratch(2 * len(text))
+        if 2 * (len(text) + SCRATCH_SPARE) > len(self._scratch):
+            self._set_scratch(4 * (len(text) + SCRATCH_SPARE))
         self._scratch[: len(text)] = text
         return self._scratch_address
 
