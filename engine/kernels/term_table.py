@@ -219,6 +219,12 @@ def alias_text(D: int, data: int, length: int, term: int) -> bool:
 
 
 @kernel
+def make_blank(D: int) -> int:
+    """`fresh_blank` for one."""
+    return fresh_blank(D)
+
+
+@kernel
 def make_blanks(D: int, ids: Any) -> None:
     """Fill u32[n] with new blank nodes, for which there is room."""
     for i in range(ids.shape[0]):

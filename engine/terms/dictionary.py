@@ -155,7 +155,11 @@ class TermDictionary:
 
     def blank(self) -> TermId:
         """The id of a fresh blank node."""
-        return int(self.blanks(1)[0])
+        fresh = int(table.make_blank(self.address))
+        if fresh == UNBOUND:
+            self.reserve(1, 0)
+            fresh = int(table.make_blank(self.address))
+        return fresh
 
     def blanks(self, count: int) -> NDArray[np.uint32]:
         """The ids of fresh blank nodes."""
