@@ -35,6 +35,7 @@ _QUERIES: Final = (
     ("SELECT *", "WITHIN 50 EVENTS", "A : B, N!; C?; D"),
     ("ASK", "WITHIN 1 MINUTE SLIDING", "A; (B; C)+; N!"),
     ("SELECT ?s", "", "(A & D); (B | C)"),
+    ("SELECT ?d ?e", "", "D"),
 )
 _EVENTS: Final = 60
 
