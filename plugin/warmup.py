@@ -45,6 +45,7 @@ _QUERIES: Final = (
     ("SELECT *", "WITHIN 50 EVENTS", "A : B, N!; C?; D"),
     ("ASK", "WITHIN 1 MINUTE SLIDING", "A; (B; C)+; N!"),
     ("SELECT ?s", "", "(A & D); (B | C)"),
+    ("SELECT ?d ?e", "", "D"),
 )
 _EVENTS: Final = 60
 _PATIENCE: Final = 120.0

@@ -288,6 +288,7 @@ def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
         entries[n, 0] = 0
     else:
         entries[n, 0] = UNDECIDED_KIND
+        entries[n, 3] = 0  # it is another term than its operand
 
 
 @inlined

@@ -79,6 +79,7 @@ FACTS = {
         false && (1/0 = 1)
     """,
     "error": """
+        sameTerm(-"2020-01-01"^^xsd:date, "PT1H"^^xsd:duration)
         1 / 0
         1.0 / 0.0
         1 < "a"
