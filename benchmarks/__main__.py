@@ -15,7 +15,7 @@ import numba
 import numpy as np
 import pyoxigraph
 
-from benchmarks import formats, knowledge, profile, sequences, shapes
+from benchmarks import formats, knowledge, profile, reading, sequences, shapes
 from benchmarks.report import FULL, QUICK, Result, Size, markdown
 
 CASES: Mapping[str, Callable[[Size], Result]] = {
@@ -23,6 +23,7 @@ CASES: Mapping[str, Callable[[Size], Result]] = {
     "v-shape": shapes.run_v_shape,
     "kleene": shapes.run_kleene,
     "formats": formats.run,
+    "reading": reading.run,
     "knowledge": knowledge.run,
 }
 
