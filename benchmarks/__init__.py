@@ -6,6 +6,7 @@
     sequences.py  `:` sequences of 3 to 24 steps over stock events
     shapes.py     V-shape with `;`, Kleene with rising prices
     formats.py    from files to matches; the same question asked of a store by SPARQL
+    reading.py    N-Quads to event batches; memory of a long stream
     knowledge.py  KB enrichment, 10 thousand to 1 million triples
     profile.py    where one case spends its time
     report.py     the tables

@@ -15,7 +15,7 @@ import numba
 import numpy as np
 import pyoxigraph
 
-from benchmarks import formats, knowledge, patterns, profile, sequences, shapes
+from benchmarks import formats, knowledge, patterns, profile, reading, sequences, shapes
 from benchmarks.report import FULL, QUICK, Result, Size, markdown
 
 CASES: Mapping[str, Callable[[Size], Result]] = {
@@ -26,6 +26,7 @@ CASES: Mapping[str, Callable[[Size], Result]] = {
     "queries": patterns.run_queries,
     "pushes": patterns.run_pushes,
     "formats": formats.run,
+    "reading": reading.run,
     "knowledge": knowledge.run,
 }
 
