@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks import formats, knowledge, profile, sequences, shapes
+from benchmarks import flink, formats, knowledge, profile, push, queries, sequences, shapes
 from benchmarks.machine import machine
 from benchmarks.report import FULL, QUICK, Result, Size, markdown
 
@@ -19,6 +19,8 @@ CASES: Mapping[str, Callable[[Size], Result]] = {
     "kleene": shapes.run_kleene,
     "formats": formats.run,
     "knowledge": knowledge.run,
+    "queries": queries.run,
+    "push": push.run,
 }
 
 

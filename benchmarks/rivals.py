@@ -21,10 +21,11 @@ class Rival:
     task: Callable[[], int]
     events: int
     whole: bool
+    tries: int
 
     def row(self, what: str, where: str, measured: Measured) -> Row:
         """Its line in the table."""
-        note = "" if self.whole else f"stopped after {self.events:,} events: too many runs"
+        note = "" if self.whole else f"stopped at event {self.events:,}, after {self.tries:,} tries"
         return Row.of(f"{what}, {TEXTBOOK}", where, measured, self.events, note, self.whole)
 
 
@@ -34,4 +35,4 @@ def textbook(nfa: Nfa, plain: list[Event], prepared: Prepared, events: Events, t
     expected = prepared.counting(events.first(outcome.seen))()
     if len(outcome.matches) != expected:
         raise AssertionError(f"textbook: {len(outcome.matches)} matches in {outcome.seen} events, oxiseq: {expected}")
-    return Rival(lambda: len(nfa.run(plain, tries).matches), outcome.seen, outcome.seen == len(plain))
+    return Rival(lambda: len(nfa.run(plain, tries).matches), outcome.seen, outcome.seen == len(plain), tries)

@@ -45,6 +45,9 @@ class Edge:
     operator: str
 
 
+Runs: TypeAlias = list[tuple[Edge, Chosen]]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The matches among the first `seen` events, each with the clocks of its events; how often an event was tried
@@ -66,22 +69,22 @@ class Nfa:
 
     def run(self, events: Sequence[Event], most: int) -> Outcome:
         """The matches; stops before the event at which `most` tries are exceeded, and never before the first."""
-        runs: list[tuple[Edge, Chosen]] = []
-        matches: list[tuple[int, ...]] = []
+        runs: Runs = []
+        matches: list[Chosen] = []
         seen = tries = 0
         for event in events:
             if tries > most:
                 break
             tries += len(runs) + 1
             seen += 1
-            runs = self._take(event, runs, matches)
-        return Outcome(matches, seen, tries)
+            runs = self.take(event, runs, matches)
+        return Outcome([tuple(event[0] for event in chosen) for chosen in matches], seen, tries)
 
-    def _take(self, event: Event, runs: list[tuple[Edge, Chosen]], matches: list[tuple[int, ...]]
-              ) -> list[tuple[Edge, Chosen]]:
+    def take(self, event: Event, runs: Runs, matches: list[Chosen]) -> Runs:
+        """Try one event on all runs; those that wait from now on. Matches that it completes are appended."""
         oldest = event[0] - self._window
-        kept: list[tuple[Edge, Chosen]] = []
-        born: list[tuple[Edge, Chosen]] = []
+        kept: Runs = []
+        born: Runs = []
         for run in runs:
             edge, chosen = run
             if chosen[0][0] < oldest:
@@ -97,12 +100,10 @@ class Nfa:
         kept += born
         return kept
 
-    def _reach(self, step: int, chosen: Chosen, born: list[tuple[Edge, Chosen]], matches: list[tuple[int, ...]]
-               ) -> None:
-        for edge in self._after[step]:
-            born.append((edge, chosen))
+    def _reach(self, step: int, chosen: Chosen, born: Runs, matches: list[Chosen]) -> None:
+        born += [(edge, chosen) for edge in self._after[step]]
         if step == self._last:
-            matches.append(tuple(event[0] for event in chosen))
+            matches.append(chosen)
 
 
 def _edges_after(steps: Sequence[Step], number: int) -> tuple[Edge, ...]:
