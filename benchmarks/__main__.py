@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
-import numba
-import numpy as np
-import pyoxigraph
-
-from benchmarks import formats, knowledge, patterns, profile, reading, sequences, shapes
+from benchmarks import flink, formats, knowledge, patterns, profile, push, queries, reading, sequences, shapes
+from benchmarks.machine import machine
 from benchmarks.report import FULL, QUICK, Result, Size, markdown
 
 CASES: Mapping[str, Callable[[Size], Result]] = {
@@ -23,11 +18,13 @@ CASES: Mapping[str, Callable[[Size], Result]] = {
     "v-shape": shapes.run_v_shape,
     "kleene": shapes.run_kleene,
     "patterns": patterns.run_patterns,
-    "queries": patterns.run_queries,
+    "passes": patterns.run_passes,
     "pushes": patterns.run_pushes,
     "formats": formats.run,
     "reading": reading.run,
     "knowledge": knowledge.run,
+    "queries": queries.run,
+    "push": push.run,
 }
 
 
@@ -76,8 +73,7 @@ def setting(size: Size) -> str:
     """What was measured on what."""
     return (
         f"{size.events:,} events per run, medians of {size.rounds} interleaved rounds, CPU time of the process; "
-        f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}, "
-        f"pyoxigraph {pyoxigraph.__version__}, {platform.machine()}, {os.cpu_count()} cores."
+        f"{machine()}."
     )
 
 

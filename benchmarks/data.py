@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
+from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -47,6 +50,27 @@ class Events:
     def first(self, count: int) -> Events:
         """The first events."""
         return Events(self.terms, tuple(_cut(EventBatch.concat(self.batches).slice(0, count))))
+
+
+def plain(events: Events, by_number: bool) -> list[tuple[Any, ...]]:
+    """Star-shaped events as plain tuples: time, or number of the event if `by_number`; then each object, a literal
+    with a number as float, any other term as text."""
+    result: list[tuple[Any, ...]] = []
+    for batch in events.batches:
+        ids = batch.object.reshape(len(batch), -1)
+        clock = len(result) + np.arange(len(batch)) if by_number else batch.time
+        columns = [_values(events.terms, column) for column in ids.T]
+        result += zip(clock.tolist(), *columns, strict=True)
+    return result
+
+
+def _values(terms: TermDictionary, ids: Ids) -> list[Any]:
+    if kinds.INTEGER <= terms.columns.kind[ids[0]] <= kinds.DOUBLE:
+        return list(terms.columns.number[ids].tolist())
+    distinct, inverse = np.unique(ids, return_inverse=True)
+    data, ends = terms.plain_texts(distinct)
+    texts = [str(data[a:b], "utf-8") for a, b in pairwise(ends.tolist())]
+    return [texts[place] for place in inverse.tolist()]
 
 
 def iri(name: str) -> NamedNode:

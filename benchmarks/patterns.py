@@ -1,4 +1,4 @@
-"""Cases `patterns`, `queries` and `pushes`: graph patterns alone, many queries on one stream, one event at a time."""
+"""Cases `patterns`, `passes` and `pushes`: graph patterns alone, many queries on one stream, one event at a time."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def bodies(kind: str, number: int) -> list[str]:
     return made
 
 
-def run_queries(size: Size) -> Result:
+def run_passes(size: Size) -> Result:
     """1, 10 and 100 GPMs in one pass, and as many registered queries with all that belongs to them."""
     ways: dict[str, Callable[[], int]] = {}
     star = next(iter(PATTERNS))
@@ -163,7 +163,7 @@ def run_queries(size: Size) -> Result:
         "The star with two filters. Own thresholds: every GPM has its own mappings, half of them on average as many as "
         "the first. Own types or predicates: only the first matches."
     )
-    return Result("queries", "Many queries on one stream", about, tuple(rows), tuple(figures))
+    return Result("passes", "Many queries in one pass", about, tuple(rows), tuple(figures))
 
 
 def _pushing(texts: Iterable[str], number: int) -> Callable[[], int]:

@@ -113,14 +113,14 @@ def _sequences(size: Size) -> dict[str, tuple[Prepared, Events]]:
     }
 
 
-def _shapes(queries: Mapping[str, Callable[[int], str]], size: Size) -> dict[str, tuple[Prepared, Events]]:
+def _shapes(queries: Mapping[str, shapes.Shape], size: Size) -> dict[str, tuple[Prepared, Events]]:
     cases = {}
     for moves in shapes.MOVES:
         terms = TermDictionary()
         events = quotes(terms, size.events, moves=moves)
-        for shape, query in queries.items():
+        for name, shape in queries.items():
             for window in (shapes.WINDOWS[0], shapes.WINDOWS[-1]):
-                cases[f"{shape}, {moves}, {window:,}"] = Prepared.of(query(window), terms), events
+                cases[f"{name}, {moves}, {window:,}"] = Prepared.of(shape.query(window), terms), events
     return cases
 
 
@@ -134,7 +134,7 @@ def _knowledge(size: Size) -> dict[str, tuple[Prepared, Events]]:
 
 CASES: Mapping[str, Callable[[Size], Mapping[str, tuple[Prepared, Events]]]] = {
     "sequences": _sequences,
-    "v-shape": lambda size: _shapes({"V `;`": shapes.v_shape}, size),
+    "v-shape": lambda size: _shapes(shapes.V_SHAPE, size),
     "kleene": lambda size: _shapes(shapes.KLEENE, size),
     "knowledge": _knowledge,
 }

@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from benchmarks.charts import Chart, Histogram, Point
 from benchmarks.measure import Measured
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is measured: events per run, rounds, triples of the KBs, events that SPARQL is asked about."""
+    """How much is measured: events per run, rounds, triples of the KBs, events that SPARQL is asked about, tries
+    after which the textbook's NFA stops, single pushes."""
 
     events: int
     rounds: int
     kb: tuple[int, ...]
     sparql_events: int
+    tries: int
+    pushes: int
 
 
-FULL = Size(200_000, 7, (10_000, 100_000, 1_000_000), 10_000)
-QUICK = Size(60_000, 3, (10_000, 100_000), 3_000)
+FULL = Size(200_000, 7, (10_000, 100_000, 1_000_000), 10_000, 2_000_000, 20_000)
+QUICK = Size(60_000, 3, (10_000, 100_000), 3_000, 300_000, 4_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One way: `ns` per event, the median of the rounds; `spread`, slowest round over quickest."""
+    """One way: `ns` per event, the median of the rounds; `spread`, slowest round over quickest;
+    `whole`: not stopped early."""
 
     what: str
     where: str
@@ -32,13 +37,25 @@ class Row:
     spread: float
     matches: int
     note: str = ""
+    whole: bool = True
+
+    @property
+    def rate(self) -> float:
+        """Events per second."""
+        return 1e9 / self.ns if self.ns else 0.0
+
+    def at(self, x: float) -> Point:
+        """Its point in a chart."""
+        return Point(x, self.rate, self.whole)
 
     @classmethod
-    def of(cls, what: str, where: str, measured: Measured, events: int, note: str = "") -> Row:
+    def of(
+        cls, what: str, where: str, measured: Measured, events: int, note: str = "", whole: bool = True
+    ) -> Row:
         """From a measurement whose answer is the number of matches."""
         assert isinstance(measured.answer, int)
         spread = max(measured.seconds) / max(min(measured.seconds), 1e-9)
-        return cls(what, where, 1e9 * measured.median / events, spread, measured.answer, note)
+        return cls(what, where, 1e9 * measured.median / events, spread, measured.answer, note, whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +81,7 @@ class Result:
     about: str
     rows: tuple[Row, ...]
     figures: tuple[Figure, ...]
+    charts: tuple[Chart | Histogram, ...] = ()
 
 
 def markdown(results: Iterable[Result], setting: str) -> str:
@@ -91,8 +109,7 @@ def _times(ratio: float) -> str:
 
 
 def _row(row: Row) -> str:
-    rate = 1e9 / row.ns if row.ns else 0.0
-    return f"| {row.what} | {row.where} | {row.ns:,.0f} | {_round(rate)} | {row.matches:,} | {row.note} |"
+    return f"| {row.what} | {row.where} | {row.ns:,.0f} | {_round(row.rate)} | {row.matches:,} | {row.note} |"
 
 
 def _round(rate: float) -> str:

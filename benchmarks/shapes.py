@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from benchmarks.data import NS, STREAM, quotes
+from benchmarks.charts import OXISEQ, TEXTBOOK, Chart, Line
+from benchmarks.data import NS, STREAM, plain, quotes
 from benchmarks.drive import WARM, Prepared
 from benchmarks.measure import growth, measure
 from benchmarks.report import Figure, Result, Row, Size
+from benchmarks.rivals import Rival, textbook
+from benchmarks.textbook import Chosen, Event, Nfa, Step
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 WINDOWS = (100, 1_000, 10_000)
@@ -55,12 +59,47 @@ WHERE {{
     return query
 
 
-KLEENE = {"`A; B+; C`": kleene("+"), "`A; B;+; C`": kleene(";+")}
+def v_shape_nfa(window: int) -> Nfa:
+    """The V-shape for the textbook, over `plain` quotes."""
+    return Nfa([
+        Step(lambda event, _: True),
+        Step(lambda event, chosen: event[1] == chosen[0][1] and event[2] < chosen[0][2], ";"),
+        Step(lambda event, chosen: event[1] == chosen[0][1] and event[2] > chosen[1][2], ";"),
+    ], window)
+
+
+def kleene_nfa(chain: str) -> Callable[[int], Nfa]:
+    """`A; B+; C` for the textbook; a plain `+` after another step chains by `,`."""
+
+    def trade(event: Event, chosen: Chosen) -> bool:
+        return bool(event[3] == NS + "Trade" and event[1] == chosen[0][1])
+
+    def steps(window: int) -> Nfa:
+        return Nfa([
+            Step(lambda event, _: event[3] == NS + "Open"),
+            Step(trade, ";", chain.rstrip("+") or ",", lambda e, chosen: trade(e, chosen) and e[2] > chosen[-1][2]),
+            Step(lambda event, chosen: event[3] == NS + "Close" and event[1] == chosen[0][1]
+                 and event[2] < chosen[-1][2], ";"),
+        ], window)
+
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A question for a window of so many events, and the same for the textbook."""
+
+    query: Callable[[int], str]
+    nfa: Callable[[int], Nfa]
+
+
+V_SHAPE = {"V `;`": Shape(v_shape, v_shape_nfa)}
+KLEENE = {f"`A; B{chain}; C`": Shape(kleene(chain), kleene_nfa(chain)) for chain in ("+", ";+")}
 
 
 def run_v_shape(size: Size) -> Result:
     """Nanoseconds per event of the V-shape, per window and kind of prices."""
-    return _run("v-shape", "V-shape with `;`", V_SHAPE_ABOUT, {"V `;`": v_shape}, size)
+    return _run("v-shape", "V-shape with `;`", V_SHAPE_ABOUT, V_SHAPE, size)
 
 
 def run_kleene(size: Size) -> Result:
@@ -68,24 +107,51 @@ def run_kleene(size: Size) -> Result:
     return _run("kleene", "Kleene with rising prices", KLEENE_ABOUT, KLEENE, size)
 
 
-def _run(name: str, title: str, about: str, queries: dict[str, Callable[[int], str]], size: Size) -> Result:
-    ways, warm, where = {}, {}, []
-    for moves in MOVES:
-        terms = TermDictionary()
-        events = quotes(terms, size.events, moves=moves)
-        start = events.first(WARM)
-        for shape, query in queries.items():
-            for window in WINDOWS:
-                key = f"{shape} {moves} {window}"
-                prepared = Prepared.of(query(window), terms)
-                ways[key], warm[key] = prepared.counting(events), prepared.counting(start)
-                where.append((key, shape, moves, window))
-    measured = measure(ways, size.rounds, warm)
-    costs: dict[str, list[float]] = {}
-    rows = []
-    for key, shape, moves, window in where:
-        row = Row.of(f"{shape}, {moves}", f"{window:,} events", measured[key], size.events)
-        rows.append(row)
-        costs.setdefault(f"{shape}, {moves}, 100 to 10,000 events", []).append(row.ns)
-    figures = tuple(Figure(label, growth(ns), LIMIT) for label, ns in costs.items())
-    return Result(name, title, about, tuple(rows), figures)
+def _run(name: str, title: str, about: str, shapes: Mapping[str, Shape], size: Size) -> Result:
+    cases = {key: case for moves in MOVES for key, case in _prepare(shapes, moves, size).items()}
+    ways = {key: case.ways for key, case in cases.items()}
+    measured = measure(
+        {f"{by} {key}": task for key, tasks in ways.items() for by, task in tasks.items()}, size.rounds,
+        {str(key): case.warm for key, case in cases.items()},
+    )
+    mine = {
+        key: Row.of(f"{key[0]}, {key[1]}", f"{key[2]:,} events", measured[f"{OXISEQ} {key}"], size.events)
+        for key in cases
+    }
+    theirs = {
+        key: case.rival.row(f"{key[0]}, {key[1]}", f"{key[2]:,} events", measured[f"{TEXTBOOK} {key}"])
+        for key, case in cases.items()
+    }
+    figures = tuple(
+        Figure(f"{shape}, {moves}, 100 to 10,000 events", growth([mine[shape, moves, w].ns for w in WINDOWS]), LIMIT)
+        for moves in MOVES for shape in shapes
+    )
+    lines = tuple(
+        Line.of(by, f"{by}, {shape}", (rows[shape, MOVES[0], w].at(w) for w in WINDOWS))
+        for by, rows in ((OXISEQ, mine), (TEXTBOOK, theirs)) for shape in shapes
+    )
+    return Result(name, title, about, (*mine.values(), *theirs.values()), figures,
+                  (Chart("window", title, "window (events)", lines),))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Case:
+    """What is measured of one question on one stream."""
+
+    ways: Mapping[str, Callable[[], int]]
+    warm: Callable[[], int]
+    rival: Rival
+
+
+def _prepare(shapes: Mapping[str, Shape], moves: str, size: Size) -> dict[tuple[str, str, int], _Case]:
+    terms = TermDictionary()
+    events = quotes(terms, size.events, moves=moves)
+    start, rows = events.first(WARM), plain(events, by_number=True)
+    cases = {}
+    for name, shape in shapes.items():
+        for window in WINDOWS:
+            prepared = Prepared.of(shape.query(window), terms)
+            rival = textbook(shape.nfa(window), rows, prepared, events, size.tries)
+            ways = {OXISEQ: prepared.counting(events), TEXTBOOK: rival.task}
+            cases[name, moves, window] = _Case(ways, prepared.counting(start), rival)
+    return cases
