@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine import kinds
-from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.numerals import NORMALISED, UNUSUAL
+from oxiseq.engine.kernels.options import inner, kernel
 from oxiseq.engine.kernels.plain import plain_iri, plain_literal
 from oxiseq.engine.kernels.raw import byte, move, set_byte
 from oxiseq.engine.kernels.term_table import add, find, hashed, kind_of, serial_of, text_of

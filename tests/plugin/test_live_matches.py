@@ -46,7 +46,7 @@ def test_waiting_ends_when_another_thread_pushes() -> None:
     store = oxiseq.Store()
     live, stream = store.register(query()), store.stream(S)
     with in_background(*((stream, graph, at) for at, graph in [*PAYMENTS, (9, paid(1))])):
-        found = live.matches(timeout=30, idle=None)
+        found = live.matches(timeout=300, idle=None)
         assert [next(found).time, next(found).time] == [2, 3]
 
 
@@ -58,7 +58,7 @@ def test_waiting_without_a_timeout_ends_with_the_query() -> None:
     consumer.start()
     stream.push_many(PAYMENTS)
     live.close()
-    consumer.join(timeout=30)
+    consumer.join(timeout=300)
     assert not consumer.is_alive()
     assert seen == [2, 3]
 
@@ -75,7 +75,7 @@ def test_a_quiet_stream_closes_its_open_instant() -> None:
     live, stream = store.register(query()), store.stream(S)
     stream.push_many(PAYMENTS)
     assert times(live) == [2]
-    found = live.matches(timeout=30, idle=0.01)
+    found = live.matches(timeout=300, idle=0.01)
     assert next(found).time == 3
     stream.push(paid(99), 3)  # the instant was taken as complete
     assert live.late == 1
