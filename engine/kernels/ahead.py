@@ -1,7 +1,7 @@
 """`python -m oxiseq.engine.kernels.ahead`: the sequence kernels compiled into Numba's cache, by a process of its own.
 
 Where it stands: a first run compiles the match kernel while this goes on (oxiseq.warmup starts it and waits for what
-it needs). All that these kernels take from Python are addresses and numbers: they can be compiled before they are called.
+it needs). All that these kernels take are addresses and numbers, so they can be compiled before they are called.
 """
 
 from __future__ import annotations

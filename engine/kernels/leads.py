@@ -86,7 +86,8 @@ def see_lead(T: Any, S: Any, R: Any, r: int, l: int, clock: int) -> None:
 @kernel
 def rebuild_leads(T: Any, S: Any, keys: Any, count: int, tau: int) -> None:
     """Fill the (new, empty) lead arrays with what is not older than `tau`."""
-    v.lead_table(S)[:] = -1
+    for place in range(v.lead_table(S).shape[0]):
+        v.lead_table(S)[place] = -1
     v.scalars(S)[LEADS] = 0
     for at in range(count):
         if keys[at, 1] < tau:

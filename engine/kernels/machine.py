@@ -5,7 +5,6 @@ here on a vector of term ids and the term columns. An outcome is FALSE, TRUE, ER
 undecided, `expressions.exact` decides in Python. The machine never contradicts it.
 
 Code is int32, position independent: `FRAME depth` first (the stack entries that it needs), then operators.
-Helpers that take arrays are inlined: each array that is handed to a function costs two atomic reference counts.
 
 A stack entry is a row of `numbers` (value, error bound) and one of `entries` (kind, exact, quality, term id;
 id 0: computed). Kind 0 stands for an error, UNDECIDED_KIND for a value that the machine cannot compute.
@@ -30,7 +29,7 @@ from oxiseq.engine.kernels.arithmetic import (
     operate,
     order,
 )
-from oxiseq.engine.kernels.options import allocating, inlined, inner, kernel
+from oxiseq.engine.kernels.options import allocating, inner, kernel
 
 FALSE: Final = 0
 TRUE: Final = 1
@@ -164,13 +163,13 @@ def _ebv(k: int, f: float, e: float, i: int, q: int) -> int:
     return UNDECIDED if k == UNDECIDED_KIND else ERROR
 
 
-@inlined
+@inner
 def entry_truth(n: int, numbers: Any, entries: Any) -> int:
     """The effective boolean value of entry n: FALSE, TRUE, ERROR or UNDECIDED."""
     return _ebv(entries[n, 0], numbers[n, 0], numbers[n, 1], entries[n, 1], entries[n, 2])
 
 
-@inlined
+@inner
 def fused(op: int, t: int, c: int, kind: Any, number: Any, exact: Any, quality: Any) -> int:
     """`term t op number c`: most are decided by the doubles alone."""
     if t == 0:
@@ -202,7 +201,7 @@ def _connect(op: int, a: int, b: int) -> int:
     return TRUE if op == AND else FALSE
 
 
-@inlined
+@inner
 def _push_outcome(outcome: int, n: int, numbers: Any, entries: Any) -> None:
     k = _BOOLEAN if outcome <= TRUE else 0 if outcome == ERROR else UNDECIDED_KIND
     entries[n, 0] = k
@@ -213,7 +212,7 @@ def _push_outcome(outcome: int, n: int, numbers: Any, entries: Any) -> None:
     numbers[n, 1] = 0.0
 
 
-@inlined
+@inner
 def _compare(op: int, n: int, numbers: Any, entries: Any) -> int:
     """The comparison of the entries n and n + 1."""
     k1, k2 = entries[n, 0], entries[n + 1, 0]
@@ -233,7 +232,7 @@ def _compare(op: int, n: int, numbers: Any, entries: Any) -> int:
     )  # fmt: skip
 
 
-@inlined
+@inner
 def _same_term(n: int, entries: Any) -> int:
     if entries[n, 0] == 0 or entries[n + 1, 0] == 0:
         return ERROR
@@ -243,7 +242,7 @@ def _same_term(n: int, entries: Any) -> int:
     return TRUE if id1 == id2 else FALSE
 
 
-@inlined
+@inner
 def _calculate(op: int, n: int, numbers: Any, entries: Any) -> None:
     """Entries n and n + 1 → their sum, difference, product or quotient in n."""
     k1, k2 = entries[n, 0], entries[n + 1, 0]
@@ -265,7 +264,7 @@ def _no_operand(k: int) -> bool:
     return k < _INTEGER or k == _UNKNOWN
 
 
-@inlined
+@inner
 def _store(n: int, k: int, f: float, e: float, i: int, q: int, numbers: Any, entries: Any) -> None:
     """A computed value into entry n."""
     numbers[n, 0] = f
@@ -276,7 +275,7 @@ def _store(n: int, k: int, f: float, e: float, i: int, q: int, numbers: Any, ent
     entries[n, 3] = 0
 
 
-@inlined
+@inner
 def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
     k = entries[n, 0]
     if _INTEGER <= k <= _DOUBLE:
@@ -291,7 +290,7 @@ def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
         entries[n, 3] = 0  # it is another term than its operand
 
 
-@inlined
+@inner
 def _load(t: int, n: int, kind: Any, number: Any, exact: Any, quality: Any, numbers: Any, entries: Any) -> None:
     k, f, q = np.int64(kind[t]), number[t], np.int64(quality[t])
     entries[n, 0] = k

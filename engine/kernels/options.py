@@ -48,11 +48,6 @@ def allocating(function: F) -> F:
     return cast(F, _compiled(function, pipeline_class=PartCompiler, no_cpython_wrapper=True, _nrt=True))
 
 
-def inlined(function: F) -> F:
-    """Compile a function into each of its callers: for small ones on the hot path that take arrays."""
-    return cast(F, njit(error_model="numpy", inline="always")(function))
-
-
 def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> None:
     """Call `action` once, before the kernel is looked up in the cache or compiled."""
     dispatcher: Any = kernel

@@ -30,6 +30,7 @@ _NOT_NEEDED: Final = frozenset({
     "find_literally",
     "literal_unroll",
     "LiteralPropagation",
+    "inline_inlinables",
     "inline_overloads",
     "nopython_rewrites",  # array expressions
     "dump_parfor_diagnostics",
@@ -107,12 +108,16 @@ class _Part(JITCodeLibrary):
 
 
 class _Kernel(JITCodeLibrary):
-    """The code of a function with all its parts, which are nowhere else: LLVM inlines what has one caller."""
+    """The code of a function with copies of its parts that are its own: LLVM inlines what has one caller.
+
+    Private, not internal: LLVM changes how such a copy is called, and the loader finds internal ones by name too when
+    other code brings a function of the same name.
+    """
 
     def _optimize_final_module(self) -> None:
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
-                function.linkage = llvm.Linkage.internal
+                function.linkage = llvm.Linkage.private
         super()._optimize_final_module()
 
 

@@ -14,8 +14,26 @@ import numpy as np
 from llvmlite import ir
 from numba import from_dtype, types
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
-from oxiseq.engine.kernels.views import WORDS, array_at
+from oxiseq.engine.kernels.views import WORDS
+
+
+def _array_at(context: Any, builder: Any, array_type: Any, address: Any, shape: Any) -> Any:
+    """Code that makes an array, one row after the other, of memory at an address; for intrinsics."""
+    word = ir.IntType(64)
+    array = make_array(array_type)(context, builder)
+    size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+    strides = [word(size)] if array_type.ndim == 1 else [builder.mul(shape[1], word(size)), word(size)]
+    populate_array(
+        array,
+        data=builder.inttoptr(address, array.data.type),
+        shape=shape,
+        strides=strides,
+        itemsize=word(size),
+        meminfo=None,
+    )
+    return array._getvalue()
 
 
 def _numbered(dtype: Any, ndim: int = 1) -> Any:
@@ -31,7 +49,7 @@ def _numbered(dtype: Any, ndim: int = 1) -> Any:
         first = builder.mul(args[1], word(WORDS))
         places = (builder.add(first, word(i)) for i in range(1 + ndim))
         address, *shape = (builder.load(builder.gep(table, [place])) for place in places)
-        return array_at(context, builder, array_type, address, shape)
+        return _array_at(context, builder, array_type, address, shape)
 
     return intrinsic(view)
 
@@ -48,7 +66,7 @@ def _with_columns(dtype: Any) -> Any:
         table = builder.inttoptr(args[0], word.as_pointer())
         first = builder.mul(args[1], word(WORDS))
         address, rows = (builder.load(builder.gep(table, [builder.add(first, word(i))])) for i in range(2))
-        return array_at(context, builder, array_type, address, [rows, args[2]])
+        return _array_at(context, builder, array_type, address, [rows, args[2]])
 
     return intrinsic(view)
 
@@ -74,7 +92,7 @@ _U32_TABLE = types.Array(types.uint32, 2, "C")
 @intrinsic
 def _i64_at(typing_context: Any, address: Any, count: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return array_at(context, builder, _I64S, args[0], [args[1]])
+        return _array_at(context, builder, _I64S, args[0], [args[1]])
 
     return _I64S(types.int64, types.int64), generate
 
@@ -82,7 +100,7 @@ def _i64_at(typing_context: Any, address: Any, count: Any) -> tuple[Any, Callabl
 @intrinsic
 def _u32_at(typing_context: Any, address: Any, rows: Any, columns: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return array_at(context, builder, _U32_TABLE, args[0], [args[1], args[2]])
+        return _array_at(context, builder, _U32_TABLE, args[0], [args[1], args[2]])
 
     return _U32_TABLE(types.int64, types.int64, types.int64), generate
 

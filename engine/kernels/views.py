@@ -4,8 +4,6 @@ A Numba call that takes fifty arrays costs microseconds, and minutes to compile,
 arguments all the way down, and each call counts references. So the kernels take the address of one table per
 group (tables `T`, memory `S`, rows `R`, term columns `C`) of (address, rows, columns) triples, and each function
 looks at the arrays that it needs (engine.md, section 9, rule 4). Whoever makes a `Pointers` keeps all alive.
-
-The views are intrinsics, a few loads in the caller's own code: as functions they took a third of the time to compile.
 """
 
 from __future__ import annotations
@@ -16,10 +14,11 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import from_dtype, types
+from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
 
 from oxiseq.engine.kernels import records as k
+from oxiseq.engine.kernels.view import View
 
 WORDS = 3
 """Of each array in the table: address, rows, columns."""
@@ -51,39 +50,24 @@ def call(function: Callable[..., Any], *args: Pointers | k.Array | int) -> Any:
     return function(*(arg.address if isinstance(arg, Pointers) else arg for arg in args))
 
 
-def array_at(context: Any, builder: Any, array_type: Any, address: Any, shape: Any) -> Any:
-    """Code that makes an array, one row after the other, of memory at an address; for intrinsics."""
-    word = ir.IntType(64)
-    array = make_array(array_type)(context, builder)
-    size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
-    strides = [word(size)] if array_type.ndim == 1 else [builder.mul(shape[1], word(size)), word(size)]
-    populate_array(
-        array,
-        data=builder.inttoptr(address, array.data.type),
-        shape=shape,
-        strides=strides,
-        itemsize=word(size),
-        meminfo=None,
-    )
-    return array._getvalue()
-
-
 def _view(group: Any, name: str, dtype: Any, ndim: int = 1) -> Any:
     """The function from a pointer table's address to the array `name` of the named tuple `group`."""
-    array_type = types.Array(from_dtype(np.dtype(dtype)), ndim, "C")
+    view = View(from_dtype(np.dtype(dtype)), ndim)
     first = WORDS * group._fields.index(name)
 
-    def view(typing_context: Any, table: Any) -> tuple[Any, Callable[..., Any]]:
-        return array_type(types.int64), generate
-
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(64)
-        table = builder.inttoptr(args[0], word.as_pointer())
-        address, *shape = (builder.load(builder.gep(table, [word(first + i)])) for i in range(1 + ndim))
-        return array_at(context, builder, array_type, address, shape)
+        table = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        address, rows, columns = (builder.load(cgutils.gep_inbounds(builder, table, first + i)) for i in range(WORDS))
+        made = cgutils.create_struct_proxy(view)(context, builder)
+        made.data = builder.inttoptr(address, made.data.type)
+        made.rows, made.columns = rows, columns
+        return made._getvalue()
 
-    view.__name__ = name
-    return intrinsic(view)
+    def typed(typing_context: Any, table: Any) -> tuple[Any, Callable[..., Any]]:
+        return view(types.int64), generate
+
+    typed.__name__ = name
+    return intrinsic(typed)
 
 
 # --- Tables ------------------------------------------------------------------------------------------

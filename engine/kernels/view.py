@@ -1,0 +1,107 @@
+"""A view: an array that a kernel has the address of, as a Numba type of its own.
+
+Numba's arrays would do, but each access then compiles to ten times as much code: seven fields, reference counts,
+negative indices. A view is an address, rows and columns. It has `view[i]`, `view[i, j]` and `view.shape`; an index
+counts from the start, never from the end; `NUMBA_BOUNDSCHECK` holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import getitem, setitem
+from typing import Any
+
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    lower_builtin,
+    lower_getattr,
+    models,
+    register_model,
+    type_callable,
+)
+
+
+class View(types.Type):
+    """A C-contiguous array of `dtype` with one or two dimensions, kept alive elsewhere."""
+
+    def __init__(self, dtype: Any, ndim: int) -> None:
+        self.dtype = dtype
+        self.ndim = ndim
+        super().__init__(f"View({dtype}, {ndim})")
+
+
+@register_model(View)
+class _Model(models.StructModel):
+    def __init__(self, manager: Any, view: View) -> None:
+        fields = [("data", types.CPointer(view.dtype)), ("rows", types.int64), ("columns", types.int64)]
+        super().__init__(manager, view, fields)
+
+
+def _is_place(view: Any, index: Any) -> bool:
+    """Whether `view[index]` is one element."""
+    if not isinstance(view, View):
+        return False
+    if view.ndim == 1:
+        return isinstance(index, types.Integer)
+    return (
+        isinstance(index, types.BaseTuple)
+        and len(index) == view.ndim
+        and all(isinstance(type_, types.Integer) for type_ in index)
+    )
+
+
+@type_callable(getitem)
+def _type_getitem(typing_context: Any) -> Callable[..., Any]:
+    return lambda view, index: view.dtype if _is_place(view, index) else None
+
+
+@type_callable(setitem)
+def _type_setitem(typing_context: Any) -> Callable[..., Any]:
+    return lambda view, index, value: types.none if _is_place(view, index) else None
+
+
+@infer_getattr
+class _Attributes(AttributeTemplate):
+    key = View
+
+    def resolve_shape(self, view: View) -> Any:
+        return types.UniTuple(types.int64, view.ndim)
+
+
+def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """The pointer to `view[index]`."""
+    type_, index_type = signature.args[:2]
+    view = cgutils.create_struct_proxy(type_)(context, builder, args[0])
+    if type_.ndim == 1:
+        indices = [context.cast(builder, args[1], index_type, types.int64)]
+    else:
+        given = cgutils.unpack_tuple(builder, args[1], type_.ndim)
+        indices = [context.cast(builder, i, t, types.int64) for i, t in zip(given, index_type, strict=True)]
+    if context.enable_boundscheck:
+        for axis, (i, length) in enumerate(zip(indices, (view.rows, view.columns), strict=False)):
+            cgutils.do_boundscheck(context, builder, i, length, axis)
+    at = indices[0] if type_.ndim == 1 else builder.add(builder.mul(indices[0], view.columns), indices[1])
+    return builder.gep(view.data, [at], inbounds=True)
+
+
+@lower_builtin(getitem, View, types.Any)
+def _lower_getitem(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return context.unpack_value(builder, signature.args[0].dtype, _place(context, builder, signature, args))
+
+
+@lower_builtin(setitem, View, types.Any, types.Any)
+def _lower_setitem(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    dtype = signature.args[0].dtype
+    value = context.cast(builder, args[2], signature.args[2], dtype)
+    context.pack_value(builder, dtype, value, _place(context, builder, signature, args))
+    return context.get_dummy_value()
+
+
+@lower_getattr(View, "shape")
+def _lower_shape(context: Any, builder: Any, type_: Any, value: Any) -> Any:
+    view = cgutils.create_struct_proxy(type_)(context, builder, value)
+    lengths = [view.rows, view.columns][: type_.ndim]
+    return context.make_tuple(builder, types.UniTuple(types.int64, type_.ndim), lengths)
