@@ -33,8 +33,8 @@ def unlocked(function: F) -> F:
 
     Nothing that it works on may be in another thread's hands.
     """
-    made = njit(cache=True, error_model="numpy", nogil=True)(function)
-    _forget_stale(str(cast(Any, made).stats.cache_path))
+    made = _compiled(function, cache=True, pipeline_class=KernelCompiler, _nrt=True, nogil=True)
+    _forget_stale(str(made.stats.cache_path))
     return cast(F, made)
 
 
