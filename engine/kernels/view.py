@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import getitem, setitem
-from typing import Any
+from typing import Any, cast
 
 from numba import types
 from numba.core import cgutils
@@ -49,7 +49,7 @@ def _is_place(view: Any, index: Any) -> bool:
     return (
         isinstance(index, types.BaseTuple)
         and len(index) == view.ndim
-        and all(isinstance(type_, types.Integer) for type_ in index)
+        and all(isinstance(type_, types.Integer) for type_ in tuple(cast(Any, index)))
     )
 
 
