@@ -6,16 +6,15 @@ Where it stands: the Python API's entrance to **event batches**; files have read
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias
 
 import numpy as np
 import rdflib
 import rdflib.term
 from numpy.typing import NDArray
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, parse, serialize
 
 from oxiseq.engine.errors import EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch, offsets
@@ -26,9 +25,7 @@ from oxiseq.engine.terms.texts import Term
 GraphLike: TypeAlias = str | bytes | rdflib.Graph | Iterable[Triple] | Iterable[Quad]
 """RDF text (Turtle, hence N-Triples too), an rdflib graph, or pyoxigraph's triples or quads."""
 IdColumns: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
-
-
-_TRIPLES = {Triple}
+_ALL_TRIPLES: Final = {Triple}
 
 
 def encode_graph(graph: GraphLike, terms: TermDictionary) -> IdColumns:
@@ -39,9 +36,7 @@ def encode_graph(graph: GraphLike, terms: TermDictionary) -> IdColumns:
     Raises EventError for malformed text and for terms that RDF does not allow, TypeError for something
     that is not a graph.
     """
-    ids: list[int] = []
-    _encode_into(ids, graph, terms)
-    return _columns(ids)
+    return _columns(_encode(graph, terms))
 
 
 def encode_events(
@@ -49,32 +44,26 @@ def encode_events(
 ) -> EventBatch:
     """A batch of (time, graph) pairs; for times see `to_microseconds`. Raises EventError."""
     times: list[int] = []
-    ends = [0]
-    ids: list[int] = []
+    graphs: list[NDArray[np.uint32]] = []
     for time, graph in events:
         times.append(to_microseconds(time))
-        _encode_into(ids, graph, terms)
-        ends.append(len(ids) // 3)
-    return EventBatch(np.array(times, np.int64), np.array(ends, np.int64), *_columns(ids))
+        graphs.append(_encode(graph, terms))
+    if len(graphs) == 1:
+        return EventBatch(np.array(times, np.int64), np.array([0, len(graphs[0]) // 3]), *_columns(graphs[0]))
+    sizes = np.array([len(graph) // 3 for graph in graphs], np.int64)
+    flat = np.concatenate(graphs) if graphs else np.zeros(0, np.uint32)
+    return EventBatch(np.array(times, np.int64), offsets(sizes), *_columns(flat))
 
 
-def _columns(ids: list[int]) -> IdColumns:
-    flat = np.frombuffer(array("I", ids), np.uint32)  # a third of what np.array of a short list takes
+def _columns(flat: NDArray[np.uint32]) -> IdColumns:
     return flat[0::3].copy(), flat[1::3].copy(), flat[2::3].copy()
 
 
-def _encode_into(ids: list[int], graph: GraphLike, terms: TermDictionary) -> None:
-    """Append the ids of each triple's subject, predicate and object."""
+def _encode(graph: GraphLike, terms: TermDictionary) -> NDArray[np.uint32]:
+    """The ids of each triple's subject, predicate and object. pyoxigraph writes a graph faster than its terms can be
+    looked at one by one from Python."""
     try:
-        flat = [term for triple in _triples(graph) for term in (triple.subject, triple.predicate, triple.object)]
-        lookup = terms.lookup
-        known = list(map(lookup, flat))
-        if None in known:
-            blanks: dict[str, int] = {}
-            for at, (i, term) in enumerate(zip(known, flat, strict=True)):
-                if i is None:  # a term that has been added meanwhile is mostly the event's own name
-                    known[at] = lookup(term) or _encode(term, terms, blanks)
-        ids += cast(list[int], known)  # none is None any more
+        return terms.intern_triples(serialize(_triples(graph), format=RdfFormat.N_TRIPLES))
     except SyntaxError as error:
         raise EventError(None, error.lineno, syntax_reason(error)) from error
     except ValueError as error:
@@ -96,22 +85,11 @@ def _triple(parts: list[Term]) -> Triple:
     return Triple(subject, predicate, object_)
 
 
-def assemble(times: Iterable[int], graphs: Iterable[IdColumns]) -> EventBatch:
-    """A batch of events that are already encoded, in the order given."""
-    columns = list(graphs)
-    none = np.zeros(0, np.uint32)
-    subject, predicate, object_ = (
-        np.concatenate([graph[position] for graph in columns] or [none]) for position in range(3)
-    )
-    sizes = np.array([len(graph[0]) for graph in columns], np.int64)
-    return EventBatch(np.array(list(times), np.int64), offsets(sizes), subject, predicate, object_)
-
-
-def _triples(graph: GraphLike) -> Iterable[Triple | Quad]:
-    if type(graph) is list and {*map(type, graph)} == _TRIPLES:
+def _triples(graph: GraphLike) -> Iterable[Triple]:
+    if type(graph) is list and {*map(type, graph)} == _ALL_TRIPLES:
         return graph
     if isinstance(graph, str | bytes):
-        return parse(graph, RdfFormat.TURTLE)
+        return (quad.triple for quad in parse(graph, RdfFormat.TURTLE))
     if isinstance(graph, rdflib.Graph):
         return (_from_rdflib_triple(triple) for triple in graph.triples((None, None, None)))
     if isinstance(graph, Iterable) and not isinstance(graph, Triple | Quad):
@@ -119,19 +97,12 @@ def _triples(graph: GraphLike) -> Iterable[Triple | Quad]:
     raise TypeError(f"not an RDF text, an rdflib.Graph or an iterable of triples: {type(graph).__name__}")
 
 
-def _checked(triple: object) -> Triple | Quad:
-    if isinstance(triple, Triple | Quad):
+def _checked(triple: object) -> Triple:
+    if isinstance(triple, Triple):
         return triple
+    if isinstance(triple, Quad):
+        return triple.triple
     raise TypeError(f"not a pyoxigraph Triple or Quad: {triple!r}")
-
-
-def _encode(term: Term, terms: TermDictionary, blanks: dict[str, int]) -> int:
-    if not isinstance(term, BlankNode):
-        return terms.intern(term)
-    known = blanks.get(term.value)
-    if known is None:
-        known = blanks[term.value] = terms.blank()
-    return known
 
 
 def _from_rdflib_triple(triple: tuple[rdflib.term.Node, rdflib.term.Node, rdflib.term.Node]) -> Triple:

@@ -102,7 +102,8 @@ def _after_blanks(at: int) -> int:
 
 
 @inner
-def _after_token(at: int, end: int, trusted: int) -> int:
+def after_token(at: int, end: int, trusted: int) -> int:
+    """Behind the term that begins at `at`; 0 if its shape is unusual. `trusted`: pyoxigraph has written it."""
     c = byte(at)
     if c == _LESS:
         if byte(at + 1) == _LESS:
@@ -230,23 +231,23 @@ def _read_line(S: int, D: int, at: int, end: int) -> int:
         return OK if find_byte(s0, end, _RETURNS) >= end - 1 else WHOLE_LINE
     if c != _LESS and c != _UNDERSCORE:
         return OK if _ends_line(s0, end) else WHOLE_LINE
-    s1 = _after_token(s0, end, trusted)
+    s1 = after_token(s0, end, trusted)
     if s1 == 0:
         return WHOLE_LINE
     p0 = _after_blanks(s1)
     if p0 == s1 or byte(p0) != _LESS:
         return WHOLE_LINE
-    p1 = _after_token(p0, end, trusted)
+    p1 = after_token(p0, end, trusted)
     if p1 == 0:
         return WHOLE_LINE
     o0 = _after_blanks(p1)
-    o1 = _after_token(o0, end, trusted)
+    o1 = after_token(o0, end, trusted)
     if o0 == p1 or o1 == 0:
         return WHOLE_LINE
     g0 = _after_blanks(o1)
     g1 = g0
     if byte(g0) == _LESS or byte(g0) == _UNDERSCORE:
-        g1 = _after_token(g0, end, trusted)
+        g1 = after_token(g0, end, trusted)
         if g0 == o1 or g1 == 0:
             return WHOLE_LINE
     dot = _after_blanks(g1)

@@ -26,7 +26,7 @@ def intern_text(D: int, data: int, length: int, scratch: int) -> int:
 
     `scratch`: the address of SCRATCH_SPARE bytes more than the text has.
     """
-    return _intern(D, data, length, scratch)
+    return intern_plain(D, data, length, scratch)
 
 
 @kernel
@@ -36,7 +36,7 @@ def intern_texts(D: int, data: int, ends: Any, first: int, ids: Any, scratch: in
     Text i is data[ends[i]:ends[i + 1]]; ends i64[n + 1]. That it is left may be for want of room.
     """
     for i in range(first, ids.shape[0]):
-        term = _intern(D, data + ends[i], ends[i + 1] - ends[i], scratch)
+        term = intern_plain(D, data + ends[i], ends[i + 1] - ends[i], scratch)
         if term <= 0:
             return i
         ids[i] = term
@@ -44,7 +44,8 @@ def intern_texts(D: int, data: int, ends: Any, first: int, ids: Any, scratch: in
 
 
 @inner
-def _intern(D: int, text: int, size: int, scratch: int) -> int:
+def intern_plain(D: int, text: int, size: int, scratch: int) -> int:
+    """The id of the text at an address, as `intern_text` gives it."""
     h = hashed(text, 0, size)
     known = find(D, text, 0, size, h)
     if known != 0:

@@ -27,7 +27,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.kernels import result_texts, term_texts
+from oxiseq.engine.kernels import result_texts, term_texts, triples
 from oxiseq.engine.kernels import term_table as table
 from oxiseq.engine.kernels.plain import SCRATCH_SPARE
 from oxiseq.engine.kernels.records import TermColumns
@@ -46,6 +46,8 @@ CACHE_SIZE: Final = 1 << 17
 """Entries of the caches of Python objects; a full cache is emptied."""
 COLLECT_FROM: Final = 1 << 17
 """New terms after which a collection is due, at the least."""
+_LABELS: Final = 16
+"""Places for blank nodes of a graph to begin with, a power of two."""
 _PURGE_FROM: Final = 1024
 """Arrays held from which on those that are gone are struck off."""
 _SCANNED_PER_TERM: Final = 4
@@ -152,6 +154,27 @@ class TermDictionary:
                 ids[done] = self.intern_written(text[ends[done] : ends[done + 1]].tobytes())
                 done += 1
         return ids
+
+    def intern_triples(self, text: bytes) -> NDArray[np.uint32]:
+        """The ids of the terms of a graph as pyoxigraph writes it in N-Triples: u32[3n], subject, predicate, object of
+        each line. Blank nodes are fresh. Raises ValueError for a triple term that holds a blank node."""
+        ids = np.empty(3 * text.count(b"\n"), np.uint32)
+        labels = np.zeros((_LABELS + 1, 4), np.int64)
+        while True:
+            data = self._copied(text)
+            scratch = data + len(text) + table.PADDING
+            done = int(triples.read_triples(self.address, data, len(text), ids, labels, scratch))
+            if done >= 0:
+                return ids
+            if done == triples.UNUSUAL_TERM:
+                start, size = labels[0, 1:3].tolist()
+                self.intern_written(text[start : start + size])
+            elif done == triples.MANY_LABELS:
+                labels = np.zeros((2 * len(labels) - 1, 4), np.int64)
+                continue
+            else:
+                self.reserve(len(ids), len(text) + SCRATCH_SPARE)
+            labels[:] = 0
 
     def blank(self) -> TermId:
         """The id of a fresh blank node."""
