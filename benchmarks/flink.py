@@ -26,7 +26,7 @@ from benchmarks.drive import WARM, Prepared
 from benchmarks.measure import Clocked, Measured, measure
 from benchmarks.report import Figure, Result, Row, Size
 from benchmarks.rivals import Rival, textbook
-from benchmarks.shapes import WINDOWS, v_shape, v_shape_nfa
+from benchmarks.shapes import V_SHAPE_TITLE, WINDOWS, v_shape, v_shape_nfa
 from benchmarks.textbook import Event
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -139,8 +139,8 @@ def _result(measured: dict[str, Measured], rivals: dict[int, Rival], notes: dict
         rows += [mine, rivals[window].row(what, where, measured[f"{TEXTBOOK} {window}"]), theirs]
         figures.append(Figure(f"events/s, oxiseq over Flink, V `;`, {window:,} events", theirs.ns / mine.ns))
     lines = tuple(
-        Line.of(by, by, (rows[3 * i + place].at(window) for i, window in enumerate(WINDOWS)))
+        Line.of(by, "", (rows[3 * i + place].at(window) for i, window in enumerate(WINDOWS)))
         for place, by in enumerate((OXISEQ, TEXTBOOK, FLINK))
     )
     return Result("flink", "The V-shape by Flink", ABOUT.format(few=FEW), tuple(rows), tuple(figures),
-                  (Chart("window", "V-shape, Flink beside", "window (events)", lines),))
+                  (Chart("window", V_SHAPE_TITLE, "window (events)", lines),))
