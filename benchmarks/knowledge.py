@@ -25,7 +25,8 @@ SPARQL_FEWER = 20
 ABOUT = (
     "`SEQ(A; B)` with `GRAPH` on the KB, 2,000 companies in the stream, spread over those of the KB, which has 4 "
     "triples of each; once the KB's variables are only shown (matches are enriched), once the sequence compares them. "
-    "SPARQL is asked of a store with the KB and the window's graphs, at each event for the matches that end there, on fewer events."
+    "SPARQL is asked of a store with the KB and the window's graphs, at each event for the matches that end there, on "
+    "fewer events."
 )
 TRIPLES = 4
 """Triples of a company in the KB."""
