@@ -69,7 +69,7 @@ def _values(terms: TermDictionary, ids: Ids) -> list[Any]:
         return list(terms.columns.number[ids].tolist())
     distinct, inverse = np.unique(ids, return_inverse=True)
     data, ends = terms.plain_texts(distinct)
-    texts = [str(data[a:b], "utf-8") for a, b in pairwise(ends.tolist())]
+    texts = [data[a:b].tobytes().decode() for a, b in pairwise(ends.tolist())]
     return [texts[place] for place in inverse.tolist()]
 
 

@@ -26,7 +26,9 @@ from benchmarks.charts import FLINK, OXISEQ, SPARQL, TEXTBOOK, Chart, Histogram,
 from benchmarks.report import Result
 
 COLOURS: Final = {OXISEQ: "#0072B2", TEXTBOOK: "#D55E00", SPARQL: "#009E73", FLINK: "#CC79A7"}
-LOOKS: Final = (("o", "-"), ("s", (0, (5, 2))), ("^", (0, (1, 1.5))), ("D", (0, (4, 1.5, 1, 1.5))))
+LOOKS: Final[tuple[tuple[str, Any], ...]] = (
+    ("o", "-"), ("s", (0, (5, 2))), ("^", (0, (1, 1.5))), ("D", (0, (4, 1.5, 1, 1.5))),
+)
 GREY: Final = "#777777"
 WIDTH: Final = 4.3
 HEIGHT: Final = 3.4
@@ -134,7 +136,7 @@ def _below(axes: Axes, keys: list[Artist], columns: int) -> None:
 def _histogram(axes: Axes, chart: Histogram) -> None:
     every = np.concatenate(list(chart.samples.values()))
     low, high = np.log10(np.percentile(every, (0, 99.9)))
-    edges = np.logspace(low, high, int(25 * (high - low)) + 2)
+    edges = np.logspace(low, high, int(25 * (high - low)) + 2).tolist()
     keys: list[Artist] = []
     for by, times in chart.samples.items():
         share = np.full(len(times), 1 / len(times))

@@ -26,7 +26,7 @@ class WindowStore:
     def add(self, graph: Graph, number: int) -> Literal:
         """Add event `number`, remove what has gone by; its time."""
         name, time = NamedNode(f"urn:event:{number}"), to_literal(START + SECOND * number)
-        event = [Quad(name, TIME, time, DefaultGraph()), *(Quad(*triple, name) for triple in graph)]
+        event = [Quad(name, TIME, time, DefaultGraph()), *(Quad(t.subject, t.predicate, t.object, name) for t in graph)]
         self._store.extend(event)
         self._events.append(event)
         if len(self._events) > self._most:
