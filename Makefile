@@ -1,4 +1,4 @@
-.PHONY: check lint test nightly bench
+.PHONY: check lint test nightly bench soak
 
 check: lint test
 
@@ -14,3 +14,6 @@ nightly:
 
 bench:
 	python -m benchmarks
+
+soak:
+	python -m benchmarks.soak

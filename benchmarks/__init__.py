@@ -7,9 +7,18 @@
     shapes.py     V-shape with `;`, Kleene with rising prices
     formats.py    from files to matches; the same question asked of a store by SPARQL
     reading.py    N-Quads to event batches; memory of a long stream
-    knowledge.py  KB enrichment, 10 thousand to 1 million triples
+    knowledge.py  KB enrichment, 10 thousand to 1 million triples; knowledge_sparql.py, the same by SPARQL
+    queries.py    1 to 100 registered queries
+    push.py       single pushes
+    flink.py      the V-shape by Apache Flink, in a process of its own: flink_job.py
+    textbook.py   the textbook's NFA in plain Python; rivals.py, beside a query
+    windowed.py   a store that holds a window's graphs
+    patterns.py   graph patterns alone, many queries in one pass, single pushes on the clock
     profile.py    where one case spends its time
     report.py     the tables
+    charts.py     what the pictures show; pictures.py and style.mplstyle, how
+    machine.py    processor and versions
+    soak/         one query over a hundred million events, counted a second time
 
 What is compared stands side by side in one run: the machine's speed cancels out of the ratios.
 """

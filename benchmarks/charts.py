@@ -26,16 +26,16 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points of one alternative, `by`; `label` says what of it."""
+    """Points of one alternative, `by`; `what` says what of it, in few words, if it has several lines."""
 
     by: str
-    label: str
+    what: str
     points: tuple[Point, ...]
 
     @classmethod
-    def of(cls, by: str, label: str, points: Iterable[Point]) -> Line:
+    def of(cls, by: str, what: str, points: Iterable[Point]) -> Line:
         """A line through the points."""
-        return cls(by, label, tuple(points))
+        return cls(by, what, tuple(points))
 
 
 @dataclass(frozen=True, slots=True)

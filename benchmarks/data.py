@@ -31,7 +31,7 @@ STEPS = (3, 6, 12, 24)
 PLANTED = 24
 RARE_PRICE = 1_000
 """Only a planted last step has a price above it."""
-_DECIMAL = NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
+DECIMAL = NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
 _INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 
 Ids = NDArray[np.uint32]
@@ -69,7 +69,7 @@ def _values(terms: TermDictionary, ids: Ids) -> list[Any]:
         return list(terms.columns.number[ids].tolist())
     distinct, inverse = np.unique(ids, return_inverse=True)
     data, ends = terms.plain_texts(distinct)
-    texts = [str(data[a:b], "utf-8") for a, b in pairwise(ends.tolist())]
+    texts = [data[a:b].tobytes().decode() for a, b in pairwise(ends.tolist())]
     return [texts[place] for place in inverse.tolist()]
 
 
@@ -80,7 +80,7 @@ def iri(name: str) -> NamedNode:
 
 def decimal(cents: int) -> Literal:
     """A price."""
-    return Literal(f"{cents // 100}.{cents % 100:02d}", datatype=_DECIMAL)
+    return Literal(f"{cents // 100}.{cents % 100:02d}", datatype=DECIMAL)
 
 
 def integer(value: int) -> Literal:

@@ -15,7 +15,9 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -26,12 +28,12 @@ from benchmarks.drive import WARM, Prepared
 from benchmarks.measure import Clocked, Measured, measure
 from benchmarks.report import Figure, Result, Row, Size
 from benchmarks.rivals import Rival, textbook
-from benchmarks.shapes import WINDOWS, v_shape, v_shape_nfa
+from benchmarks.shapes import V_SHAPE_TITLE, WINDOWS, v_shape, v_shape_nfa
 from benchmarks.textbook import Event
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-FEWER = 5
-"""One of so many events is given to Flink, oxiseq and the textbook here: the first ones."""
+FEWER = {100: 1, 1_000: 1, 10_000: 5}
+"""Per window: one event of so many is used here, the first ones; Flink's time per event grows with the window."""
 FEW = 1_000
 """Events of the job whose time is that of starting a job; it is taken off."""
 ROUNDS = 3
@@ -78,45 +80,66 @@ class FlinkJob:
         return Clocked(int(answer["matches"]), float(answer["cpu"]))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A window: the query, the textbook's way, the events and where they stand for Flink."""
+
+    prepared: Prepared
+    rival: Rival
+    events: Events
+    path: Path
+
+
 def run(size: Size, python: str) -> Result:
     """Nanoseconds per event of Flink, oxiseq and the textbook, per window."""
+    rounds = min(ROUNDS, size.rounds)
+    with TemporaryDirectory() as folder:
+        cases, few = _prepare(Path(folder), size)
+        first = cases[WINDOWS[0]]
+        with FlinkJob(python, Path(folder, "log")) as job:
+            # the first jobs of a JVM are slow: it compiles while it runs
+            warm = {"oxiseq": first.prepared.counting(first.events.first(WARM)),
+                    "Flink": lambda: [job.matches(path, WINDOWS[0]) for path in (few, first.path)]}
+            measured = measure(_ways(cases, job, few), rounds, warm)
+            notes = {
+                w: _wall(job.wall[case.path, w][-rounds:], job.wall[few, w][-rounds:], len(case.events) - FEW)
+                for w, case in cases.items()
+            }
+    _check(measured)
+    return _result(measured, cases, notes)
+
+
+def _prepare(folder: Path, size: Size) -> tuple[dict[int, Case], Path]:
+    """The cases by window, and the file with few events."""
     terms = TermDictionary()
     every = quotes(terms, size.events)
-    events = every.first(max(2 * FEW, size.events // FEWER))
-    rows = plain(events, by_number=True)
-    prepared = {window: Prepared.of(v_shape(window), terms) for window in WINDOWS}
-    rivals = {w: textbook(v_shape_nfa(w), rows, prepared[w], events, size.tries) for w in WINDOWS}
-    with TemporaryDirectory() as folder:
-        path, few = Path(folder, "quotes.csv"), Path(folder, "few.csv")
-        _write(rows, path)
-        _write(rows[:FEW], few)
-        with FlinkJob(python, Path(folder, "log")) as job:
-            measured = measure(_ways(prepared, rivals, events, job, path, few), min(ROUNDS, size.rounds),
-                               {"oxiseq": prepared[WINDOWS[0]].counting(events.first(WARM)),
-                                "Flink": lambda: job.matches(few, WINDOWS[0])})
-            notes = {w: _wall(job.wall[path, w], job.wall[few, w], len(events) - FEW) for w in WINDOWS}
-    _check(measured)
-    return _result(measured, rivals, notes, len(events))
+    cases = {}
+    for window in WINDOWS:
+        events = every.first(max(2 * FEW, size.events // FEWER[window]))
+        rows = plain(events, by_number=True)
+        prepared = Prepared.of(v_shape(window), terms)
+        rival = textbook(v_shape_nfa(window), rows, prepared, events, size.tries)
+        cases[window] = Case(prepared, rival, events, _write(rows, folder / f"quotes-{window}.csv"))
+    return cases, _write(plain(every.first(FEW), by_number=True), folder / "few.csv")
 
 
-def _write(rows: list[Event], path: Path) -> None:
+def _write(rows: list[Event], path: Path) -> Path:
     lines = (f"{START // 1000 + 1000 * n},{c.rpartition('/')[2]},{round(100 * price)}\n" for n, c, price, _ in rows)
     path.write_text("".join(lines), encoding="ascii")
+    return path
 
 
-def _ways(
-    prepared: dict[int, Prepared], rivals: dict[int, Rival], events: Events, job: FlinkJob, path: Path, few: Path
-) -> dict[str, Callable[[], object]]:
+def _ways(cases: Mapping[int, Case], job: FlinkJob, few: Path) -> dict[str, Callable[[], object]]:
     ways: dict[str, Callable[[], object]] = {}
-    for window in WINDOWS:
-        ways[f"{OXISEQ} {window}"] = prepared[window].counting(events)
-        ways[f"{TEXTBOOK} {window}"] = rivals[window].task
-        ways[f"{FLINK} {window}"] = lambda w=window: job.matches(path, w)  # type: ignore[misc]
-        ways[f"start {window}"] = lambda w=window: job.matches(few, w)  # type: ignore[misc]
+    for window, case in cases.items():
+        ways[f"{OXISEQ} {window}"] = case.prepared.counting(case.events)
+        ways[f"{TEXTBOOK} {window}"] = case.rival.task
+        ways[f"{FLINK} {window}"] = partial(job.matches, case.path, window)
+        ways[f"start {window}"] = partial(job.matches, few, window)
     return ways
 
 
-def _check(measured: dict[str, Measured]) -> None:
+def _check(measured: Mapping[str, Measured]) -> None:
     for window in WINDOWS:
         ours, theirs = measured[f"{OXISEQ} {window}"].answer, measured[f"{FLINK} {window}"].answer
         if ours != theirs:
@@ -125,22 +148,22 @@ def _check(measured: dict[str, Measured]) -> None:
 
 def _wall(whole: list[float], start: list[float], events: int) -> str:
     seconds = statistics.median(whole) - statistics.median(start)
-    return f"{1e9 * seconds / events:,.0f} ns by the clock"
+    return f"{1e9 * seconds / events:,.0f} ns by the clock; {events:,} events"
 
 
-def _result(measured: dict[str, Measured], rivals: dict[int, Rival], notes: dict[int, str], events: int) -> Result:
+def _result(measured: Mapping[str, Measured], cases: Mapping[int, Case], notes: Mapping[int, str]) -> Result:
     what, rows, figures = "V `;`, walk", [], []
-    for window in WINDOWS:
-        where = f"{window:,} events"
+    for window, case in cases.items():
+        where, events = f"{window:,} events", len(case.events)
         whole, start = measured[f"{FLINK} {window}"], measured[f"start {window}"]
         running = Measured(tuple(a - b for a, b in zip(whole.seconds, start.seconds, strict=True)), whole.answer)
         mine = Row.of(what, where, measured[f"{OXISEQ} {window}"], events)
         theirs = Row.of(f"{what}, {FLINK}", where, running, events - FEW, notes[window])
-        rows += [mine, rivals[window].row(what, where, measured[f"{TEXTBOOK} {window}"]), theirs]
+        rows += [mine, case.rival.row(what, where, measured[f"{TEXTBOOK} {window}"]), theirs]
         figures.append(Figure(f"events/s, oxiseq over Flink, V `;`, {window:,} events", theirs.ns / mine.ns))
     lines = tuple(
-        Line.of(by, by, (rows[3 * i + place].at(window) for i, window in enumerate(WINDOWS)))
+        Line.of(by, "", (rows[3 * i + place].at(window) for i, window in enumerate(WINDOWS)))
         for place, by in enumerate((OXISEQ, TEXTBOOK, FLINK))
     )
     return Result("flink", "The V-shape by Flink", ABOUT.format(few=FEW), tuple(rows), tuple(figures),
-                  (Chart("window", "V-shape, Flink beside", "window (events)", lines),))
+                  (Chart("window", V_SHAPE_TITLE, "window (events)", lines),))

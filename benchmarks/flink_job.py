@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from pyflink.table import EnvironmentSettings, TableEnvironment
+from pyflink.table import EnvironmentSettings, TableEnvironment  # type: ignore[import-not-found]  # of another interpreter
 
 SOURCE = """CREATE TEMPORARY TABLE quotes (ms BIGINT, company INT, price INT, ts AS TO_TIMESTAMP_LTZ(ms, 3),
   WATERMARK FOR ts AS ts) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv')"""

@@ -20,6 +20,7 @@ from benchmarks.drive import Prepared
 from benchmarks.measure import measure
 from benchmarks.report import Figure, Result, Row, Size
 from benchmarks.shapes import v_shape
+from benchmarks.windowed import COMPANY
 from oxiseq.engine.events.open import write_events
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -35,7 +36,8 @@ FEWER = 20
 ABOUT = (
     "The V-shape in tumbling windows; a file's time includes reading it and compiling the query. SPARQL is asked of a "
     "pyoxigraph store with the window's graphs: at the end of the window, which delays matches until then, or at "
-    "each event for the matches that end there (timed on the first twentieth of the events). Equal answers are checked."
+    "each event for the matches of its company that end there (timed on the first twentieth of the events). Equal "
+    "answers are checked."
 )
 SHOWN = ("c", "p1", "p2", "p3")
 TIME = "<http://www.w3.org/ns/prov#generatedAtTime>"
@@ -116,7 +118,18 @@ def by_event(text: str, path: Path, window: int) -> Iterator[QuerySolutions]:
         store = Store()
         for event in events:
             store.extend(event)
-            yield _ask(store, text.replace("WHERE {", f"WHERE {{ VALUES ?t3 {{ {event[0].object} }}", 1))
+            company = next(quad.object for quad in event if quad.predicate == COMPANY)
+            yield _ask(store, ending(text, event[0].object, company))
+
+
+def ending(text: str, time: object, company: object) -> str:
+    """The query `text`, for the matches that end with an event of this time and company.
+
+    The company stands in every pattern; binding only the time, from outside, was up to a hundred times as slow.
+    """
+    text = text.replace(":company ?c", f":company {company}")
+    text = text.replace("SELECT ?c ", "SELECT ").replace("GROUP BY ?c ", "GROUP BY ")
+    return text.replace("WHERE {", f"WHERE {{ VALUES (?t3 ?c) {{ ({time} {company}) }}", 1)
 
 
 def _ask(store: Store, text: str) -> QuerySolutions:

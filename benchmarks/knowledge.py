@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from time import process_time
 
 from pyoxigraph import RdfFormat, Store
 
+from benchmarks.charts import OXISEQ, SPARQL, Chart, Line
 from benchmarks.data import NS, STREAM, Events, quotes
 from benchmarks.drive import WARM, Prepared
-from benchmarks.measure import growth, measure
+from benchmarks.knowledge_sparql import WINDOW, ask_each, expected
+from benchmarks.measure import Clocked, Measured, growth, measure
 from benchmarks.report import Figure, Result, Row, Size
+from benchmarks.windowed import as_triples
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 LIMIT = 1.3
+TITLE = "GRAPH enrichment, after materialisation"
+SPARQL_FEWER = 20
+"""SPARQL is given as many events as single pushes are made, over this."""
 ABOUT = (
     "`SEQ(A; B)` with `GRAPH` on the KB, 2,000 companies in the stream, spread over those of the KB, which has 4 "
-    "triples of each; once the KB's variables are only shown (matches are enriched), once the sequence compares them."
+    "triples of each; once the KB's variables are only shown (matches are enriched), once the sequence compares them. "
+    "SPARQL is asked of a store with the KB and the window's graphs, at each event for the matches that end there, on "
+    "fewer events."
 )
 TRIPLES = 4
 """Triples of a company in the KB."""
@@ -79,34 +89,72 @@ def materialise(prepared: Prepared) -> tuple[float, int]:
     return process_time() - begin, rows
 
 
-def prepare(triples: int, size: Size) -> dict[str, tuple[Prepared, Events, str]]:
-    """Per query: compiled and the KB asked, the events, and what asking cost."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A question of a KB of `triples`: compiled, the KB asked (`note` says what that cost); `asking`, SPARQL asked at
+    each of `few` events after the first window."""
+
+    kind: str
+    triples: int
+    prepared: Prepared
+    events: Events
+    note: str
+    asking: Callable[[], Clocked]
+    few: int
+
+    @property
+    def name(self) -> str:
+        """A key."""
+        return f"{self.kind} {self.triples}"
+
+    def check(self) -> None:
+        """Raises AssertionError when SPARQL finds other matches."""
+        ours, theirs = expected(self.prepared, self.events.first(WINDOW + self.few).batches), self.asking().answer
+        if ours != theirs:
+            raise AssertionError(f"KB variables {self.name}: {ours} matches, {theirs} by SPARQL")
+
+
+def prepare(triples: int, size: Size) -> list[Case]:
+    """The cases of a KB of so many triples."""
     store = make_kb(triples)
-    cases = {}
+    few = max(1, min(size.pushes // SPARQL_FEWER, size.events - WINDOW))
+    cases = []
     for kind, query in QUERIES.items():
         terms = TermDictionary()
         events = quotes(terms, size.events, min(COMPANIES, companies(triples)), known=companies(triples))
         prepared = Prepared.of(query, terms, store)
         seconds, rows = materialise(prepared)
-        cases[kind] = prepared, events, f"asking the KB: {seconds:.2f} s, {rows:,} rows"
+        note = f"asking the KB: {seconds:.2f} s, {rows:,} rows"
+        asking = partial(ask_each, kind, store, as_triples(events.first(WINDOW + few)))
+        cases.append(Case(kind, triples, prepared, events, note, asking, few))
     return cases
 
 
 def run(size: Size) -> Result:
-    """Nanoseconds per event per size of the KB, after the KB has been asked."""
-    cases = {
-        (kind, triples): case for triples in size.kb for kind, case in prepare(triples, size).items()
-    }
-    ways = {f"{kind} {triples}": p.counting(events) for (kind, triples), (p, events, _) in cases.items()}
-    warm = {name: p.counting(events.first(WARM)) for name, (p, events, _) in zip(ways, cases.values(), strict=True)}
+    """Nanoseconds per event per size of the KB, after the KB has been asked; the same by SPARQL."""
+    cases = [case for triples in size.kb for case in prepare(triples, size)]
+    for case in cases:
+        case.check()
+    ways: dict[str, Callable[[], object]] = {case.name: case.prepared.counting(case.events) for case in cases}
+    ways |= {f"{SPARQL} {case.name}": case.asking for case in cases}
+    warm = {case.name: case.prepared.counting(case.events.first(WARM)) for case in cases}
     measured = measure(ways, size.rounds, warm)
-    rows, figures = [], []
+    rows, figures, lines = [], [], []
     span = f"{min(size.kb):,} to {max(size.kb):,} triples"
     for kind in QUERIES:
-        found = [(triples, measured[f"{kind} {triples}"], cases[kind, triples][2]) for triples in size.kb]
-        if len({m.answer for _, m, _ in found}) != 1:
+        own = [case for case in cases if case.kind == kind]
+        if len({measured[case.name].answer for case in own}) != 1:
             raise AssertionError(f"KB variables {kind}: other matches with another size of the KB")
-        mine = [Row.of(f"KB variables {kind}", f"{t:,} triples", m, size.events, note) for t, m, note in found]
-        rows += mine
+        mine = [_row(case, measured[case.name], size.events, "", case.note) for case in own]
+        theirs = [_row(case, measured[f"{SPARQL} {case.name}"], case.few, f", {SPARQL}", "") for case in own]
+        rows += mine + theirs
         figures.append(Figure(f"KB variables {kind}, {span}", growth([row.ns for row in mine]), LIMIT))
-    return Result("knowledge", "GRAPH enrichment, after materialisation", ABOUT, tuple(rows), tuple(figures))
+        for by, found in ((OXISEQ, mine), (SPARQL, theirs)):
+            points = (row.at(case.triples) for row, case in zip(found, own, strict=True))
+            lines.append(Line.of(by, f"KB variables {kind}", points))
+    return Result("knowledge", TITLE, ABOUT, tuple(rows), tuple(figures),
+                  (Chart("knowledge", TITLE, "knowledge base (triples)", tuple(lines)),))
+
+
+def _row(case: Case, measured: Measured, events: int, by: str, note: str) -> Row:
+    return Row.of(f"KB variables {case.kind}{by}", f"{case.triples:,} triples", measured, events, note)

@@ -49,10 +49,9 @@ def measure(
             gc.collect()
             begin = process_time()
             answer = task()
-            spent = process_time() - begin
-            if isinstance(answer, Clocked):
-                answer, spent = answer.answer, answer.seconds
-            seconds[name].append(spent)
+            clocked = answer if isinstance(answer, Clocked) else Clocked(answer, process_time() - begin)
+            answer = clocked.answer
+            seconds[name].append(clocked.seconds)
             if number == 0:
                 answers[name] = answer
             elif answer != answers[name]:

@@ -127,8 +127,8 @@ def _shapes(queries: Mapping[str, shapes.Shape], size: Size) -> dict[str, tuple[
 def _knowledge(size: Size) -> dict[str, tuple[Prepared, Events]]:
     cases = {}
     for triples in (size.kb[0], size.kb[-1]):
-        for kind, (prepared, events, _) in knowledge.prepare(triples, size).items():
-            cases[f"KB variables {kind}, {triples:,} triples"] = prepared, events
+        for case in knowledge.prepare(triples, size):
+            cases[f"KB variables {case.kind}, {triples:,} triples"] = case.prepared, case.events
     return cases
 
 

@@ -6,42 +6,36 @@ What an alternative is given is the same: the triples and the time. Before anyth
 from __future__ import annotations
 
 import gc
-from collections import deque
 from collections.abc import Callable, Sequence
-from time import perf_counter_ns
+from time import process_time_ns
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Triple
-from pyoxigraph import Store as RdfStore
 
 import oxiseq
 from benchmarks.charts import OXISEQ, SPARQL, TEXTBOOK, Histogram
-from benchmarks.data import SECOND, START, STREAM, Events, iri, plain, quotes
-from benchmarks.formats import sparql
+from benchmarks.data import SECOND, START, STREAM, quotes
+from benchmarks.formats import ending, sparql
 from benchmarks.report import Figure, Result, Row, Size
 from benchmarks.shapes import v_shape, v_shape_nfa
 from benchmarks.textbook import Chosen, Runs
-from oxiseq.engine.events.time import to_literal
+from benchmarks.windowed import COMPANY, PRICE, Graph, WindowStore, as_triples
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-WINDOW: Final = 100
+WINDOWS: Final = (100, 1_000)
 """Events."""
-COMPANIES: Final = 10
 PERCENT: Final = (50, 95, 99)
 SPARQL_FEWER: Final = 20
 """SPARQL is given one push in so many: the first ones."""
-_COMPANY, _PRICE, _KIND = iri("company"), iri("price"), iri("kind")
-_DECIMAL: Final = NamedNode("http://www.w3.org/2001/XMLSchema#decimal")
-_TIME: Final = NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
 ABOUT = (
-    "The V-shape with `;` on one of 10 companies, walking prices, a sliding window of 100 events: single pushes of "
-    "pyoxigraph triples, by the clock, from the call to its return, when the matches of the instant that it completes "
-    "have been handed to a callback. Nanoseconds are the median. SPARQL is asked of a pyoxigraph store that holds the "
-    "window, at each event for the matches that end there. Equal numbers of matches are checked."
+    "The V-shape of case `v-shape`, walking prices: single pushes of pyoxigraph triples, CPU time of each from the "
+    "call to its return, when the matches of the instant that it completes have been handed to a callback. "
+    "Nanoseconds are the median, percentages percentiles. SPARQL is asked of a pyoxigraph store that holds the "
+    "window's graphs, at each event for the matches of its company that end there. Equal numbers of matches are "
+    "checked."
 )
-Graph = list[Triple]
+Times = NDArray[np.float64]
 
 
 class Pusher(Protocol):
@@ -62,10 +56,10 @@ class Pusher(Protocol):
 class ByOxiseq:
     """A registered query with a callback."""
 
-    def __init__(self) -> None:
+    def __init__(self, window: int) -> None:
         self.found = 0
         store = oxiseq.Store()
-        self._query = store.register(v_shape(WINDOW))
+        self._query = store.register(v_shape(window))
         self._query.on_match(self._count)
         self._stream = store.stream(STREAM)
         self._newest = START
@@ -88,8 +82,8 @@ class ByOxiseq:
 class ByTextbook:
     """The NFA; the triples are read into a tuple."""
 
-    def __init__(self) -> None:
-        self._nfa = v_shape_nfa(WINDOW)
+    def __init__(self, window: int) -> None:
+        self._nfa = v_shape_nfa(window)
         self._runs: Runs = []
         self._matches: list[Chosen] = []
         self.found = 0
@@ -97,7 +91,7 @@ class ByTextbook:
     def push(self, graph: Graph, number: int) -> None:
         """Try the event on all runs."""
         values = {triple.predicate: triple.object.value for triple in graph}  # type: ignore[union-attr]
-        event = (number, values[_COMPANY], float(values[_PRICE]))
+        event = (number, values[COMPANY], float(values[PRICE]))
         self._runs = self._nfa.take(event, self._runs, self._matches)
         self.found += len(self._matches)
         self._matches.clear()
@@ -111,97 +105,81 @@ class ByTextbook:
 class BySparql:
     """A store with the window's graphs; the matches that end at the new event are asked for."""
 
-    def __init__(self) -> None:
-        self._store = RdfStore()
-        self._window: deque[list[Quad]] = deque()
+    def __init__(self, window: int) -> None:
+        self._store = WindowStore(window)
         self._text = sparql(";")
         self.found = 0
 
     def fill(self, graph: Graph, number: int) -> None:
         """Add the event, remove what has gone by."""
-        name = NamedNode(f"urn:event:{number}")
-        time = to_literal(START + SECOND * number)
-        event = [Quad(name, _TIME, time, DefaultGraph()), *(Quad(*triple, name) for triple in graph)]
-        self._store.extend(event)
-        self._window.append(event)
-        if len(self._window) > WINDOW + 1:
-            for quad in self._window.popleft():
-                self._store.remove(quad)
+        self._store.add(graph, number)
 
     def push(self, graph: Graph, number: int) -> None:
         """And ask."""
-        self.fill(graph, number)
-        now = self._window[-1][0].object
-        answer = self._store.query(self._text.replace("WHERE {", f"WHERE {{ VALUES ?t3 {{ {now} }}", 1))
-        assert isinstance(answer, QuerySolutions)
-        self.found += sum(1 for _ in answer)
+        time = self._store.add(graph, number)
+        self.found += sum(1 for _ in self._store.ask(ending(self._text, time, graph[0].object)))
 
     def settle(self) -> None:
         """Nothing is outstanding."""
 
 
-WAYS: Final[dict[str, tuple[Callable[[], Pusher], int]]] = {
+WAYS: Final[dict[str, tuple[Callable[[int], Pusher], int]]] = {
     OXISEQ: (ByOxiseq, 1), TEXTBOOK: (ByTextbook, 1), SPARQL: (BySparql, SPARQL_FEWER),
 }
 
 
 def run(size: Size) -> Result:
-    """Median and percentiles of single pushes."""
-    graphs = as_triples(quotes(TermDictionary(), WINDOW + size.pushes, COMPANIES))
-    samples: dict[str, list[NDArray[np.float64]]] = {way: [] for way in WAYS}
+    """Median and percentiles of single pushes, per window."""
+    rows, figures, charts = [], [], []
+    for window in WINDOWS:
+        samples, found = _measure(window, size)
+        mine = [_row(way, window, samples[way], found[way]) for way in WAYS]
+        rows += mine
+        figures += [
+            Figure(f"median of a push, {way} over oxiseq, {window:,} events", row.ns / mine[0].ns)
+            for way, row in zip(WAYS, mine, strict=True) if way != OXISEQ
+        ]
+        every = {way: np.concatenate(times) for way, times in samples.items()}
+        charts.append(Histogram("push", f"V-shape, window of {window:,} events", every))
+    return Result("push", "Latency of single pushes", ABOUT, tuple(rows), tuple(figures), tuple(charts))
+
+
+def _measure(window: int, size: Size) -> tuple[dict[str, list[Times]], dict[str, int]]:
+    """Per way the times of each round, and the matches found; a round has all ways in turn."""
+    graphs = as_triples(quotes(TermDictionary(), window + size.pushes))
+    samples: dict[str, list[Times]] = {way: [] for way in WAYS}
     found: dict[str, int] = {}
+    few = graphs[: window + max(1, size.pushes // SPARQL_FEWER)]
     for _ in range(size.rounds):
         for way, (make, fewer) in WAYS.items():
-            times, found[way] = latencies(make(), graphs[: WINDOW + max(1, size.pushes // fewer)])
+            times, found[way] = latencies(make(window), graphs if fewer == 1 else few, window)
             samples[way].append(times)
-    _check(graphs, found, size.pushes)
-    every = {way: np.concatenate(times) for way, times in samples.items()}
-    rows = [_row(way, samples[way], found[way]) for way in WAYS]
-    figures = tuple(Figure(f"median of a push, {row.what} over oxiseq", row.ns / rows[0].ns) for row in rows[1:])
-    return Result("push", "Latency of single pushes", ABOUT, tuple(rows), figures,
-                  (Histogram("push", "Single pushes, V-shape with `;`", every),))
-
-
-def as_triples(events: Events) -> list[Graph]:
-    """Each event as pyoxigraph triples, with a blank node of its own."""
-    graphs = []
-    for number, (_, company, price, kind) in enumerate(plain(events, by_number=True)):
-        subject = BlankNode(f"e{number}")
-        graphs.append([
-            Triple(subject, _COMPANY, NamedNode(company)),
-            Triple(subject, _PRICE, Literal(f"{price:.2f}", datatype=_DECIMAL)),
-            Triple(subject, _KIND, NamedNode(kind)),
-        ])
-    return graphs
-
-
-def _check(graphs: Sequence[Graph], found: dict[str, int], pushes: int) -> None:
-    few = graphs[: WINDOW + max(1, pushes // SPARQL_FEWER)]
-    _, of_few = latencies(ByTextbook(), few)
+    _, of_few = latencies(ByTextbook(window), few, window)
     if (found[OXISEQ], found[SPARQL]) != (found[TEXTBOOK], of_few):
         raise AssertionError(f"matches of single pushes: {found}; the textbook's of {len(few)} events: {of_few}")
+    return samples, found
 
 
-def _row(way: str, samples: list[NDArray[np.float64]], found: int) -> Row:
+def _row(way: str, window: int, samples: list[Times], found: int) -> Row:
     medians = [float(np.median(times)) for times in samples]
     every = np.concatenate(samples)
     note = ", ".join(f"{p} %: {np.percentile(every, p):,.0f} µs" for p in PERCENT)
-    return Row(way, f"{len(samples[0]):,} pushes", 1e3 * float(np.median(every)), max(medians) / min(medians),
-               found, note)
+    return Row(f"one push, {way}", f"{window:,} events", 1e3 * float(np.median(every)), max(medians) / min(medians),
+               found, f"{note}; {len(samples[0]):,} pushes")
 
 
-def latencies(pusher: Pusher, graphs: Sequence[Graph]) -> tuple[NDArray[np.float64], int]:
+def latencies(pusher: Pusher, graphs: Sequence[Graph], window: int) -> tuple[Times, int]:
     """Microseconds of each push after the first window, and the matches that these brought."""
-    for number, graph in enumerate(graphs[:WINDOW]):
+    for number, graph in enumerate(graphs[:window]):
         pusher.fill(graph, number)
     pusher.settle()
     gc.collect()
-    times = np.zeros(len(graphs) - WINDOW)
     before = pusher.found
-    for number in range(WINDOW, len(graphs)):
+    times = np.zeros(len(graphs) - window)
+    for number in range(window, len(graphs)):
         graph = graphs[number]
-        begin = perf_counter_ns()
+        begin = process_time_ns()
         pusher.push(graph, number)
-        times[number - WINDOW] = perf_counter_ns() - begin
+        times[number - window] = process_time_ns() - begin
     pusher.settle()
     return times / 1e3, pusher.found - before

@@ -168,7 +168,7 @@ def run(size: Size) -> Result:
         for kind in KINDS
     )
     lines = tuple(
-        Line.of(by, f"{by}, {kind}", (rows[kind, n].at(n) for n in COUNTS))
+        Line.of(by, kind, (rows[kind, n].at(n) for n in COUNTS))
         for by, rows in ((OXISEQ, mine), (TEXTBOOK, theirs)) for kind in KINDS
     )
     return Result("queries", "Many registered queries", ABOUT, (*mine.values(), *theirs.values()), figures,

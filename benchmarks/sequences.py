@@ -90,10 +90,10 @@ def _charts(found: Mapping[str, Mapping[tuple[int, int], Row]]) -> tuple[Chart, 
     windows, lengths = [], []
     for by, rows in found.items():
         windows += [
-            Line.of(by, f"{by}, {s} steps", (rows[s, w].at(w) for w in SECONDS)) for s in (STEPS[0], STEPS[-1])
+            Line.of(by, f"{s} steps", (rows[s, w].at(w) for w in SECONDS)) for s in (STEPS[0], STEPS[-1])
         ]
         lengths += [
-            Line.of(by, f"{by}, {w} s window", (rows[s, w].at(s) for s in STEPS)) for w in (SECONDS[0], SECONDS[-1])
+            Line.of(by, f"window of {w} s", (rows[s, w].at(s) for s in STEPS)) for w in (SECONDS[0], SECONDS[-1])
         ]
     title = "`:` sequences over stock events"
     return (Chart("window", title, "window (s)", tuple(windows)),

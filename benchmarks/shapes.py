@@ -17,6 +17,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 WINDOWS = (100, 1_000, 10_000)
 MOVES = ("walk", "falling")
 LIMIT = 3.0
+V_SHAPE_TITLE = "V-shape with `;`"
 V_SHAPE_ABOUT = (
     "`SEQ(A; B; C)` on one of 110 companies, `?p2 < ?p1`, `?p3 > ?p2`; every quote is a candidate for A, B and C; "
     "sliding windows. Walking prices go up and down, falling ones never complete a match."
@@ -99,7 +100,7 @@ KLEENE = {f"`A; B{chain}; C`": Shape(kleene(chain), kleene_nfa(chain)) for chain
 
 def run_v_shape(size: Size) -> Result:
     """Nanoseconds per event of the V-shape, per window and kind of prices."""
-    return _run("v-shape", "V-shape with `;`", V_SHAPE_ABOUT, V_SHAPE, size)
+    return _run("v-shape", V_SHAPE_TITLE, V_SHAPE_ABOUT, V_SHAPE, size)
 
 
 def run_kleene(size: Size) -> Result:
@@ -127,7 +128,7 @@ def _run(name: str, title: str, about: str, shapes: Mapping[str, Shape], size: S
         for moves in MOVES for shape in shapes
     )
     lines = tuple(
-        Line.of(by, f"{by}, {shape}", (rows[shape, MOVES[0], w].at(w) for w in WINDOWS))
+        Line.of(by, shape if len(shapes) > 1 else "", (rows[shape, MOVES[0], w].at(w) for w in WINDOWS))
         for by, rows in ((OXISEQ, mine), (TEXTBOOK, theirs)) for shape in shapes
     )
     return Result(name, title, about, (*mine.values(), *theirs.values()), figures,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,12 @@ from benchmarks.report import Figure, Result, Row, Size, markdown
 from benchmarks.sequences import query
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-TINY = Size(events=300, rounds=1, kb=(8_000, 16_000), sparql_events=200)
+TINY = Size(events=300, rounds=1, kb=(8_000, 16_000), sparql_events=200, tries=2_000, pushes=40)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_case_runs_and_its_ways_agree(name: str) -> None:
-    result = CASES[name](TINY)
+    result = CASES[name](replace(TINY, events=3_000) if name == "queries" else TINY)
     assert result.name == name
     assert result.rows and result.figures
     assert sum(row.matches for row in result.rows) > 0
