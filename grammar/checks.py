@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.check_clauses import check_clauses
 from oxiseq.grammar.check_functions import check_functions
 from oxiseq.grammar.check_names import check_names
 from oxiseq.grammar.check_output import check_output
@@ -25,6 +26,7 @@ from oxiseq.grammar.places import Overview, overview
 CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
     check_names,
     check_sequence,
+    check_clauses,
     check_patterns,
     check_scope,
     check_output,

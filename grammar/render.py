@@ -14,6 +14,7 @@ from oxiseq.grammar.algebra import (
     Atom,
     Conjunction,
     Construct,
+    Consumption,
     Disjunction,
     Expression,
     Gpm,
@@ -29,7 +30,7 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
     Window,
 )
-from oxiseq.grammar.build_spaseq import MICROSECONDS
+from oxiseq.grammar.build_clauses import MICROSECONDS
 from oxiseq.grammar.render_sparql import SparqlWriter
 
 _PLAIN = SparqlWriter()
@@ -42,11 +43,18 @@ def render(query: Query) -> str:
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
     lines.append(_form(query.form, writer))
     if query.window is not None:
-        lines.append(_window(query.window))
+        lines.append(render_window(query.window))
+    if query.partition is not None:
+        lines.append("PARTITION BY " + " ".join(writer.term(v) for v in query.partition.by))
+    if query.consumption is not None:
+        lines.append(render_consumption(query.consumption))
     lines += [f"FROM STREAM {s.name} <{s.iri.value}>" for s in query.streams]
     lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
     lines += [f"  {_gpm(gpm, writer)}" for gpm in query.gpms]
-    return "\n".join([*lines, "}"]) + "\n"
+    lines.append("}")
+    if query.limit is not None:
+        lines.append(f"LIMIT {query.limit.count}")
+    return "\n".join(lines) + "\n"
 
 
 def render_group(group: Group) -> str:
@@ -110,9 +118,9 @@ def _form(form: Select | Construct | Ask, writer: SparqlWriter) -> str:
     match form:
         case Ask():
             return "ASK"
-        case Select(columns, distinct):
-            chosen = "*" if columns is None else " ".join(_column(c, writer) for c in columns)
-            return f"SELECT {'DISTINCT ' if distinct else ''}{chosen}"
+        case Select(columns, distinct, selection):
+            words = ["SELECT", *(["DISTINCT"] if distinct else []), *([selection.strategy.value] if selection else [])]
+            return " ".join([*words, *(["*"] if columns is None else [_column(c, writer) for c in columns])])
         case Construct():
             return _construct(form, writer)
 
@@ -138,7 +146,13 @@ def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
     return f"DEFINE GPM {gpm.name} ON {gpm.stream} {writer.group(gpm.pattern, '  ')}"
 
 
-def _window(window: Window) -> str:
+def render_consumption(consumption: Consumption) -> str:
+    """CONSUME BY, of both languages."""
+    return f"CONSUME BY {'ANY' if consumption.whole_query else 'PARTITION'}"
+
+
+def render_window(window: Window) -> str:
+    """WITHIN a time or a number of events."""
     end = " SLIDING" if window.sliding else ""
     if window.events:
         return f"WITHIN {window.size} EVENTS{end}"

@@ -24,9 +24,7 @@ def query(seq: str, *gpms: str) -> str:
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda p: p.stem)
 def test_queries_of_the_corpus_hold_no_error(path: Path) -> None:
-    text = tomllib.loads(path.read_text(encoding="utf-8"))["query"]
-    if "PARTITION BY" not in text:
-        load(text)
+    load(tomllib.loads(path.read_text(encoding="utf-8"))["query"])
 
 
 ACCEPTED = {
