@@ -1,8 +1,9 @@
 """Algebra → text.
 
-Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes, and
-`parse(render(q)) == q`; `render_group`, `render_expression` and `render_pattern_for_sparql` write plain
-SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and expressions are written by `render_sparql`.
+Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes (CEQL by
+`render_ceql`), and `parse(render(q)) == q`; `render_group`, `render_expression` and
+`render_pattern_for_sparql` write plain SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and
+expressions are written by `render_sparql`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from oxiseq.grammar.algebra import (
     Atom,
     Conjunction,
     Construct,
-    Consumption,
     Disjunction,
     Expression,
     Gpm,
@@ -23,7 +23,6 @@ from oxiseq.grammar.algebra import (
     Not,
     Op,
     Projection,
-    Query,
     Repeat,
     Select,
     Sequence,
@@ -31,19 +30,25 @@ from oxiseq.grammar.algebra import (
     Window,
 )
 from oxiseq.grammar.build_clauses import MICROSECONDS
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.render_ceql import render_ceql
+from oxiseq.grammar.render_clauses import render_consumption
 from oxiseq.grammar.render_sparql import SparqlWriter
 
 _PLAIN = SparqlWriter()
 
 
-def render(query: Query) -> str:
-    """`query` as SPAseq text, indented, IRIs shortened by its prefixes."""
+def render(query: AnyQuery) -> str:
+    """`query` as text of its language; SPAseq indented, IRIs shortened by its prefixes."""
+    if isinstance(query, CeqlQuery):
+        return render_ceql(query)
     writer = SparqlWriter(dict(query.prefixes))
     lines = [f"BASE <{query.base}>"] if query.base is not None else []
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
     lines.append(_form(query.form, writer))
     if query.window is not None:
-        lines.append(render_window(query.window))
+        lines.append(_window(query.window))
     if query.partition is not None:
         lines.append("PARTITION BY " + " ".join(writer.term(v) for v in query.partition.by))
     if query.consumption is not None:
@@ -146,13 +151,7 @@ def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
     return f"DEFINE GPM {gpm.name} ON {gpm.stream} {writer.group(gpm.pattern, '  ')}"
 
 
-def render_consumption(consumption: Consumption) -> str:
-    """CONSUME BY, of both languages."""
-    return f"CONSUME BY {'ANY' if consumption.whole_query else 'PARTITION'}"
-
-
-def render_window(window: Window) -> str:
-    """WITHIN a time or a number of events."""
+def _window(window: Window) -> str:
     end = " SLIDING" if window.sliding else ""
     if window.events:
         return f"WITHIN {window.size} EVENTS{end}"
