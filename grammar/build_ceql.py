@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Items
 
 from lark import Token, Tree
-from pyoxigraph import Variable
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import Call, Expression, Partition, Span, Window
 from oxiseq.grammar.build_clauses import ClauseBuilder
@@ -42,7 +42,7 @@ class CeqlBuilder(ClauseBuilder):
 
     def query(self, tree: Tree[Token]) -> CeqlQuery:
         """The whole text."""
-        vocab = [self.iri(t).value for v in trees(tree, "vocab") for t in tokens(v, "IRIREF")]
+        vocab = [self.namespace(t) for v in trees(tree, "vocab") for t in tokens(v, "IRIREF")]
         (select,) = trees(tree, "select")
         (streams,) = trees(tree, "from")
         (formula,) = trees(tree, *_FORMULAS)
@@ -59,6 +59,15 @@ class CeqlBuilder(ClauseBuilder):
             span=where(tree),
             text=self.text,
         )
+
+    def namespace(self, token: Token) -> str:
+        """VOCAB's IRI. What it is put before are letters, digits and `_`, so that no name makes it invalid."""
+        text = self.unescape(token[1:-1], token)
+        try:
+            return NamedNode(text).value
+        except ValueError as reason:
+            hint = "VOCAB takes the whole IRI: VOCAB <http://example.org/stock#>"
+            raise self.error(f"<{text}> is not an IRI: {reason}", span_of(token), hint=hint, code="iri") from None
 
     def names(self, node: Tree[Token]) -> tuple[Name, ...]:
         return tuple(Name(str(t), span=span_of(t)) for t in tokens(node, "NAME"))

@@ -46,16 +46,18 @@ def _head(s: Slip) -> Said | None:
             return Said("a query looks like VOCAB <...> SELECT * FROM Stock WHERE BUY AS b; SELL AS s")
     if s.last_word == "VOCAB" and s.accepts == {"IRIREF"}:
         return Said("write VOCAB <http://example.org/stock#>")
-    if s.word == "DISTINCT":
-        return Said("complex events are a set: leave DISTINCT out")
     if s.kind == "variable" and "NAME" in s.accepts:
         return Said(f"names have no {s.found[0]} in CEQL: write {s.found[1:]}")
     return None
 
 
 def _select(s: Slip) -> Said | None:
-    if not {"COMMA", "_FROM"} <= s.accepts and "_FROM" not in s.accepts:
+    if "_FROM" not in s.accepts:
         return None
+    if s.last_word == "DISTINCT":
+        return Said("complex events are a set: leave DISTINCT out")
+    if s.last_word in ("ALL", "NEXT", "LAST", "MAX", "STRICT") and s.found == "*":
+        return Said("SELECT takes one strategy")
     if s.found == "(":
         return Said("SELECT takes names of variables and types only")
     if s.word == "WHERE":
@@ -76,7 +78,7 @@ def _from(s: Slip) -> Said | None:
         if s.kind in ("iri", "name"):
             return Said("FROM takes names only; VOCAB gives their namespace")
         if s.kind == "word" and re.search(r"\bFROM\b[^;]*$", s.before, re.IGNORECASE):
-            if close := get_close_matches(s.word, ["WHERE"], 1, 0.6):
+            if close := get_close_matches(s.word, ["WHERE"], 1, 0.75):
                 return Said(f"did you mean {close[0]}?")
             return Said("streams are separated by commas, WHERE follows")
     if s.last_word == "WHERE" and s.found == "{":
@@ -112,6 +114,10 @@ def _step(s: Slip) -> Said | None:
     """After an event."""
     if not {"SEMICOLON", "COLON"} <= s.accepts:
         return None
+    before = s.before.rstrip()[: -len(s.last_word)].rstrip()
+    if s.last_word in _END and before[-1:] in (";", ":"):  # `; FILTER b`: FILTER was read as a type
+        place = (len(before) - 1, len(before))
+        return Said(f"drop the {before[-1]} or add an event", f"nothing follows the `{before[-1]}`", place)
     if s.found == ",":
         return Said("write : for the very next event, ; for any later one")
     if s.word in _STEPS:
@@ -178,6 +184,12 @@ def _predicate(s: Slip) -> Said | None:
     return None
 
 
+def _too_many(s: Slip) -> Said | None:
+    if s.found in (")", "]") and s.unclosed() is None:
+        return Said(f"one {s.found} too many")
+    return None
+
+
 def _within(s: Slip) -> Said | None:
     if s.word in ("SLIDING", "TUMBLING"):
         return Said("windows of CEQL always slide: leave it out")
@@ -213,6 +225,7 @@ CEQL_RULES: tuple[Rule, ...] = (
     broken_iri,
     bare_iri,
     _missing_close,
+    _too_many,
     _head,
     _within,
     _select,

@@ -325,6 +325,20 @@ def _within(s: Slip) -> Said | None:
     return None
 
 
+def _selection(s: Slip) -> Said | None:
+    """PARTITION BY, CONSUME BY, LIMIT."""
+    if s.last_word == "BY" and s.accepts == {"VAR"}:
+        bare = s.found.upper() not in KEYWORDS and s.kind == "word"
+        return Said(f"did you mean ?{s.found}?" if bare else "write PARTITION BY ?a, with variables of the GPMs")
+    if s.found == "," and re.search(r"\bPARTITION\s+BY(\s+[?$]\w+)+\s*$", s.before, re.IGNORECASE):
+        return Said("variables are separated by spaces")
+    if s.accepts == {"POLICY"}:
+        return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
+    if s.word == "LIMIT" and "_WHERE" in s.accepts:
+        return Said("LIMIT follows the last }")
+    return None
+
+
 def _prologue(s: Slip) -> Said | None:
     if "_PREFIX" in s.accepts:
         if s.kind == "name" and s.found.endswith(":"):
@@ -484,6 +498,7 @@ RULES: tuple[Rule, ...] = (
     _bounds,
     _seq,
     _gpm_body,
+    _selection,
     _where,
     _missing_close,
     _open_bracket,

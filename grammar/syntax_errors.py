@@ -76,6 +76,8 @@ _MARKS = {
     "QMARK": "`?`",
     "BANG": "`!`",
     "PLUS": "`+`",
+    "MINUS": "`-`",
+    "POLICY": "ANY, PARTITION or NONE",
     "OPERATOR": "`,`, `;` or `:`",
     "COLON": "`:`",
     "COLON_PLUS": "`:+`",

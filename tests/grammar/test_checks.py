@@ -107,6 +107,20 @@ LINTS = {
         query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?a :p ?y OPTIONAL { ?a :q ?z FILTER(?z > ?x) } }"),
         [("unbound", 6, 64)],
     ),
+    "consume by partition without partitions": (
+        query("A", "A ON S { ?a :p ?x }").replace("WITHIN", "CONSUME BY PARTITION WITHIN"),
+        [("consume", 2, 37)],
+    ),
+    "partition by what a negated gpm does not bind": (
+        query("A; N!; B", "A ON S { ?a :p ?x }", "N ON S { ?b :p ?x }", "B ON S { ?a :p ?y }").replace(
+            "WITHIN", "PARTITION BY ?a WITHIN"
+        ),
+        [("partition", 2, 50)],
+    ),
+    "partition by what may be unbound": (
+        query("A", "A ON S { ?a :p ?x OPTIONAL { ?a :q ?y } }").replace("WITHIN", "PARTITION BY ?a ?y WITHIN"),
+        [("partition", 2, 53)],
+    ),
     "everything may be skipped": (query("A?", "A ON S { ?a :p ?x }"), [("optional", 4, 7)]),
     "an iteration may be empty": (
         query("A; (B?)+", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y }"),
