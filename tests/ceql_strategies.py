@@ -89,7 +89,7 @@ class _Draft:
 
     def formula(self, depth: int) -> str:
         """Any formula; safe as an operand, since it is put into parentheses where it must be."""
-        kinds = ["event", "event", "event", "plus", "plus", "or", "follows", "follows", "filtered", "named"]
+        kinds = ["event", "event", "plus", "plus", "or", "or", "follows", "follows", "filtered", "named"]
         kind = self.dice.pick(kinds) if depth and self.budget > 1 else "event"
         match kind:
             case "plus":
@@ -144,16 +144,16 @@ def ceql_query(dice: Dice, streams: tuple[str, ...], options: CeqlOptions) -> st
     formula = draft.steps(3)
     while draft.budget > 0 and dice.chance(50):
         formula += f"{dice.pick(['; ', ' : '])}{draft.formula(1)}"
-    if dice.chance(40):
+    if dice.chance(30):
         formula += f"\nFILTER {draft.condition()}"
     known = list(dict.fromkeys(draft.names))
     columns = "*" if dice.chance(60) else ", ".join(dice.some(known, 3))
     strategy = dice.pick(["", "", "ALL ", "NEXT ", "LAST ", "MAX ", "STRICT "]) if options.strategies else ""
     lines = [f"VOCAB <{VOCAB}>", f"SELECT {strategy}{columns}", f"FROM {', '.join(streams)}", f"WHERE {formula}"]
-    if dice.chance(40):
+    if dice.chance(30):
         lines.append("PARTITION BY " + ", ".join(f"[{a}]" for a in dice.some(["k", "v"], 2)))
-    if dice.chance(60):
-        n = dice.pick([0, 1, 2, 3, 4, 5])
+    if dice.chance(50):
+        n = dice.pick([0, 1, 2, 3, 4, 5, 6, 7])
         lines.append(f"WITHIN {dice.pick([f'{n} EVENTS', f'0.00000{n} SECONDS', f'{n} [t]'])}")
     if options.consumption and dice.chance(35):
         lines.append(f"CONSUME BY {dice.pick(['ANY', 'PARTITION', 'NONE'])}")
@@ -178,7 +178,7 @@ def ceql_events(dice: Dice, streams: tuple[str, ...], options: CeqlOptions) -> t
         found = [("v", dice.pick(values)), ("w", dice.pick(values)), ("k", dice.pick(['"x"', '"y"']))]
         found.append(("t", str(clock)))
         stated = tuple((a, v) for a, v in found if dice.chance(90))
-        events.append(CeqlEvent(stream, time, dice.pick([*TYPES, *TYPES, "D"]), stated))
+        events.append(CeqlEvent(stream, time, dice.pick([*TYPES, *TYPES, *TYPES, "D"]), stated))
     return tuple(events)
 
 
