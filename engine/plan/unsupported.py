@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from oxiseq.grammar.algebra import Query
+from collections.abc import Iterator
+
+from oxiseq.grammar.algebra import Query, Span
 from oxiseq.grammar.errors import QueryError
 
 
 def refuse_unsupported(query: Query) -> None:
     """Raises `QueryError` at the first clause that would be ignored."""
-    clauses = [
-        ("PARTITION BY", query.partition),
-        ("CONSUME BY", query.consumption),
-        ("LIMIT", query.limit),
-    ]
+    for span, name in sorted(_clauses(query), key=lambda found: found[0].start):
+        raise QueryError(f"{name} is not supported yet by the engine", span, query.text, code="unsupported")
+
+
+def _clauses(query: Query) -> Iterator[tuple[Span, str]]:
     if query.selection is not None:
-        clauses.append((f"SELECT {query.selection.strategy.value}", query.selection))
-    found = [(name, clause) for name, clause in clauses if clause is not None]
-    for name, clause in sorted(found, key=lambda pair: pair[1].span.start):
-        raise QueryError(f"{name} is not supported yet by the engine", clause.span, query.text, code="unsupported")
+        yield query.selection.span, f"SELECT {query.selection.strategy.value}"
+    if query.partition is not None:
+        yield query.partition.span, "PARTITION BY"
+    if query.consumption is not None:
+        yield query.consumption.span, "CONSUME BY"
+    if query.limit is not None:
+        yield query.limit.span, "LIMIT"

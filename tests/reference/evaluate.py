@@ -2,8 +2,8 @@
 
     partitions → frames (windows) → matches → strategy, CONSUME BY → rows
 
-LIMIT is not applied, since the specification leaves open which matches it drops: `Row.group` says which
-rows are counted together, `choose.is_choice` judges an answer.
+LIMIT is not applied, since the specification leaves open which matches it drops: it counts the rows of one
+partition and time, and `choose.is_choice` judges an answer.
 """
 
 from __future__ import annotations
