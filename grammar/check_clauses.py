@@ -45,17 +45,13 @@ def _partition(partition: Partition, seen: Overview) -> Iterator[Finding]:
         without = [p.name for p in seen.places if p.name in seen.parts and v not in _of_events(p.name, seen)]
         positive = [p.name for p in seen.places if not p.negated and p.name in without]
         if positive:
-            hint = _why_not(v, positive[0], seen)
-            yield error("partition", f"PARTITION BY ?{v.value}: {listing(positive)} does not bind it"
-                        if len(positive) == 1
-                        else f"PARTITION BY ?{v.value}: {listing(positive)} do not bind it", span, hint)  # fmt: skip
+            do = "does" if len(positive) == 1 else "do"
+            message = f"PARTITION BY ?{v.value}: {listing(positive)} {do} not bind it"
+            yield error("partition", message, span, _why_not(v, positive[0], seen))
         elif without:
-            yield lint_finding(
-                "partition",
-                f"the negated {listing(without)} does not bind ?{v.value}",
-                span,
-                "it sees only events that other GPMs put into a partition",
-            )
+            message = f"?{v.value} is not bound by the negated {listing(without)}"
+            hint = "what is negated there sees only events that other GPMs put into a partition"
+            yield lint_finding("partition", message, span, hint)
         loose = [n for n in _positive(seen) if n not in without and v not in _certain(n, seen)]
         if loose:
             hint = "such an event belongs to no partition"
