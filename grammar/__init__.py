@@ -4,13 +4,15 @@
     text ─load──▶ Query          parse, then the first error is raised as `QueryError`
     Query ─render─▶ text         parse(render(q)) == q
 
-The algebra (`algebra.py`) is frozen dataclasses over pyoxigraph's terms; `scope.py` tells which variables
-a pattern binds. Pure Python, no NumPy; nothing here knows the engine.
+`parse` and `load` take `language="spaseq"` (the default) or `"ceql"`, which gives a `CeqlQuery`.
+The algebra (`algebra.py`, `ceql_algebra.py`) is frozen dataclasses over pyoxigraph's terms; `scope.py` tells
+which variables a pattern binds. Pure Python, no NumPy; nothing here knows the engine.
 """
 
 from oxiseq.grammar.checks import check, load
 from oxiseq.grammar.errors import Finding, OxiseqError, QueryError
+from oxiseq.grammar.languages import LANGUAGES, language_of
 from oxiseq.grammar.parser import parse
 from oxiseq.grammar.render import render
 
-__all__ = ["Finding", "OxiseqError", "QueryError", "check", "load", "parse", "render"]
+__all__ = ["LANGUAGES", "Finding", "OxiseqError", "QueryError", "check", "language_of", "load", "parse", "render"]

@@ -336,7 +336,7 @@ class Sequence:
 
 SequenceElement: TypeAlias = Atom | Conjunction | Disjunction | Repeat | Maybe | Not | Sequence
 
-# --- queries --------------------------------------------------------------------------------------
+# --- clauses that the languages share -------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +347,51 @@ class Window:
     events: bool = False
     sliding: bool = False
     span: Span = _span()
+
+
+class Strategy(Enum):
+    """Which of the matches that end at one position are kept (semantics.md 3)."""
+
+    NEXT = "NEXT"
+    LAST = "LAST"
+    MAX = "MAX"
+    STRICT = "STRICT"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """`SELECT NEXT ...`; a query without one keeps all matches."""
+
+    strategy: Strategy
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """`PARTITION BY`: the variables (of CEQL: the attributes) whose values tell the substreams apart."""
+
+    by: tuple[Variable, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Consumption:
+    """`CONSUME BY ANY`, or only the partition's partial matches; a query without it forgets nothing."""
+
+    whole_query: bool
+    """ANY; else PARTITION."""
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """`LIMIT`: at most so many matches per completing event."""
+
+    count: int
+    span: Span = _span()
+
+
+# --- queries --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,10 +424,11 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """`columns` is None for `*`."""
+    """`columns` is None for `*`; `selection` is None for ALL."""
 
     columns: tuple[Projection, ...] | None
     distinct: bool = False
+    selection: Selection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,4 +459,14 @@ class Query:
     window: Window | None = None
     prefixes: tuple[tuple[str, str], ...] = ()
     base: str | None = None
+    partition: Partition | None = None
+    consumption: Consumption | None = None
+    limit: Limit | None = None
     span: Span = _span()
+    text: str = field(default="", compare=False, repr=False)
+    """What it was parsed from, so that later errors can show the place."""
+
+    @property
+    def selection(self) -> Selection | None:
+        """The selection strategy, None for all matches."""
+        return self.form.selection if isinstance(self.form, Select) else None

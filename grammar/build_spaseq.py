@@ -1,7 +1,6 @@
 """Parse tree → `Query`, for SPAseq's own clauses.
 
-Where it stands: lark's tree (rules of `spaseq.lark`) → `Query`. What this version does not answer yet
-(PARTITION BY, selection strategies, CONSUME BY, LIMIT) is refused here, at its place in the text.
+Where it stands: lark's tree (rules of `spaseq.lark`) → `Query`.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from oxiseq.grammar.algebra import (
     Maybe,
     Not,
     Op,
+    Partition,
     Projection,
     Query,
     Repeat,
@@ -35,22 +35,16 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Window,
 )
-from oxiseq.grammar.build_sparql import Node, SparqlBuilder, between, kind, tokens, trees, where
+from oxiseq.grammar.build_clauses import ClauseBuilder
+from oxiseq.grammar.build_sparql import Node, between, kind, tokens, trees, where
 from oxiseq.grammar.terms import RDF_TYPE, XSD_DURATION, span_of
 
-MICROSECONDS = {
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-}
 _DURATION = re.compile(
     r"P(?=[\dT])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
 )
 
 
-class SpaseqBuilder(SparqlBuilder):
+class SpaseqBuilder(ClauseBuilder):
     """Builds a `Query` from the tree of one SPAseq text."""
 
     def __init__(self, text: str) -> None:
@@ -62,38 +56,21 @@ class SpaseqBuilder(SparqlBuilder):
         prologue, form, *_ = tree.children
         assert isinstance(prologue, Tree) and isinstance(form, Tree)
         self.prologue(prologue)
-        built = self.form(form)
-        self.refuse(trees(tree, "partition", "consume", "limit"))
-        streams = tuple(self.stream(s) for s in trees(tree, "stream"))
-        window = self.only_window(trees(tree, "within"))
         (seq,) = trees(tree, "seq")
         return Query(
-            built,
-            streams,
+            self.form(form),
+            tuple(self.stream(s) for s in trees(tree, "stream")),
             self.sequence(seq.children[0]),
             tuple(self.gpm(g) for g in trees(tree, "gpm")),
-            window,
+            self.window(trees(tree, "within")),
             tuple(self.prefixes.items()),
             self.base,
+            self.partition(trees(tree, "partition")),
+            self.consumption(trees(tree, "consume")),
+            self.limit(trees(tree, "limit")),
             span=where(tree),
+            text=self.text,
         )
-
-    def refuse(self, clauses: Items[Tree[Token]]) -> None:
-        """Clauses of the language that are not answered yet; `CONSUME BY NONE` is the default and may stand."""
-        for clause in clauses:
-            hint = ""
-            match kind(clause):
-                case "partition":
-                    name = "PARTITION BY"
-                    hint = "a variable that the GPMs share joins them, but `,` still counts events of all partitions"
-                case "consume":
-                    if str(clause.children[-1]).upper() == "NONE":
-                        continue
-                    name = "CONSUME BY"
-                    hint = "CONSUME BY NONE is what a query does without it"
-                case _:
-                    name = "LIMIT"
-            raise self.error(f"{name} is not supported yet", where(clause), hint=hint, code="unsupported")
 
     # --- result forms -----------------------------------------------------------------------------
 
@@ -107,18 +84,11 @@ class SpaseqBuilder(SparqlBuilder):
                 return Ask()
 
     def select(self, node: Tree[Token]) -> Select:
-        for strategy in tokens(node, "STRATEGY"):
-            if strategy.upper() != "ALL":  # ALL is the default
-                raise self.error(
-                    f"SELECT {strategy.upper()} is not supported yet",
-                    span_of(strategy),
-                    hint="without it every match is reported",
-                    code="unsupported",
-                )
         distinct = bool(tokens(node, "DISTINCT"))
         if tokens(node, "STAR"):
-            return Select(None, distinct)
-        return Select(tuple(self.projection(c) for c in node.children if kind(c) in ("VAR", "column")), distinct)
+            return Select(None, distinct, self.selection(node))
+        columns = tuple(self.projection(c) for c in node.children if kind(c) in ("VAR", "column"))
+        return Select(columns, distinct, self.selection(node))
 
     def projection(self, node: Node) -> Projection:
         column = self.column(node)
@@ -185,25 +155,23 @@ class SpaseqBuilder(SparqlBuilder):
         name, stream, body = node.children
         return Gpm(str(name), str(stream), self.group(body), span=where(node))
 
-    def only_window(self, nodes: Items[Tree[Token]]) -> Window | None:
-        if len(nodes) > 1:
-            raise self.error("a query has one WITHIN", where(nodes[1]), code="window")
-        return self.window(nodes[0]) if nodes else None
+    def partition(self, nodes: Items[Tree[Token]]) -> Partition | None:
+        node = self.only(nodes, "PARTITION BY", "partition")
+        if node is None:
+            return None
+        return Partition(tuple(self.variable(t) for t in tokens(node, "VAR")), span=where(node))
 
-    def window(self, node: Tree[Token]) -> Window:
+    def window(self, nodes: Items[Tree[Token]]) -> Window | None:
+        node = self.only(nodes, "WITHIN", "window")
+        if node is None:
+            return None
         first, *rest = node.children
         assert isinstance(first, Token)
         sliding, span = bool(tokens(node, "SLIDING")), where(node)
         if kind(first) == "NUMBER":
-            unit = tokens(node, "UNIT", "EVENTS")[0].upper()
-            if unit in ("EVENT", "EVENTS"):
-                return Window(self.whole(first), True, sliding, span=span)
-            return Window(
-                self.micros(Fraction(first) * MICROSECONDS[unit.removesuffix("S")], first),
-                False,
-                sliding,
-                span=span,
-            )
+            (unit,) = tokens(node, "UNIT", "EVENTS")
+            events = kind(unit) == "EVENTS"
+            return Window(self.whole(first) if events else self.time(first, unit), events, sliding, span=span)
         datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
         if datatype and datatype[0] not in (
             XSD_DURATION,
@@ -228,11 +196,6 @@ class SpaseqBuilder(SparqlBuilder):
             raise self.error("months differ in length: give the window in days", span_of(token), code="window")
         total = (days * 86_400 + hours * 3_600 + minutes * 60 + seconds) * 1_000_000
         return self.micros(total, token)
-
-    def micros(self, size: Fraction, token: Token) -> int:
-        if size.denominator != 1:
-            raise self.error("windows are counted in whole microseconds", span_of(token), code="window")
-        return int(size)
 
     # --- SEQ --------------------------------------------------------------------------------------
 

@@ -111,13 +111,21 @@ def _negations(top: SequenceElement, seen: Overview) -> Iterator[Finding]:
                     element.span,
                     "write the two cases as two queries, or take the ? away",
                 )
-        if seen.query.window is None and not any(a for o in after for a in atoms(o, positive=True)):
+    if seen.query.window is None:
+        for element in trailing_negations(top):
             yield error(
                 "negation",
                 f"`{render_sequence(element)}` at the end needs a window: without one it is never decided",
                 element.span,
                 "add WITHIN, for instance WITHIN 10 MINUTES",
             )
+
+
+def trailing_negations(top: SequenceElement) -> Iterator[Not]:
+    """Each `!` with no positive GPM after it."""
+    for element, _, after in _gaps(top, (), ()):
+        if not any(a for o in after for a in atoms(o, positive=True)):
+            yield element
 
 
 def _gaps(

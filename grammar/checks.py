@@ -2,15 +2,19 @@
 
 Where it stands: algebra → findings. Each pass of `CHECKS` looks at the whole query and yields `Finding`s,
 errors (the query is refused) and lints; they run in this order, findings come out in the order of the
-text. The rules are semantics.md 2.
+text. The rules are semantics.md 2; those of CEQL (semantics.md 3) stand in `ceql_checks`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Literal, overload
 
 from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.ceql_checks import CEQL_CHECKS
+from oxiseq.grammar.check_clauses import check_clauses
 from oxiseq.grammar.check_functions import check_functions
 from oxiseq.grammar.check_names import check_names
 from oxiseq.grammar.check_output import check_output
@@ -18,6 +22,7 @@ from oxiseq.grammar.check_patterns import check_patterns
 from oxiseq.grammar.check_scope import check_scope
 from oxiseq.grammar.check_sequence import check_sequence
 from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.lints import lint
 from oxiseq.grammar.parser import parse
 from oxiseq.grammar.places import Overview, overview
@@ -25,6 +30,7 @@ from oxiseq.grammar.places import Overview, overview
 CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
     check_names,
     check_sequence,
+    check_clauses,
     check_patterns,
     check_scope,
     check_output,
@@ -33,22 +39,37 @@ CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
 )
 
 
-def check(query: Query, text: str = "") -> tuple[Finding, ...]:
+def check(query: AnyQuery, text: str = "") -> tuple[Finding, ...]:
     """All findings, in the order of the text; errors before lints at the same place.
 
     `text` is what `query` was parsed from: with it findings point at a variable, not only at the clause
     that holds it, and can show their line.
     """
     try:
-        seen = overview(query, text)
-        found = dict.fromkeys(f for run in CHECKS for f in run(seen))
+        found = dict.fromkeys(_findings(query, text))
     except RecursionError:
         return (Finding("error", "depth", "the query is nested too deeply", query.span, text=text),)
     ordered = sorted(found, key=lambda f: (f.span.start, f.severity != "error"))
     return tuple(replace(f, text=text) for f in ordered)
 
 
-def load(text: str) -> Query:
+def _findings(query: AnyQuery, text: str) -> Iterator[Finding]:
+    if isinstance(query, CeqlQuery):
+        for check_ceql in CEQL_CHECKS:
+            yield from check_ceql(query, text)
+        return
+    seen = overview(query, text)
+    for run in CHECKS:
+        yield from run(seen)
+
+
+@overload
+def load(text: str, language: Literal["spaseq"] = "spaseq") -> Query: ...
+@overload
+def load(text: str, language: Literal["ceql"]) -> CeqlQuery: ...
+@overload
+def load(text: str, language: str) -> AnyQuery: ...
+def load(text: str, language: str = "spaseq") -> AnyQuery:
     """Parse and check; the first error is raised as `QueryError`.
 
     >>> load("SELECT ?y FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }")
@@ -59,7 +80,7 @@ def load(text: str) -> Query:
         |        ^^
     hint: it can be one of ?o, ?p, ?s
     """
-    query = parse(text)
+    query = parse(text, language)
     for finding in check(query, text):
         if finding.severity == "error":
             raise finding.to_error()

@@ -1,29 +1,36 @@
 """Text → algebra.
 
-Where it stands: the first step of the flow. `parse` reads a SPAseq text with a LALR parser (built from
-`spaseq.lark` and `sparql.lark` on first use, about 0.2 s, then a few milliseconds per query) and gives the
-algebra or a `QueryError` with its place. It does not ask whether names mean something: `checks` does.
+Where it stands: the first step of the flow. `parse` reads a text with a LALR parser (SPAseq's is built from
+`spaseq.lark` and `sparql.lark`, CEQL's from `ceql.lark`, on first use in about 0.2 s, then a few milliseconds
+per query) and gives the algebra or a `QueryError` with its place. It does not ask whether names mean
+something: `checks` does.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Literal, overload
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from oxiseq.grammar.algebra import NOWHERE, Query
+from oxiseq.grammar.build_ceql import CeqlBuilder
 from oxiseq.grammar.build_spaseq import SpaseqBuilder
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.ceql_slips import CEQL_COMMENT, CEQL_RULES
 from oxiseq.grammar.errors import QueryError
+from oxiseq.grammar.languages import AnyQuery, Language, known_language
+from oxiseq.grammar.slips import COMMENT, RULES
 from oxiseq.grammar.syntax_errors import explain
 
 
 @cache
-def spaseq_parser() -> Lark:
-    """The LALR parser, built once per process."""
+def lalr_parser(language: Language) -> Lark:
+    """The LALR parser of a language, built once per process."""
     return Lark.open(
-        str(Path(__file__).with_name("spaseq.lark")),
+        str(Path(__file__).with_name(f"{language}.lark")),
         parser="lalr",
         lexer="contextual",
         propagate_positions=True,
@@ -31,27 +38,38 @@ def spaseq_parser() -> Lark:
     )
 
 
-def parse(text: str) -> Query:
-    """Read a SPAseq query (semantics.md 2.1).
+@overload
+def parse(text: str, language: Literal["spaseq"] = "spaseq") -> Query: ...
+@overload
+def parse(text: str, language: Literal["ceql"]) -> CeqlQuery: ...
+@overload
+def parse(text: str, language: str) -> AnyQuery: ...
+def parse(text: str, language: str = "spaseq") -> AnyQuery:
+    """Read a query of SPAseq (semantics.md 2.1) or CEQL (semantics.md 3).
 
-    Raises `QueryError` where the text is not SPAseq, uses an undeclared prefix, an unknown function or a
-    clause that is not supported yet.
+    Raises `QueryError` where the text is not of the language, uses an undeclared prefix or an unknown
+    function; `OxiseqError` for an unknown language.
 
     >>> query = parse('''SELECT * FROM STREAM S1 <http://e/s>
     ...     WHERE { SEQ(A) DEFINE GPM A ON S1 { ?s ?p ?o } }''')
     >>> query.streams[0].iri.value
     'http://e/s'
+    >>> parse("VOCAB <http://e/> SELECT * FROM S WHERE A; B AS b FILTER b[x > 1]", "ceql").formula.condition.name
+    'b'
     """
-    read = tree(text)
+    known = known_language(language)
+    read = tree(text, known)
     try:
-        return SpaseqBuilder(text).query(read)
+        return CeqlBuilder(text).query(read) if known == "ceql" else SpaseqBuilder(text).query(read)
     except RecursionError:
         raise QueryError("the query is nested too deeply", NOWHERE, text, code="depth") from None
 
 
-def tree(text: str) -> Tree[Token]:
+def tree(text: str, language: Language = "spaseq") -> Tree[Token]:
     """The parse tree of a text."""
     try:
-        return spaseq_parser().parse(text)
+        return lalr_parser(language).parse(text)
     except UnexpectedInput as unexpected:
-        raise explain(unexpected, text) from None
+        if language == "ceql":
+            raise explain(unexpected, text, CEQL_RULES, CEQL_COMMENT) from None
+        raise explain(unexpected, text, RULES, COMMENT) from None

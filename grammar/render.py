@@ -1,8 +1,9 @@
 """Algebra → text.
 
-Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes, and
-`parse(render(q)) == q`; `render_group`, `render_expression` and `render_pattern_for_sparql` write plain
-SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and expressions are written by `render_sparql`.
+Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes (CEQL by
+`render_ceql`), and `parse(render(q)) == q`; `render_group`, `render_expression` and
+`render_pattern_for_sparql` write plain SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and
+expressions are written by `render_sparql`.
 """
 
 from __future__ import annotations
@@ -22,31 +23,43 @@ from oxiseq.grammar.algebra import (
     Not,
     Op,
     Projection,
-    Query,
     Repeat,
     Select,
     Sequence,
     SequenceElement,
     Window,
 )
-from oxiseq.grammar.build_spaseq import MICROSECONDS
+from oxiseq.grammar.build_clauses import MICROSECONDS
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.render_ceql import render_ceql
+from oxiseq.grammar.render_clauses import render_consumption
 from oxiseq.grammar.render_sparql import SparqlWriter
 
 _PLAIN = SparqlWriter()
 
 
-def render(query: Query) -> str:
-    """`query` as SPAseq text, indented, IRIs shortened by its prefixes."""
+def render(query: AnyQuery) -> str:
+    """`query` as text of its language; SPAseq indented, IRIs shortened by its prefixes."""
+    if isinstance(query, CeqlQuery):
+        return render_ceql(query)
     writer = SparqlWriter(dict(query.prefixes))
     lines = [f"BASE <{query.base}>"] if query.base is not None else []
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
     lines.append(_form(query.form, writer))
     if query.window is not None:
         lines.append(_window(query.window))
+    if query.partition is not None:
+        lines.append("PARTITION BY " + " ".join(writer.term(v) for v in query.partition.by))
+    if query.consumption is not None:
+        lines.append(render_consumption(query.consumption))
     lines += [f"FROM STREAM {s.name} <{s.iri.value}>" for s in query.streams]
     lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
     lines += [f"  {_gpm(gpm, writer)}" for gpm in query.gpms]
-    return "\n".join([*lines, "}"]) + "\n"
+    lines.append("}")
+    if query.limit is not None:
+        lines.append(f"LIMIT {query.limit.count}")
+    return "\n".join(lines) + "\n"
 
 
 def render_group(group: Group) -> str:
@@ -110,9 +123,9 @@ def _form(form: Select | Construct | Ask, writer: SparqlWriter) -> str:
     match form:
         case Ask():
             return "ASK"
-        case Select(columns, distinct):
-            chosen = "*" if columns is None else " ".join(_column(c, writer) for c in columns)
-            return f"SELECT {'DISTINCT ' if distinct else ''}{chosen}"
+        case Select(columns, distinct, selection):
+            words = ["SELECT", *(["DISTINCT"] if distinct else []), *([selection.strategy.value] if selection else [])]
+            return " ".join([*words, *(["*"] if columns is None else [_column(c, writer) for c in columns])])
         case Construct():
             return _construct(form, writer)
 

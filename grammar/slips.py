@@ -8,15 +8,18 @@ rule that answers is taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TypeAlias
 
 _OPEN_CLOSE = {"(": ")", "{": "}", "[": "]"}
 _QUOTED = re.compile(
     r"""<[^<>"{}|^`\\\x00-\x20]*>|\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""",
     re.DOTALL,
 )
+COMMENT = re.compile(r"""(<[^<>"{}|^`\\\x00-\x20]*>|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|#[^\n]*""")
+"""A comment; group 1 is what only looks as if it held one."""
 _LAST_WORD = re.compile(r"(\w+)\s*$")
 _PATTERN_STARTS = {"VAR", "_FILTER", "RBRACE"}
 
@@ -132,9 +135,12 @@ class Said:
     """Offsets of a better place than where the parser stopped."""
 
 
-def explain_slip(slip: Slip) -> Said:
-    """The first rule's answer; without one, a keyword that comes close."""
-    for rule in RULES:
+Rule: TypeAlias = Callable[[Slip], Said | None]
+
+
+def explain_slip(slip: Slip, rules: Sequence[Rule]) -> Said:
+    """The first rule's answer."""
+    for rule in rules:
         if said := rule(slip):
             return said
     return Said()
@@ -143,13 +149,13 @@ def explain_slip(slip: Slip) -> Said:
 # --- texts that are not closed ----------------------------------------------------------------------
 
 
-def _unclosed_string(s: Slip) -> Said | None:
+def unclosed_string(s: Slip) -> Said | None:
     if s.found[:1] in ('"', "'") and s.kind == "mark":
         return Said(f"close it with {s.found}; a line break in a string needs three quotes", "a string is not closed")
     return None
 
 
-def _broken_iri(s: Slip) -> Said | None:
+def broken_iri(s: Slip) -> Said | None:
     if s.found == "<" and "IRIREF" in s.accepts and re.match(r"<[A-Za-z][\w+.\-]*:", s.text[s.at :]):
         return Said("an IRI ends with > and holds no space or quote", "an IRI is not closed")
     return None
@@ -319,6 +325,20 @@ def _within(s: Slip) -> Said | None:
     return None
 
 
+def _selection(s: Slip) -> Said | None:
+    """PARTITION BY, CONSUME BY, LIMIT."""
+    if s.last_word == "BY" and s.accepts == {"VAR"}:
+        bare = s.found.upper() not in KEYWORDS and s.kind == "word"
+        return Said(f"did you mean ?{s.found}?" if bare else "write PARTITION BY ?a, with variables of the GPMs")
+    if s.found == "," and re.search(r"\bPARTITION\s+BY(\s+[?$]\w+)+\s*$", s.before, re.IGNORECASE):
+        return Said("variables are separated by spaces")
+    if s.accepts == {"POLICY"}:
+        return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
+    if s.word == "LIMIT" and "_WHERE" in s.accepts:
+        return Said("LIMIT follows the last }")
+    return None
+
+
 def _prologue(s: Slip) -> Said | None:
     if "_PREFIX" in s.accepts:
         if s.kind == "name" and s.found.endswith(":"):
@@ -428,7 +448,7 @@ def _braces(s: Slip) -> Said | None:
     return None
 
 
-def _bare_iri(s: Slip) -> Said | None:
+def bare_iri(s: Slip) -> Said | None:
     line = s.before[s.before.rfind("\n") + 1 :] + s.text[s.at :].split("\n")[0]
     start = len(line) - len(s.text[s.at :].split("\n")[0])
     for match in re.finditer(r"(?<![<\w])https?://\S*", line):
@@ -469,15 +489,16 @@ def _open_bracket(s: Slip) -> Said | None:
     return None
 
 
-RULES: tuple[Callable[[Slip], Said | None], ...] = (
-    _unclosed_string,
-    _broken_iri,
-    _bare_iri,
+RULES: tuple[Rule, ...] = (
+    unclosed_string,
+    broken_iri,
+    bare_iri,
     _braces,
     _seq_operand,
     _bounds,
     _seq,
     _gpm_body,
+    _selection,
     _where,
     _missing_close,
     _open_bracket,

@@ -7,13 +7,13 @@ Where it stands: lark's exception → `QueryError`. `describe` names what the pa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.errors import QueryError
-from oxiseq.grammar.slips import Slip, explain_slip
+from oxiseq.grammar.slips import Rule, Slip, explain_slip
 
 _FOUND = re.compile(
     r"""(?P<iri><[^<>"{}|^`\\\x00-\x20]*>)
@@ -25,7 +25,6 @@ _FOUND = re.compile(
       | (?P<mark>->|=>|==|<>|<=|>=|!=|&&|\|\||\^\^|.)""",
     re.VERBOSE | re.DOTALL,
 )
-_COMMENT = re.compile(r"""(<[^<>"{}|^`\\\x00-\x20]*>|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|#[^\n]*""")
 
 _OPERAND = {"VAR", "FNAME", "STRING", "BANG"}
 _EXPRESSION_STARTS = frozenset(
@@ -55,6 +54,8 @@ _TERMS: tuple[tuple[frozenset[str], str], ...] = (
 _CLAUSES = frozenset({"_FILTER", "_OPTIONAL", "_MINUS", "_GRAPH", "SERVICE", "_BIND", "_VALUES"})
 _OPERATORS = frozenset({"COMPARE", "SIGNED", "PLUS", "MINUS", "STAR", "SLASH", "AND", "OR", "_IN", "_NOT"})
 _REPEATS = frozenset({"PLUS", "CHAIN_PLUS", "CHAIN_OPEN", "OPEN", "QMARK", "BANG"})
+_STEPS = frozenset({"SEMICOLON", "COLON", "_FILTER"})
+_VALUES = frozenset({"NAME", "NUMBER", "STRING", "BOOLEAN"})
 _MARKS = {
     "LPAR": "`(`",
     "RPAR": "`)`",
@@ -75,7 +76,11 @@ _MARKS = {
     "QMARK": "`?`",
     "BANG": "`!`",
     "PLUS": "`+`",
+    "MINUS": "`-`",
+    "POLICY": "ANY, PARTITION or NONE",
     "OPERATOR": "`,`, `;` or `:`",
+    "COLON": "`:`",
+    "COLON_PLUS": "`:+`",
     "IRIREF": "an IRI",
     "PNAME": "a prefix such as ex:",
     "_DATATYPE": "`^^`",
@@ -92,8 +97,8 @@ _MARKS = {
 }
 
 
-def explain(unexpected: UnexpectedInput, text: str) -> QueryError:
-    """lark's exception as ours."""
+def explain(unexpected: UnexpectedInput, text: str, rules: Sequence[Rule], comment: re.Pattern[str]) -> QueryError:
+    """lark's exception as ours; `rules` know the language's slips, `comment` its comments (group 1: what is none)."""
     at = -1 if unexpected.pos_in_stream is None else unexpected.pos_in_stream
     ended = isinstance(unexpected, UnexpectedToken) and unexpected.token.type == "$END"
     if ended or at < 0:
@@ -102,9 +107,9 @@ def explain(unexpected: UnexpectedInput, text: str) -> QueryError:
     match = _FOUND.match(text, at) if at < len(text.rstrip()) else None
     found = match.group() if match else ""
     kind = (match.lastgroup or "") if match else "end"
-    before = _COMMENT.sub(lambda m: m.group(1) or " " * len(m.group()), text[:at])
+    before = comment.sub(lambda m: m.group(1) or " " * len(m.group()), text[:at])
     slip = Slip(text, at, found, kind, accepts, before)
-    said = explain_slip(slip)
+    said = explain_slip(slip, rules)
     start, end = said.place if said.place else (at, at + max(1, len(found)))
     return QueryError(
         said.message or f"unexpected {_describe_found(found, kind)}",
@@ -154,6 +159,12 @@ def describe(accepts: frozenset[str]) -> str:
     if left & {"COMPARE", "AND", "OR"}:
         words.append("an operator")
         left -= _OPERATORS
+    if left >= _STEPS:
+        words.append("an operator of CEL")
+        left -= _STEPS | {"_AS", "PLUS", "COLON_PLUS", "_OR"}
+    if left >= _VALUES:
+        words.append("an attribute or a value")
+        left -= _VALUES | {"PLUS", "MINUS", "LPAR", "_NOT"}
     if "OPERATOR" in left:
         words.append("an operator of SEQ")
         left -= {"OPERATOR", "VBAR", "AMPERSAND"}

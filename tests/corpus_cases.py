@@ -30,6 +30,41 @@ class Case:
     matches: Counter[Found]
 
 
+@dataclass(frozen=True)
+class CeqlCase:
+    """One case of CEQL; `events`: (stream IRI, time, N-Triples) in order. `streams`: name in FROM → IRI, where it
+    is not the one VOCAB gives. `complex_events`: (start, end, D, what each variable holds)."""
+
+    name: str
+    query: str
+    streams: dict[str, str]
+    events: list[tuple[str, int, str]]
+    complex_events: Counter[tuple[int, int, frozenset[int], frozenset[tuple[str, int]]]]
+
+
+def load_ceql_cases() -> list[CeqlCase]:
+    """All cases of CEQL, by name."""
+    return [_ceql_case(p.stem, tomllib.loads(p.read_text())) for p in sorted((FOLDER / "ceql").glob("*.toml"))]
+
+
+def _ceql_case(name: str, data: dict[str, Any]) -> CeqlCase:
+    return CeqlCase(
+        name,
+        data["query"],
+        data.get("streams", {}),
+        [(e["stream"], e["time"], e["graph"]) for e in data["events"]],
+        Counter(
+            (
+                c["start"],
+                c["end"],
+                frozenset(c["positions"]),
+                frozenset((x, p) for x, positions in c["holds"].items() for p in positions),
+            )
+            for c in data.get("complex_events", [])
+        ),
+    )
+
+
 def load_cases() -> list[Case]:
     """All cases, by name."""
     return [_case(path.stem, tomllib.loads(path.read_text())) for path in sorted(FOLDER.glob("*.toml"))]

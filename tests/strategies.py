@@ -271,15 +271,16 @@ class Body:
     certain: list[str] = field(default_factory=list)
 
 
-def body(dice: Dice, place: Place, bodies: dict[str, Body], stateful: bool) -> Body:
-    """A random body for the GPM at `place`; with `stateful`, filters may ask for variables of other GPMs."""
+def body(dice: Dice, place: Place, bodies: dict[str, Body], stateful: bool, key: str | None = None) -> Body:
+    """A random body for the GPM at `place`; with `stateful`, filters may ask for variables of other GPMs. `key` is
+    the variable that it must bind."""
     low = place.name.lower()
     out = Body()
     subject = dice.pick([f"?{low}", f"?{low}", f"?{low}", "?s"])
     out.certain.append(subject)
     if dice.chance(45):
         out.parts.append(f"{subject} :kind {dice.pick([':a', ':b', ':c', f'?{low}kind'])} .")
-    key = dice.pick(["?k", f"?{low}k", "?k", ""])
+    key = key or dice.pick(["?k", f"?{low}k", "?k", ""])
     if key:
         out.parts.append(f"{subject} :k {key} .")
         out.certain.append(key)
@@ -376,15 +377,15 @@ class Situation:
     """After which arrivals the matches so far are asked for."""
 
 
-def situations() -> st.SearchStrategy[Situation]:
-    """Random situations."""
-    return st.integers(0, 2**62).map(lambda seed: situation(Dice(seed)))
+def situations(clauses: bool = False) -> st.SearchStrategy[Situation]:
+    """Random situations; with `clauses` also PARTITION BY, selection strategies, CONSUME BY and LIMIT."""
+    return st.integers(0, 2**62).map(lambda seed: situation(Dice(seed), clauses))
 
 
-def situation(dice: Dice) -> Situation:
+def situation(dice: Dice, clauses: bool = False) -> Situation:
     """One throw. A query that the checks refuse is thrown again, at last without filters on others."""
     iris = STREAMS[: dice.pick([1, 1, 2, 2, 3])]
-    text = next((t for n in range(12) if _accepted(t := query(dice, iris, stateful=n < 8))), None)
+    text = next((t for n in range(12) if _accepted(t := query(dice, iris, n < 8, clauses))), None)
     if text is None:
         bare = Body(["?a :v ?av ."])
         text = _text("SELECT *", "", iris, "A", {"A": iris[0]}, {"A": bare})
@@ -395,7 +396,7 @@ def situation(dice: Dice) -> Situation:
     return Situation(text, streams, knowledge(dice), dice.pick([0, 0, 1, 2]), tuple(order), pauses)
 
 
-def query(dice: Dice, iris: tuple[str, ...], stateful: bool) -> str:
+def query(dice: Dice, iris: tuple[str, ...], stateful: bool, clauses: bool = False) -> str:
     """A query with everything the language has; the checks may refuse it."""
     window = dice.pick(["", "", "SLIDING", "SLIDING", "TUMBLING"])
     shape = Shape(dice, budget=dice.pick([2, 3, 3, 4, 5]))
@@ -405,11 +406,29 @@ def query(dice: Dice, iris: tuple[str, ...], stateful: bool) -> str:
     if window and dice.chance(12):
         shape.budget = len(shape.places) + 1
         sequence += f"; {shape.letter(positive=False)}!"
+    key = "?k" if clauses and dice.chance(60) else None
     bodies: dict[str, Body] = {}
     for name, place in shape.places.items():
-        bodies[name] = body(dice, place, bodies, stateful)
+        bodies[name] = body(dice, place, bodies, stateful, key if place.positive or dice.chance(70) else None)
     on = {name: dice.pick(iris) for name in bodies}
-    return _text(_select(dice, shape, bodies), _within(dice, window), iris, sequence, on, bodies)
+    select, within = _select(dice, shape, bodies), _within(dice, window)
+    if not clauses:
+        return _text(select, within, iris, sequence, on, bodies)
+    more, limit = _clauses(dice, key, sequence.endswith("!"))
+    if select.startswith("SELECT ") and dice.chance(50):
+        select = select.replace("SELECT ", f"SELECT {dice.pick(['NEXT', 'LAST', 'MAX'])} ", 1)
+    return _text(select, f"{within}\n{more}", iris, sequence, on, bodies) + limit
+
+
+def _clauses(dice: Dice, key: str | None, undecided: bool) -> tuple[str, str]:
+    """What stands before WHERE, and LIMIT."""
+    lines = []
+    if key and dice.chance(80):
+        lines.append(f"PARTITION BY {key}")
+    if not undecided and dice.chance(35):
+        lines.append(f"CONSUME BY {dice.pick(['ANY', 'PARTITION', 'NONE'])}")
+    dice.shuffle(lines)
+    return "\n".join(lines), f"\nLIMIT {dice.pick([1, 1, 2, 3])}" if dice.chance(20) else ""
 
 
 def _accepted(text: str) -> bool:

@@ -15,6 +15,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
+from oxiseq.engine.plan.unsupported import refuse_unsupported
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import StateBuilder, own_filters
 from oxiseq.engine.sequence.tables import SequenceTables, build_tables
@@ -76,7 +77,8 @@ class QueryPlan:
 
 
 def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
-    """Compile a checked query; constants are interned in `terms`."""
+    """Compile a checked query; constants are interned in `terms`. Raises QueryError for clauses not built yet."""
+    refuse_unsupported(query)
     parts = {gpm.name: split_gpm(gpm) for gpm in query.gpms}
     automaton = build_automaton(query.sequence)
     sliding = query.window is not None and query.window.sliding

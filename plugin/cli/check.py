@@ -30,7 +30,9 @@ class Found:
 def check_command(ctx: click.Context, queries: tuple[QuerySource, ...], as_json: bool) -> None:
     """Errors and lints of queries, with their places.
 
-    QUERY is a file, or - for stdin. The exit status is 1 if there is an error, 0 if there are only lints.
+    QUERY is a file (.ceql holds CEQL, any other SPAseq), or - for stdin.
+
+    The exit status is 1 if there is an error, 0 if there are only lints.
     """
     found = [(source, finding) for source in queries for finding in findings(source)]
     if as_json:
@@ -48,7 +50,7 @@ def check_command(ctx: click.Context, queries: tuple[QuerySource, ...], as_json:
 def findings(source: QuerySource) -> tuple[Found, ...]:
     """What is wrong with a query: the one syntax error, or all that the checks find."""
     try:
-        return tuple(Found(f.severity, f) for f in check(parse(source.text), source.text))
+        return tuple(Found(f.severity, f) for f in check(parse(source.text, source.language), source.text))
     except QueryError as error:
         return (Found("error", error),)
 

@@ -12,17 +12,14 @@ from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explain import explain
 from oxiseq.explain_text import as_dot, as_text
-from oxiseq.grammar import QueryError, load
 from oxiseq.replay import kb_store
 
 
 def explained(source: QuerySource, kbs: Sequence[str], form: str) -> str:
     """The explanation as `text`, `dot` or `json`. Raises QueryError, KbError."""
-    try:
-        query = load(source.text)
-    except QueryError as error:
-        raise source.located(error) from None
-    plan = compile_query(query, TermDictionary())
+    query = source.load()
+    with source.named():
+        plan = compile_query(query, TermDictionary())
     explanation = explain(plan, StoreKb(kb_store(combined(kbs))) if kbs else None)
     if form == "json":
         return json.dumps(explanation.to_json(), indent=2, ensure_ascii=False) + "\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -12,7 +14,8 @@ from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.grammar import QueryError
+from oxiseq.grammar import OxiseqError, QueryError, language_of, load
+from oxiseq.grammar.algebra import Query
 
 GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 _DATETIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
@@ -32,6 +35,27 @@ class QuerySource:
 
     name: str
     text: str
+
+    @property
+    def language(self) -> str:
+        """What the file's ending says: `ceql` for .ceql, else `spaseq`."""
+        return language_of(self.name)
+
+    def load(self) -> Query:
+        """The checked query. Raises QueryError that names the file, and OxiseqError for CEQL."""
+        with self.named():
+            query = load(self.text, self.language)
+        if isinstance(query, Query):
+            return query
+        raise OxiseqError(f"{self.name}: CEQL is not supported yet by the engine; `oxiseq check` reads it")
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Errors of the query that are raised inside name the file."""
+        try:
+            yield
+        except QueryError as error:
+            raise self.located(error) from None
 
     def located(self, error: QueryError) -> QueryError:
         """The same error with the file's name before its message."""

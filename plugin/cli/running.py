@@ -25,7 +25,6 @@ from oxiseq.formats import (
     sorted_batch,
     write_results,
 )
-from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.algebra import Query
 from oxiseq.replay import Replay
 from oxiseq.warmup import compiling_ahead, is_compiled
@@ -34,12 +33,13 @@ from oxiseq.warmup import compiling_ahead, is_compiled
 def run_query(request: RunRequest) -> None:
     """Answer the query. Raises OxiseqError and click's usage errors."""
     begun = perf_counter()
-    query = load_source(request)
+    query = request.query.load()
     files = stream_files(request.streams, query)
     chosen = _format(request)
     if request.late is not None:
         event_format(request.late)  # an unknown ending is told before the work, not after it
-    replay = Replay(query, combined(request.kbs), request.start, request.lateness)
+    with request.query.named():
+        replay = Replay(query, combined(request.kbs), request.start, request.lateness)
     check_format(replay.shape, chosen)
     for name, path in files.items():
         replay.attach(name, path, request.on_error, request.time_predicate)
@@ -52,14 +52,6 @@ def run_query(request: RunRequest) -> None:
         write_events((batch for _, batch in replay.late), replay.terms, request.late)
     if not request.quiet:
         click.echo(_summary(replay, count, perf_counter() - begun), err=True)
-
-
-def load_source(request: RunRequest) -> Query:
-    """The checked query; its errors name the file."""
-    try:
-        return load(request.query.text)
-    except QueryError as error:
-        raise request.query.located(error) from None
 
 
 def stream_files(given: tuple[str, ...], query: Query) -> dict[str, Path]:

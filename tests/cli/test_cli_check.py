@@ -83,3 +83,23 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(folder: Path, content: byte
 
 def test_no_file_is_a_usage_error() -> None:
     assert oxiseq("check").exit_code == 2
+
+
+CEQL = """VOCAB <http://example.org/stock#>
+SELECT * FROM Stock
+WHERE BUY AS b; SELL AS s FILTER {}[price > 1]
+WITHIN 1 MINUTE
+"""
+
+
+def test_the_ending_ceql_means_ceql(folder: Path) -> None:
+    right, wrong = write(folder, "right.ceql", CEQL.format("b")), write(folder, "wrong.ceql", CEQL.format("c"))
+    assert oxiseq("check", right).exit_code == 0
+    result = oxiseq("check", wrong)
+    assert result.exit_code == 1
+    assert f"{wrong}:3:34: error: what stands before FILTER has no c [filter]" in result.stdout
+
+
+def test_clauses_that_the_engine_does_not_have_yet_are_read(folder: Path) -> None:
+    text = query("SELECT NEXT ?who", "WITHIN 1 HOUR PARTITION BY ?who")
+    assert oxiseq("check", write(folder, "clauses.spaseq", text)).exit_code == 0

@@ -204,12 +204,16 @@ def _constructs(draw: st.DrawFn) -> a.Construct:
     return a.Construct(tuple(triples), draw(st.none() | iris), tuple(columns))
 
 
+selections = st.none() | st.builds(a.Selection, st.sampled_from(list(a.Strategy)))
+consumptions = st.none() | st.builds(a.Consumption, st.booleans())
+limits = st.none() | st.builds(a.Limit, st.integers(0, 9))
 _forms = st.one_of(
     st.just(a.Ask()),
     st.builds(
         a.Select,
         st.none() | some(st.builds(a.Projection, variables, st.none() | plain_expressions), 1),
         st.booleans(),
+        selections,
     ),
     _constructs(),
 )
@@ -231,4 +235,7 @@ queries = st.builds(
     st.none() | windows,
     _prefixes.map(lambda p: tuple(p.items())),
     st.none() | st.just("http://base/x/"),
+    st.none() | st.builds(a.Partition, some(variables, 1)),
+    consumptions,
+    limits,
 )

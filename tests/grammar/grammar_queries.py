@@ -55,6 +55,8 @@ QUERIES = {name: body(pattern) for name, pattern in PATTERNS.items()} | {
     " CONSTRUCT { ?a a :Rise ; :by (?q - ?p), 2 . [ :at (ENDTIME()) ] :of _:b}"
     " INTO STREAM <out> FROM STREAM S1 <s> WITHIN 10 EVENTS SLIDING WHERE { SEQ(A) DEFINE GPM A ON S1 { ?a :p ?p } }",
     "ask": "ASK FROM STREAM S1 <http://e/s> WITHIN PT1H30M WHERE { SEQ(A) }",
+    "partition, strategy, consumption and limit": "SELECT DISTINCT max ?a partition by ?a ?b FROM STREAM S1 <http://e/s>"
+    " CONSUME BY partition WITHIN 3 EVENTS WHERE { SEQ(A) DEFINE GPM A ON S1 { ?a <http://e/p> ?b } } Limit 2",
     "clauses in any order": "select all * consume by none from stream S2 <http://e/t> within 2 days from stream S1 <http://e/s>"
     " where { seq(A) define gpm A on S1 { } define gpm B on S2 { ?s ?p ?o } }",
 }

@@ -10,13 +10,27 @@ import pytest
 
 from oxiseq.grammar import QueryError, load
 
-CASES = tomllib.loads(Path(__file__).with_name("wrong_queries.toml").read_text(encoding="utf-8"))["case"]
+
+def cases(file: str) -> list[dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))["case"]
+
+
+CASES = cases("wrong_queries.toml")
+CEQL = cases("wrong_ceql.toml")
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c["name"] for c in CASES])
 def test_wrong_query(case: dict[str, str]) -> None:
     with pytest.raises(QueryError) as caught:
         load(case["query"])
+    assert str(caught.value) == case["shown"]
+    assert (caught.value.line, caught.value.column) == (case["line"], case["column"])
+
+
+@pytest.mark.parametrize("case", CEQL, ids=[c["name"] for c in CEQL])
+def test_wrong_ceql_query(case: dict[str, str]) -> None:
+    with pytest.raises(QueryError) as caught:
+        load(case["query"], "ceql")
     assert str(caught.value) == case["shown"]
     assert (caught.value.line, caught.value.column) == (case["line"], case["column"])
 

@@ -1,17 +1,25 @@
-"""The whole reference: a query, streams in order of arrival and a KB; out come rows."""
+"""The whole reference: a query, streams in order of arrival and a KB; out come rows.
+
+    partitions → frames (windows) → matches → strategy, CONSUME BY → rows
+
+LIMIT is not applied, since the specification leaves open which matches it drops: it counts the rows of one
+partition and time, and `choose.is_choice` judges an answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyoxigraph import Store, Triple
 
 from oxiseq.grammar.algebra import Query
+from reference.choose import Candidate, answered
 from reference.expand import names_in
 from reference.output import Row, rows_of
+from reference.partition import EVERYTHING, Group, Rows, groups_of
 from reference.patterns import Mu, answer_kb, match_event, take_apart
-from reference.sequences import Binding, frames, matches_in
+from reference.sequences import Binding, Match, frames, matches_in
 from reference.streams import instants, observe
 
 
@@ -43,23 +51,40 @@ def evaluate(
     iris = {s.name: s.iri.value for s in query.streams}
     seen = observe(iris.values(), streams, lateness, start)
     parts = {gpm.name: take_apart(gpm) for gpm in query.gpms}
-    rows = {}
+    rows: Rows = {}
     for name, part in parts.items():
         known = answer_kb(part, kb)
         mine = [e for e in seen.events if e.stream == iris[part.gpm.stream]]
         rows[name] = tuple((e, match_event(part, list(e.graph), known, kb)) for e in mine)
-    times = instants(seen.events)
-    begin = start if start is not None else min(times, default=0)
+    begin = start if start is not None else min(instants(seen.events), default=0)
     stateful = {name: part.stateful for name, part in parts.items()}
-    found = [
-        match
-        for frame in frames(times, rows, stateful, query.window, begin)
-        for match in matches_in(frame, query.sequence)
-    ]
-    readings: dict[frozenset[Binding], set[Mu]] = {}
-    for match in found:
-        readings.setdefault(match.bindings, set()).add(match.mu)
-    unique = list({match.bindings: match for match in found}.values())
+    groups = [Group(EVERYTHING, seen.events, rows)]
+    if query.partition is not None:
+        groups = groups_of(query, parts, seen.events, rows, kb)
+    matches: list[Match] = []
+    ambiguous = False
+    for group in groups:
+        found = [
+            replace(match, partition=group.value)
+            for frame in frames(instants(group.events), group.rows, stateful, query.window, begin)
+            for match in matches_in(frame, query.sequence)
+        ]
+        readings: dict[frozenset[Binding], set[Mu]] = {}
+        for match in found:
+            readings.setdefault(match.bindings, set()).add(match.mu)
+        ambiguous = ambiguous or any(len(mus) > 1 for mus in readings.values())
+        matches += {match.bindings: match for match in found}.values()
     visible = {v for name in names_in(query.sequence) for v in parts[name].variables}
-    assert all(v in visible for match in unique for v, _ in match.mu)
-    return ReferenceResult(rows_of(query, parts, unique), seen.late, any(len(mus) > 1 for mus in readings.values()))
+    assert all(v in visible for match in matches for v, _ in match.mu)
+    return ReferenceResult(rows_of(query, parts, _chosen(query, groups, matches)), seen.late, ambiguous)
+
+
+def _chosen(query: Query, groups: list[Group], matches: list[Match]) -> list[Match]:
+    """What the strategy and CONSUME BY leave. The D of a match are the instants of its events, counted in its
+    partition's substream."""
+    places = {g.value: {t: i for i, t in enumerate(instants(g.events))} for g in groups}
+    candidates = [
+        Candidate(min(m.times), m.end, frozenset(places[m.partition][t] for t in m.times), m.partition, m)
+        for m in matches
+    ]
+    return [c.what for c in answered(candidates, query.selection, query.consumption)]

@@ -133,6 +133,20 @@ def names_in(element: SequenceElement) -> list[str]:
             return []
 
 
+def all_names(element: SequenceElement) -> list[str]:
+    """All GPMs in it, each once."""
+    match element:
+        case Atom(name):
+            return [name]
+        case Conjunction(items) | Disjunction(items):
+            found = [n for item in items for n in all_names(item)]
+        case Repeat(item) | Maybe(item) | Not(item):
+            found = all_names(item)
+        case Sequence(first, rest):
+            found = all_names(first) + [n for _, item in rest for n in all_names(item)]
+    return list(dict.fromkeys(found))
+
+
 def repeated_names(element: SequenceElement) -> list[str]:
     """Those of them that stand in a repeat."""
     match element:

@@ -43,12 +43,13 @@ from reference.values import (
 @dataclass(frozen=True)
 class Row:
     """One answer: the match's end time, its columns (unbound ones left out), its events per GPM name, and for
-    CONSTRUCT its triples."""
+    CONSTRUCT its triples. `partition`: the values of PARTITION BY."""
 
     time: int
     bindings: Mapping[Variable, Term]
     events: Mapping[str, tuple[tuple[str, int], ...]]
     graph: frozenset[Triple] = field(default_factory=frozenset)
+    partition: tuple[Term, ...] = ()
 
 
 def rows_of(query: Query, parts: Mapping[str, Parts], matches: list[Match]) -> list[Row]:
@@ -62,11 +63,11 @@ def rows_of(query: Query, parts: Mapping[str, Parts], matches: list[Match]) -> l
 def _row(query: Query, parts: Mapping[str, Parts], match: Match) -> Row:
     form, events = query.form, events_of(match)
     if isinstance(form, Select):
-        return Row(match.end, _columns(query, form.columns, parts, match), events)
+        return Row(match.end, _columns(query, form.columns, parts, match), events, partition=match.partition)
     if isinstance(form, Construct):
         bound = dict(match.mu) | dict(_columns(query, form.columns, parts, match))
-        return Row(match.end, {}, events, _instantiate(form, bound))
-    return Row(match.end, {}, events)
+        return Row(match.end, {}, events, _instantiate(form, bound), match.partition)
+    return Row(match.end, {}, events, partition=match.partition)
 
 
 def events_of(match: Match) -> dict[str, tuple[tuple[str, int], ...]]:

@@ -102,12 +102,16 @@ def answer_kb(parts: Parts, kb: Store | None) -> Omega:
 
 def match_event(parts: Parts, graph: Sequence[Triple], kb_answer: Omega, kb: Store | None) -> Omega:
     """The GPM's mappings on one event, its own FILTERs applied."""
-    if all(isinstance(e, TriplePattern) for e in parts.pattern.elements):
-        found = join_patterns(parts.pattern, graph)
-    else:
-        found = _ask(_event_store(graph, kb if parts.needs_kb_inside else None), parts.pattern)
+    found = match_pattern(parts.pattern, graph, kb if parts.needs_kb_inside else None)
     joined = join_all(found, kb_answer)
     return frozenset(m for m in joined if all(holds(f, dict(m)) for f in parts.filters))
+
+
+def match_pattern(pattern: Group, graph: Sequence[Triple], kb: Store | None) -> Omega:
+    """⟦P⟧ on one event's graph; `kb` only for a pattern that holds GRAPH."""
+    if all(isinstance(e, TriplePattern) for e in pattern.elements):
+        return join_patterns(pattern, graph)
+    return _ask(_event_store(graph, kb), pattern)
 
 
 def join_patterns(pattern: Group, graph: Iterable[Triple]) -> Omega:

@@ -70,11 +70,17 @@ class Sigma:
 
 @dataclass(frozen=True)
 class Match:
-    """A match: its end, the visible mapping, and per GPM name the events and mappings."""
+    """A match: its end, the visible mapping, per GPM name the events and mappings, and its partition's value."""
 
     end: int
     mu: Mu
     bindings: frozenset[Binding]
+    partition: tuple[Term, ...] = ()
+
+    @property
+    def times(self) -> frozenset[int]:
+        """When its events happened."""
+        return frozenset(event.time for _, event, _ in self.bindings)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,166 @@
+"""Parse tree → `CeqlQuery`.
+
+Where it stands: lark's tree (rules of `ceql.lark`) → `CeqlQuery`. `==` and `<>` become `=` and `!=`, the names
+AND, OR and NOT of predicates become `&&`, `||` and `!`: expressions are those of `algebra.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Items
+
+from lark import Token, Tree
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.grammar.algebra import Call, Expression, Partition, Span, Window
+from oxiseq.grammar.build_clauses import ClauseBuilder
+from oxiseq.grammar.build_sparql import Node, kind, tokens, trees, where
+from oxiseq.grammar.ceql_algebra import (
+    AllOf,
+    AnyOf,
+    AttributeWindow,
+    CeqlQuery,
+    Condition,
+    Either,
+    EventType,
+    Filtered,
+    Follows,
+    Formula,
+    Holds,
+    Iterated,
+    Name,
+    Named,
+)
+from oxiseq.grammar.terms import number, span_of
+
+_COMPARE = {"==": "=", "<>": "!="}
+_LOGIC = {"or": "||", "and": "&&", "not": "!"}
+_FORMULAS = ("event", "named", "iterated", "parenthesised", "follows", "either", "filtered")
+
+
+class CeqlBuilder(ClauseBuilder):
+    """Builds a `CeqlQuery` from the tree of one text."""
+
+    def query(self, tree: Tree[Token]) -> CeqlQuery:
+        """The whole text."""
+        vocab = [self.namespace(t) for v in trees(tree, "vocab") for t in tokens(v, "IRIREF")]
+        (select,) = trees(tree, "select")
+        (streams,) = trees(tree, "from")
+        (formula,) = trees(tree, *_FORMULAS)
+        return CeqlQuery(
+            None if tokens(select, "STAR") else self.names(select),
+            self.names(streams),
+            self.formula(formula),
+            self.window(trees(tree, "within")),
+            vocab[0] if vocab else None,
+            self.selection(select),
+            self.partition(trees(tree, "partition")),
+            self.consumption(trees(tree, "consume")),
+            self.limit(trees(tree, "limit")),
+            span=where(tree),
+            text=self.text,
+        )
+
+    def namespace(self, token: Token) -> str:
+        """VOCAB's IRI. What it is put before are letters, digits and `_`, so that no name makes it invalid."""
+        text = self.unescape(token[1:-1], token)
+        try:
+            return NamedNode(text).value
+        except ValueError as reason:
+            hint = "VOCAB takes the whole IRI: VOCAB <http://example.org/stock#>"
+            raise self.error(f"<{text}> is not an IRI: {reason}", span_of(token), hint=hint, code="iri") from None
+
+    def names(self, node: Tree[Token]) -> tuple[Name, ...]:
+        return tuple(Name(str(t), span=span_of(t)) for t in tokens(node, "NAME"))
+
+    # --- clauses ----------------------------------------------------------------------------------
+
+    def partition(self, nodes: Items[Tree[Token]]) -> Partition | None:
+        node = self.only(nodes, "PARTITION BY", "partition")
+        if node is None:
+            return None
+        return Partition(tuple(self.attribute(t) for t in tokens(node, "NAME")), span=where(node))
+
+    def window(self, nodes: Items[Tree[Token]]) -> Window | AttributeWindow | None:
+        node = self.only(nodes, "WITHIN", "window")
+        if node is None:
+            return None
+        span = where(node)
+        times = trees(node, "span")
+        if times:
+            return Window(sum(self.time(*tokens(t, "NUMBER", "UNIT")) for t in times), False, True, span=span)
+        (size,) = tokens(node, "NUMBER")
+        names = tokens(node, "NAME")
+        if names:
+            return AttributeWindow(number(size), self.attribute(names[0]), span=span)
+        return Window(self.whole(size), True, True, span=span)
+
+    def attribute(self, token: Token) -> Variable:
+        """An attribute's name, as the variable that holds its value."""
+        try:
+            return Variable(str(token))
+        except ValueError as reason:
+            raise self.error(f"{token} is not an attribute's name: {reason}", span_of(token)) from None
+
+    # --- formulas ---------------------------------------------------------------------------------
+
+    def formula(self, node: Node) -> Formula:
+        """A formula. Parentheses leave a trace only as nesting."""
+        assert isinstance(node, Tree)
+        span = where(node)
+        match kind(node):
+            case "event":
+                return EventType(str(node.children[0]), span=span)
+            case "parenthesised":
+                return self.formula(node.children[0])
+            case "named":
+                return Named(self.formula(node.children[0]), str(node.children[1]), span=span)
+            case "iterated":
+                return Iterated(self.formula(node.children[0]), bool(tokens(node, "COLON_PLUS")), span=span)
+            case "filtered":
+                return Filtered(self.formula(node.children[0]), self.condition(node.children[1]), span=span)
+            case "either":
+                return Either(tuple(self.formula(c) for c in node.children), span=span)
+            case _:
+                return self.follows(node, span)
+
+    def follows(self, node: Tree[Token], span: Span) -> Follows:
+        first, *rest = node.children
+        pairs = zip(rest[::2], rest[1::2], strict=True)
+        return Follows(self.formula(first), tuple((op == ":", self.formula(f)) for op, f in pairs), span=span)
+
+    def condition(self, node: Node) -> Condition:
+        assert isinstance(node, Tree)
+        span = where(node)
+        if kind(node) == "test":
+            return Holds(str(node.children[0]), self.predicate(node.children[1]), span=span)
+        conditions = tuple(self.condition(c) for c in node.children)
+        return AllOf(conditions, span=span) if kind(node) == "all_of" else AnyOf(conditions, span=span)
+
+    # --- predicates -------------------------------------------------------------------------------
+
+    def predicate(self, node: Node) -> Expression:
+        """An expression over attributes."""
+        assert isinstance(node, Tree)
+        span = where(node)
+        match kind(node):
+            case "attribute":
+                return self.attribute(tokens(node, "NAME")[0])
+            case "literal":
+                return self.literal(node)
+            case "or" | "and" | "not" as rule:
+                return Call(_LOGIC[rule], tuple(self.predicate(c) for c in node.children), span=span)
+            case "signed":
+                return self.signed(node, span)
+            case _:
+                left, op, right = node.children
+                name = _COMPARE.get(str(op), str(op))
+                return Call(name, (self.predicate(left), self.predicate(right)), span=span)
+
+    def signed(self, node: Tree[Token], span: Span) -> Expression:
+        """`-1` is a number, `-(1)` and `-price` are calls."""
+        sign, operand = node.children
+        between = self.text[where(sign).end : where(operand).start]
+        numbers = tokens(operand, "NUMBER") if isinstance(operand, Tree) and kind(operand) == "literal" else []
+        if numbers and not between.strip():
+            return number(f"{sign}{numbers[0]}")
+        return Call("NEGATE" if sign == "-" else "PLUS", (self.predicate(operand),), span=span)

@@ -1,0 +1,60 @@
+"""Parse tree → algebra, for the clauses that SPAseq and CEQL share: selection, CONSUME BY, LIMIT, spans of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Items
+from fractions import Fraction
+
+from lark import Token, Tree
+
+from oxiseq.grammar.algebra import Consumption, Limit, Selection, Strategy
+from oxiseq.grammar.build_sparql import SparqlBuilder, tokens, where
+from oxiseq.grammar.terms import span_of
+
+MICROSECONDS = {
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+}
+
+
+class ClauseBuilder(SparqlBuilder):
+    """Builds the clauses from the tree of one text."""
+
+    def only(self, nodes: Items[Tree[Token]], clause: str, code: str) -> Tree[Token] | None:
+        """The one clause of its kind, if there is one."""
+        if len(nodes) > 1:
+            raise self.error(f"a query has one {clause}", where(nodes[1]), code=code)
+        return nodes[0] if nodes else None
+
+    def selection(self, node: Tree[Token]) -> Selection | None:
+        """Of a SELECT; ALL is the default and may be written out."""
+        words = tokens(node, "STRATEGY")
+        if len(words) > 1:
+            raise self.error("SELECT takes one strategy", span_of(words[1]), code="select")
+        if not words or words[0].upper() == "ALL":
+            return None
+        return Selection(Strategy(words[0].upper()), span=span_of(words[0]))
+
+    def consumption(self, nodes: Items[Tree[Token]]) -> Consumption | None:
+        """CONSUME BY; NONE is the default and may be written out."""
+        node = self.only(nodes, "CONSUME BY", "consume")
+        if node is None:
+            return None
+        (policy,) = tokens(node, "POLICY")
+        return None if policy.upper() == "NONE" else Consumption(policy.upper() == "ANY", span=where(node))
+
+    def limit(self, nodes: Items[Tree[Token]]) -> Limit | None:
+        node = self.only(nodes, "LIMIT", "limit")
+        return None if node is None else Limit(self.whole(node.children[0]), span=where(node))
+
+    def time(self, number: Token, unit: Token) -> int:
+        """`30 MINUTES` in microseconds."""
+        return self.micros(Fraction(number) * MICROSECONDS[unit.upper().removesuffix("S")], number)
+
+    def micros(self, size: Fraction, token: Token) -> int:
+        if size.denominator != 1:
+            raise self.error("windows are counted in whole microseconds", span_of(token), code="window")
+        return int(size)

@@ -1,0 +1,177 @@
+"""The algebra of CEQL: Complex Event Logic and the clauses around it (CORE, PVLDB 2022; semantics.md 3).
+
+Where it stands: text → **algebra** → plan. As in `algebra.py` all values are frozen and a `span` takes no part
+in comparison. A predicate over an event's attributes is an `Expression` whose variables are the attributes'
+names; an attribute that an event lacks is an unbound variable (an error, hence false).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pyoxigraph import Literal, Variable
+
+from oxiseq.grammar.algebra import NOWHERE, Consumption, Expression, Limit, Partition, Selection, Span, Window
+
+
+def _span() -> Span:
+    # a field, typed as its value
+    return field(default=NOWHERE, compare=False, repr=False)
+
+
+# --- conditions of FILTER -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """`X[P]`: every event of the variable X satisfies P."""
+
+    name: str
+    predicate: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """`θ1 AND θ2 ...`, two or more."""
+
+    conditions: tuple[Condition, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """`θ1 OR θ2 ...`, two or more: each is about all events of its variable, not event by event."""
+
+    conditions: tuple[Condition, ...]
+    span: Span = _span()
+
+
+Condition: TypeAlias = Holds | AllOf | AnyOf
+
+# --- formulas -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """`R`: one event of type R, which the variable R holds."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """`φ AS X`: X holds all events of φ."""
+
+    formula: Formula
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """`φ FILTER θ`."""
+
+    formula: Formula
+    condition: Condition
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """`φ1 OR φ2 ...`, two or more."""
+
+    formulas: tuple[Formula, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Follows:
+    """`φ1 ; φ2 : φ3 ...`: `rest` holds (contiguous, formula) pairs; `:` is contiguous, `;` is any later."""
+
+    first: Formula
+    rest: tuple[tuple[bool, Formula], ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Iterated:
+    """`φ+`, or `φ:+` with contiguous iterations."""
+
+    formula: Formula
+    contiguous: bool = False
+    span: Span = _span()
+
+
+Formula: TypeAlias = EventType | Named | Filtered | Either | Follows | Iterated
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A stream in FROM or a variable in SELECT."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeWindow:
+    """`WITHIN 30000 [stock_time]`: the attribute's last value minus its first is at most `size`, a number."""
+
+    size: Literal
+    attribute: Variable
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class CeqlQuery:
+    """A CEQL query. `columns` is None for `*`, `selection` None for ALL; a `Window` is always sliding.
+
+    `vocab` is the namespace of types, attributes and stream names.
+    """
+
+    columns: tuple[Name, ...] | None
+    streams: tuple[Name, ...]
+    formula: Formula
+    window: Window | AttributeWindow | None = None
+    vocab: str | None = None
+    selection: Selection | None = None
+    partition: Partition | None = None
+    consumption: Consumption | None = None
+    limit: Limit | None = None
+    span: Span = _span()
+    text: str = field(default="", compare=False, repr=False)
+    """What it was parsed from, so that later errors can show the place."""
+
+
+def subformulas(formula: Formula) -> tuple[Formula, ...]:
+    """The formulas directly below, left to right."""
+    match formula:
+        case EventType():
+            return ()
+        case Named(inner) | Filtered(inner) | Iterated(inner):
+            return (inner,)
+        case Either(formulas):
+            return formulas
+        case Follows(first, rest):
+            return (first, *(f for _, f in rest))
+
+
+def variables(formula: Formula) -> tuple[str, ...]:
+    """The variables that may hold events of `formula`: its types and its names, in order of appearance."""
+    below = [v for inner in subformulas(formula) for v in variables(inner)]
+    match formula:
+        case EventType(name) | Named(_, name):
+            below.append(name)
+    return tuple(dict.fromkeys(below))
+
+
+def atomic(condition: Condition) -> tuple[Holds, ...]:
+    """The `X[P]` of a condition, left to right."""
+    if isinstance(condition, Holds):
+        return (condition,)
+    return tuple(t for c in condition.conditions for t in atomic(c))

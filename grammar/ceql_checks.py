@@ -1,0 +1,98 @@
+"""Checks of a CEQL query: names that mean something, and what is legal and perhaps not meant (semantics.md 3).
+
+unbounded    no WITHIN: partial matches are kept for ever
+constant     a condition that asks for no attribute
+name         AS gives a name that is also a type
+consume      CONSUME BY PARTITION without partitions
+select       a name stands twice in SELECT
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from oxiseq.grammar.ceql_algebra import (
+    CeqlQuery,
+    EventType,
+    Filtered,
+    Formula,
+    Holds,
+    Named,
+    atomic,
+    subformulas,
+    variables,
+)
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding
+from oxiseq.grammar.scope import expression_variables
+
+
+def _names(query: CeqlQuery, text: str) -> Iterator[Finding]:
+    if query.vocab is None:
+        hint = "put VOCAB <http://example.org/stock#> at the top: the namespace of types, attributes and streams"
+        yield error("vocab", "the query has no VOCAB", query.span, hint)
+    for number, stream in enumerate(query.streams):
+        if stream.name in {s.name for s in query.streams[:number]}:
+            yield error("stream", f"the stream {stream.name} is named twice", stream.span)
+    known = variables(query.formula)
+    for number, column in enumerate(query.columns or ()):
+        if column.name not in known:
+            hint = close_name(column.name, known, f"WHERE has {', '.join(known)}")
+            yield error("select", f"WHERE has no {column.name}", column.span, hint)
+        elif column.name in {c.name for c in (query.columns or ())[:number]}:
+            yield lint_finding("select", f"{column.name} stands twice in SELECT", column.span, "once is enough")
+
+
+def _formula(query: CeqlQuery, text: str) -> Iterator[Finding]:
+    types = {f.name for f in _all(query.formula) if isinstance(f, EventType)}
+    for formula in _all(query.formula):
+        match formula:
+            case Filtered(inner, condition):
+                known = variables(inner)
+                for test in atomic(condition):
+                    yield from _test(test, known)
+            case Named(_, name) if name in types:
+                span = at_pattern(rf"\b{name}$", formula.span, text)
+                hint = "events of the type and events of the name are in one variable: choose another name"
+                yield lint_finding("name", f"{name} is also the name of a type", span, hint)
+
+
+def _test(test: Holds, known: tuple[str, ...]) -> Iterator[Finding]:
+    if test.name not in known:
+        hint = close_name(test.name, known, f"FILTER is about {', '.join(known)}")
+        yield error("filter", f"what stands before FILTER has no {test.name}", test.span, hint)
+    if not expression_variables(test.predicate):
+        hint = "compare an attribute: x[price > 100]; a name in quotes is a text"
+        yield lint_finding("constant", "this condition asks for no attribute", test.span, hint)
+
+
+def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:
+    if query.window is None:
+        yield lint_finding(
+            "unbounded",
+            "without WITHIN a match may take for ever, and so may what is kept for it",
+            query.formula.span,
+            "add WITHIN, for instance WITHIN 10 MINUTES",
+        )
+    if query.partition is not None:
+        by = query.partition.by
+        for v in dict.fromkeys(v for number, v in enumerate(by) if v in by[:number]):
+            span = at_pattern(rf"\[\s*{re.escape(v.value)}\s*\](?!.*\[\s*{re.escape(v.value)}\s*\])",
+                              query.partition.span, text)  # fmt: skip
+            yield error("partition", f"PARTITION BY names [{v.value}] twice", span)
+    if query.consumption is not None and not query.consumption.whole_query and query.partition is None:
+        hint = "add PARTITION BY, or write CONSUME BY ANY"
+        yield lint_finding("consume", "without PARTITION BY there is one partition only", query.consumption.span, hint)
+    if query.limit is not None and query.limit.count == 0:
+        yield error("limit", "LIMIT 0 leaves no match", query.limit.span, "LIMIT takes a number above 0")
+
+
+def _all(formula: Formula) -> Iterator[Formula]:
+    """`formula` and everything below it, outermost first."""
+    yield formula
+    for inner in subformulas(formula):
+        yield from _all(inner)
+
+
+CEQL_CHECKS: tuple[Callable[[CeqlQuery, str], Iterator[Finding]], ...] = (_names, _formula, _clauses)

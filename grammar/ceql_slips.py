@@ -1,0 +1,239 @@
+"""The usual slips in a CEQL text, and what to say about each; see `slips`."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+
+from oxiseq.grammar.slips import Rule, Said, Slip, bare_iri, broken_iri, unclosed_string
+
+CEQL_COMMENT = re.compile(
+    r"""(<[^<>"{}|^`\\\x00-\x20]*>|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|#[^\n]*|--[^\n]*|/\*.*?\*/""", re.DOTALL
+)
+"""A comment; group 1 is what only looks as if it held one."""
+
+CEQL_KEYWORDS = [
+    *["VOCAB", "SELECT", "FROM", "WHERE", "AS", "FILTER", "AND", "OR", "NOT", "PARTITION", "BY", "WITHIN", "CONSUME"],
+    *["LIMIT", "ALL", "NEXT", "LAST", "MAX", "STRICT", "EVENTS"],
+]
+_UNITS = ["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "EVENTS"]
+_STEPS = {"->": ";", "=>": ";", "THEN": ";", "FOLLOWED": ";", ".": ";", "-": ";", "|": "OR", "||": "OR"}
+_LOGIC = {"&&": "AND", "&": "AND", "||": "OR", "|": "OR", "!": "NOT", ",": "AND"}
+_CLOSES = {"(": ")", "[": "]", "{": "}"}
+_END = ("FILTER", "PARTITION", "WITHIN", "CONSUME", "LIMIT")
+
+
+def _missing_close(s: Slip) -> Said | None:
+    """The text ends, or the next clause begins, inside brackets."""
+    opened = s.unclosed()
+    if opened is None:
+        return None
+    offset, bracket = opened
+    close = _CLOSES[bracket]
+    wrong = s.found in (")", "]") and s.found != close
+    if not (s.kind == "end" or s.word in _END or wrong) or {"(": "RPAR", "[": "RSQB"}.get(bracket) not in s.accepts:
+        return None
+    end = "the end of the query" if s.kind == "end" else f"`{s.found}`"
+    hint = f"close it with {close} before {end}"
+    return Said(hint, f"the {bracket} of line {s.line_of(offset)} is not closed", (offset, offset + 1))
+
+
+def _head(s: Slip) -> Said | None:
+    if "_VOCAB" in s.accepts or (s.accepts == {"_SELECT"} and s.kind != "word"):
+        if s.word in ("PREFIX", "BASE") or s.found.startswith("@"):
+            return Said("CEQL has one namespace: VOCAB <...>")
+        if s.kind == "end":
+            return Said("a query looks like VOCAB <...> SELECT * FROM Stock WHERE BUY AS b; SELL AS s")
+    if s.last_word == "VOCAB" and s.accepts == {"IRIREF"}:
+        return Said("write VOCAB <http://example.org/stock#>")
+    if s.kind == "variable" and "NAME" in s.accepts:
+        return Said(f"names have no {s.found[0]} in CEQL: write {s.found[1:]}")
+    return None
+
+
+def _select(s: Slip) -> Said | None:
+    if "_FROM" not in s.accepts:
+        return None
+    if s.last_word == "DISTINCT":
+        return Said("complex events are a set: leave DISTINCT out")
+    if s.last_word in ("ALL", "NEXT", "LAST", "MAX", "STRICT") and s.found == "*":
+        return Said("SELECT takes one strategy")
+    if s.found == "(":
+        return Said("SELECT takes names of variables and types only")
+    if s.word == "WHERE":
+        return Said("name the stream: FROM Stock WHERE ...")
+    if s.word == "AS":
+        return Said("names are given in WHERE: BUY AS b")
+    if s.kind == "word" and "COMMA" in s.accepts and not get_close_matches(s.word, ["FROM"], 1, 0.7):
+        return Said("names are separated by commas")
+    return None
+
+
+def _from(s: Slip) -> Said | None:
+    if s.last_word == "FROM" and s.accepts == {"NAME"} and s.kind in ("iri", "name"):
+        return Said("FROM takes a name; VOCAB gives its namespace")
+    if "_WHERE" in s.accepts:
+        if s.last_word == "STREAM" and s.kind == "word":
+            return Said(f"write FROM {s.found} without STREAM")
+        if s.kind in ("iri", "name"):
+            return Said("FROM takes names only; VOCAB gives their namespace")
+        if s.kind == "word" and re.search(r"\bFROM\b[^;]*$", s.before, re.IGNORECASE):
+            if close := get_close_matches(s.word, ["WHERE"], 1, 0.75):
+                return Said(f"did you mean {close[0]}?")
+            return Said("streams are separated by commas, WHERE follows")
+    if s.last_word == "WHERE" and s.found == "{":
+        return Said("a formula stands without braces: WHERE BUY AS b; SELL AS s")
+    return None
+
+
+def _operand(s: Slip) -> Said | None:
+    """Where a formula must stand."""
+    if s.accepts != {"NAME", "LPAR"}:
+        return None
+    at = len(s.before.rstrip()) - 1
+    last = s.last_mark
+    if s.last_word == "FILTER" or re.search(r"\]\s*(AND|OR)\s*$", s.before, re.IGNORECASE):
+        if s.found in ("!", "["):
+            return Said("a condition looks like x[price > 100]")
+        return None
+    if last and last in ";:":
+        if s.kind == "end" or s.found == ")" or s.word in _END:
+            return Said(f"drop the {last} or add an event", f"nothing follows the `{last}`", (at, at + 1))
+        if s.found and s.found in ";:,":
+            return Said("one operator stands between two events")
+    if s.found in ("!", "~"):
+        return Said("CEL has no negation")
+    if s.found == "*":
+        return Said("name the types of the events: BUY OR SELL")
+    if s.kind in ("iri", "name"):
+        return Said("types are plain names; VOCAB gives their namespace")
+    return None
+
+
+def _step(s: Slip) -> Said | None:
+    """After an event."""
+    if not {"SEMICOLON", "COLON"} <= s.accepts:
+        return None
+    before = s.before.rstrip()[: -len(s.last_word)].rstrip()
+    if s.last_word in _END and before[-1:] in (";", ":"):  # `; FILTER b`: FILTER was read as a type
+        place = (len(before) - 1, len(before))
+        return Said(f"drop the {before[-1]} or add an event", f"nothing follows the `{before[-1]}`", place)
+    if s.found == ",":
+        return Said("write : for the very next event, ; for any later one")
+    if s.word in _STEPS:
+        written = "FOLLOWED BY" if s.word == "FOLLOWED" else s.found
+        return Said(f"write {_STEPS[s.word]} for {written}")
+    if s.word in ("AND", "&", "&&"):
+        return Said("AND joins conditions of FILTER; events follow each other by ; or :")
+    if s.found in ("*", "?", "{"):
+        return Said("the only repeat is + (one or more), or :+ for events without a gap")
+    if s.found == "!" or s.last_word == "NOT" or s.word == "UNLESS":
+        return Said("CEL has no negation")
+    if s.found == "[":
+        return Said(f"conditions stand in FILTER: ... FILTER {s.last_name}[price > 100]")
+    if s.found == ">":
+        return Said("a type stands alone; FROM names the streams")
+    if s.found == "(" and s.last_word == "SEQ":
+        return Said("CEQL has no SEQ: write BUY AS b; SELL AS s")
+    if s.found == "(":
+        return Said("put ; (any later) or : (the very next) between two events")
+    return None
+
+
+def _go_on(s: Slip) -> Said | None:
+    """After a condition of FILTER."""
+    if not {"_FILTER", "_AND"} <= s.accepts or "SEMICOLON" in s.accepts:
+        return None
+    if s.found and (s.found in ";:+" or s.word == "AS"):
+        return Said("FILTER is about all that stands before it: to go on, put that and its FILTER into parentheses")
+    if s.word in _LOGIC:
+        return Said(f"write {_LOGIC[s.word]} for {s.found}")
+    return None
+
+
+def _condition(s: Slip) -> Said | None:
+    """Where `X[` must stand, or its bracket."""
+    if s.accepts == {"LSQB"}:
+        if s.last_word == "BY":
+            return Said("attributes stand in brackets: PARTITION BY [name], [volume]")
+        if s.last_word == "NOT" or re.search(r"\bNOT\s+\w+\s*$", s.before, re.IGNORECASE):
+            return Said("NOT stands inside the brackets: x[NOT price > 100]")
+        if re.search(r"(\bBY\b[^;]*|\]\s*),\s*$", s.before, re.IGNORECASE):
+            return Said("attributes stand in brackets: [name], [volume]")
+        return Said(f"a condition looks like {s.last_name}[price > 100]")
+    if s.accepts == {"RSQB"} and s.found == ",":
+        return Said("one attribute stands in each bracket: [name], [volume]")
+    return None
+
+
+def _predicate(s: Slip) -> Said | None:
+    """Inside the brackets of a condition."""
+    if "RSQB" not in s.accepts and "_NOT" not in s.accepts:
+        return None
+    if s.word in ("LIKE", "IN", "BETWEEN", "IS") and "_AND" in s.accepts:
+        shown = {"BETWEEN": "price >= 1 AND price <= 2", "IS": "name = 'X'"}.get(s.word, "name = 'X' OR name = 'Y'")
+        return Said(f"{s.word} is not there: write {shown}")
+    if s.word in _LOGIC:
+        return Said(f"write {_LOGIC[s.word]} for {s.found}")
+    if s.found in (".", "["):
+        return Said("in the brackets an attribute stands alone: price")
+    if s.kind == "string" and re.search(r"'$", s.before):
+        return Said("write \\' for a quote in a string")
+    if s.found in ("<", ">", "<=", ">=", "=", "!=", "==", "<>") and "_AND" in s.accepts:
+        return Said("comparisons do not chain: write 1 < price AND price < 5")
+    return None
+
+
+def _too_many(s: Slip) -> Said | None:
+    if s.found in (")", "]") and s.unclosed() is None:
+        return Said(f"one {s.found} too many")
+    return None
+
+
+def _within(s: Slip) -> Said | None:
+    if s.word in ("SLIDING", "TUMBLING"):
+        return Said("windows of CEQL always slide: leave it out")
+    if s.last_word == "WITHIN" and s.accepts == {"NUMBER"}:
+        return Said("write WITHIN 30 MINUTES, WITHIN 100 EVENTS or WITHIN 30000 [stock_time]")
+    if "UNIT" in s.accepts:
+        if s.kind == "word" and (close := get_close_matches(s.word, _UNITS, 1, 0.6)):
+            return Said(f"did you mean {close[0]}?")
+        if s.kind == "word":
+            return Said(f"an attribute stands in brackets: [{s.found}]")
+        return Said("give a unit such as SECONDS, EVENTS, or an attribute in brackets: [stock_time]")
+    if s.accepts == {"POLICY"}:
+        return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
+    if s.word in ("WHERE", "FROM", "SELECT") and "$END" in s.accepts:
+        return Said("the order is SELECT, FROM, WHERE, then PARTITION BY, WITHIN, CONSUME BY, LIMIT")
+    return None
+
+
+def _misspelt(s: Slip) -> Said | None:
+    """A word close to a keyword that could stand here, or two events without an operator."""
+    if s.kind != "word":
+        return None
+    possible = [n.lstrip("_") for n in s.accepts if n.lstrip("_") in CEQL_KEYWORDS]
+    if close := get_close_matches(s.word, possible, 1, 0.6):
+        return Said(f"did you mean {close[0]}?")
+    if {"SEMICOLON", "COLON"} <= s.accepts:
+        return Said("put ; (any later) or : (the very next) between two events")
+    return None
+
+
+CEQL_RULES: tuple[Rule, ...] = (
+    unclosed_string,
+    broken_iri,
+    bare_iri,
+    _missing_close,
+    _too_many,
+    _head,
+    _within,
+    _select,
+    _from,
+    _operand,
+    _step,
+    _go_on,
+    _condition,
+    _predicate,
+    _misspelt,
+)

@@ -1,0 +1,27 @@
+"""The query languages: their names, their files, their queries."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Literal, TypeAlias, get_args
+
+from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.errors import OxiseqError
+
+Language: TypeAlias = Literal["spaseq", "ceql"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+AnyQuery: TypeAlias = Query | CeqlQuery
+
+
+def known_language(name: str) -> Language:
+    """`name`, if it is the name of a language. Raises `OxiseqError`."""
+    for language in LANGUAGES:
+        if language == name:
+            return language
+    raise OxiseqError(f"the language {name!r} is not known; known: {', '.join(LANGUAGES)}")
+
+
+def language_of(file: str) -> Language:
+    """The language that a file's ending tells: `.ceql`, else SPAseq."""
+    return "ceql" if PurePath(file).suffix.lower() == ".ceql" else "spaseq"

@@ -1,0 +1,151 @@
+"""`CeqlQuery` → text; `parse(render(q), "ceql") == q`."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from pyoxigraph import Literal, Variable
+
+from oxiseq.grammar.algebra import Call, Expression, Window
+from oxiseq.grammar.build_clauses import MICROSECONDS
+from oxiseq.grammar.ceql_algebra import (
+    AllOf,
+    AnyOf,
+    AttributeWindow,
+    CeqlQuery,
+    Condition,
+    Either,
+    EventType,
+    Filtered,
+    Follows,
+    Formula,
+    Holds,
+    Iterated,
+    Named,
+)
+from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.grammar.render_sparql import SparqlWriter
+
+_TERMS = SparqlWriter()
+_OR, _AND, _NOT, _RELATION, _SUM, _PRODUCT, _UNARY, _PRIMARY = range(8)
+_WORDS = {"||": "OR", "&&": "AND"}
+_BINARY = {
+    "||": _OR,
+    "&&": _AND,
+    **dict.fromkeys(("=", "!=", "<", ">", "<=", ">="), _RELATION),
+    **dict.fromkeys("+-", _SUM),
+    **dict.fromkeys("*/", _PRODUCT),
+}
+
+
+def render_ceql(query: CeqlQuery) -> str:
+    """`query` as CEQL text, a clause to a line."""
+    lines = [] if query.vocab is None else [f"VOCAB <{query.vocab}>"]
+    strategy = f"{query.selection.strategy.value} " if query.selection else ""
+    columns = "*" if query.columns is None else ", ".join(c.name for c in query.columns)
+    lines.append(f"SELECT {strategy}{columns}")
+    lines.append("FROM " + ", ".join(s.name for s in query.streams))
+    lines.append("WHERE " + render_formula(query.formula))
+    if query.partition is not None:
+        lines.append("PARTITION BY " + ", ".join(f"[{v.value}]" for v in query.partition.by))
+    if query.window is not None:
+        lines.append(_window(query.window))
+    if query.consumption is not None:
+        lines.append(render_consumption(query.consumption))
+    if query.limit is not None:
+        lines.append(f"LIMIT {query.limit.count}")
+    return "\n".join(lines) + "\n"
+
+
+def _window(window: Window | AttributeWindow) -> str:
+    if isinstance(window, AttributeWindow):
+        return f"WITHIN {_TERMS.literal(window.size)} [{window.attribute.value}]"
+    if window.events:
+        return f"WITHIN {window.size} EVENTS"
+    for unit, size in reversed(MICROSECONDS.items()):
+        if window.size % size == 0:
+            return f"WITHIN {window.size // size} {unit}S"
+    return f"WITHIN {Decimal(window.size).scaleb(-6):f} SECONDS"
+
+
+# --- formulas -------------------------------------------------------------------------------------
+
+
+def render_formula(formula: Formula) -> str:
+    """A formula, with the parentheses that it needs."""
+    match formula:
+        case EventType(name):
+            return name
+        case Named(inner, name):
+            return f"{_operand(inner, Follows, Either, Filtered)} AS {name}"
+        case Iterated(inner, contiguous):
+            return f"{_operand(inner, Follows, Either, Filtered)}{':+' if contiguous else '+'}"
+        case Follows(first, rest):
+            text = _operand(first, Follows, Either, Filtered)
+            for contiguous, inner in rest:
+                text += f"{' : ' if contiguous else '; '}{_operand(inner, Follows, Either, Filtered)}"
+            return text
+        case Either(formulas):
+            return " OR ".join(_operand(f, Either, Filtered) for f in formulas)
+        case Filtered(inner, condition):
+            return f"{render_formula(inner)} FILTER {render_condition(condition)}"
+
+
+def _operand(formula: Formula, *loose: type) -> str:
+    text = render_formula(formula)
+    return f"({text})" if isinstance(formula, loose) else text
+
+
+def render_condition(condition: Condition) -> str:
+    """A condition of FILTER."""
+    match condition:
+        case Holds(name, predicate):
+            return f"{name}[{render_predicate(predicate)}]"
+        case AllOf(conditions):
+            parts = (f"({render_condition(c)})" if isinstance(c, AllOf | AnyOf) else render_condition(c)
+                     for c in conditions)  # fmt: skip
+            return " AND ".join(parts)
+        case AnyOf(conditions):
+            return " OR ".join(f"({render_condition(c)})" if isinstance(c, AnyOf) else render_condition(c)
+                               for c in conditions)  # fmt: skip
+
+
+# --- predicates -----------------------------------------------------------------------------------
+
+
+def render_predicate(expression: Expression) -> str:
+    """An expression over attributes."""
+    return _expression(expression)[0]
+
+
+def _expression(expression: Expression) -> tuple[str, int]:
+    """The text and how tightly it binds."""
+    match expression:
+        case Variable():
+            return expression.value, _PRIMARY
+        case Literal():
+            return _literal(expression)
+        case Call("!", (operand,)):
+            return f"NOT {_at(operand, _NOT)}", _NOT
+        case Call("NEGATE" | "PLUS" as name, (operand,)):
+            text = _at(operand, _UNARY)
+            # `-1` would be read as one number, `--` as a comment
+            safe = text if text[0].isalpha() or text[0] in "_(" else f"({text})"
+            return f"{'-' if name == 'NEGATE' else '+'}{safe}", _UNARY
+        case Call(name, (left, right)):
+            binds = _BINARY[name]
+            low = binds + 1 if binds == _RELATION else binds
+            return f"{_at(left, low)} {_WORDS.get(name, name)} {_at(right, binds + 1)}", binds
+        case _:
+            raise TypeError(f"{type(expression).__name__} cannot stand in a predicate of CEQL")
+
+
+def _literal(literal: Literal) -> tuple[str, int]:
+    text = _TERMS.literal(literal)
+    return text, _UNARY if text[0] in "+-" else _PRIMARY
+
+
+def _at(expression: Expression, least: int) -> str:
+    """As an operand in a place that needs it to bind at least so tightly."""
+    text, binds = _expression(expression)
+    return text if binds >= least else f"({text})"
