@@ -117,7 +117,7 @@ def compiling_ahead() -> Iterator[None]:
         yield
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 def _start() -> Popen[bytes] | None:
