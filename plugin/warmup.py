@@ -129,7 +129,7 @@ def compiling_ahead() -> Iterator[None]:
         yield
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 def _start() -> Popen[bytes] | None:

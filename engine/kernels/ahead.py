@@ -7,7 +7,6 @@ it needs). All that these kernels take are addresses and numbers, so they can be
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -34,7 +33,7 @@ def main() -> None:
 
 
 def _end_with_starter() -> None:
-    while os.read(sys.stdin.fileno(), 1):
+    while os.read(0, 1):
         pass
     os._exit(1)
 

@@ -53,8 +53,8 @@ def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> 
     dispatcher: Any = kernel
 
     def compile_(signature: Any) -> Any:
-        del dispatcher.compile
         action()
+        vars(dispatcher).pop("compile", None)  # from now on as ever
         return dispatcher.compile(signature)
 
     dispatcher.compile = compile_

@@ -12,7 +12,9 @@ Three things that Numba does for each function took most of the time of the firs
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from operator import getitem, setitem
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -155,12 +157,29 @@ class KernelCompiler(CompilerBase):
         self.state.library = self.library(self.state.targetctx.codegen(), "kernel")
         self.state.library.enable_object_caching()
 
+    def _compile_core(self) -> Any:
+        with _uncollected():
+            return super()._compile_core()
+
     def define_pipelines(self) -> list[Any]:
         """Numba's passes, some left out."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [entry for entry in passes.passes if entry[0].name() not in _NOT_NEEDED]
         passes.finalize()
         return [passes]
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No search for cyclic garbage meanwhile: it would look at all of the compiler's objects again and again."""
+    if not gc.isenabled():  # within the compilation of a caller
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 class PartCompiler(KernelCompiler):

@@ -7,21 +7,14 @@ counts from the start, never from the end; `NUMBA_BOUNDSCHECK` holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import getitem, setitem
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from numba import types
 from numba.core import cgutils
-from numba.core.typing.templates import AttributeTemplate
-from numba.extending import (
-    infer_getattr,
-    lower_builtin,
-    lower_getattr,
-    models,
-    register_model,
-    type_callable,
-)
+from numba.core.typing import signature
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
+from numba.extending import infer_getattr, lower_builtin, lower_getattr, models, register_model
 
 
 class View(types.Type):
@@ -53,14 +46,23 @@ def _is_place(view: Any, index: Any) -> bool:
     )
 
 
-@type_callable(getitem)
-def _type_getitem(typing_context: Any) -> Callable[..., Any]:
-    return lambda view, index: view.dtype if _is_place(view, index) else None
+class _Template(AbstractTemplate):
+    metadata: ClassVar = {"target": "cpu"}
+    """Asked before the thirty that Numba has for any target."""
 
 
-@type_callable(setitem)
-def _type_setitem(typing_context: Any) -> Callable[..., Any]:
-    return lambda view, index, value: types.none if _is_place(view, index) else None
+@infer_global(getitem)
+class _GetItem(_Template):
+    def generic(self, args: Any, keywords: Any) -> Any:
+        view, index = args
+        return signature(view.dtype, view, index) if _is_place(view, index) else None
+
+
+@infer_global(setitem)
+class _SetItem(_Template):
+    def generic(self, args: Any, keywords: Any) -> Any:
+        view, index, value = args
+        return signature(types.none, view, index, value) if _is_place(view, index) else None
 
 
 @infer_getattr
@@ -71,9 +73,9 @@ class _Attributes(AttributeTemplate):
         return types.UniTuple(types.int64, view.ndim)
 
 
-def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _place(context: Any, builder: Any, typed: Any, args: Any) -> Any:
     """The pointer to `view[index]`."""
-    type_, index_type = signature.args[:2]
+    type_, index_type = typed.args[:2]
     view = cgutils.create_struct_proxy(type_)(context, builder, args[0])
     if type_.ndim == 1:
         indices = [context.cast(builder, args[1], index_type, types.int64)]
@@ -88,15 +90,15 @@ def _place(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 @lower_builtin(getitem, View, types.Any)
-def _lower_getitem(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return context.unpack_value(builder, signature.args[0].dtype, _place(context, builder, signature, args))
+def _lower_getitem(context: Any, builder: Any, typed: Any, args: Any) -> Any:
+    return context.unpack_value(builder, typed.args[0].dtype, _place(context, builder, typed, args))
 
 
 @lower_builtin(setitem, View, types.Any, types.Any)
-def _lower_setitem(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    dtype = signature.args[0].dtype
-    value = context.cast(builder, args[2], signature.args[2], dtype)
-    context.pack_value(builder, dtype, value, _place(context, builder, signature, args))
+def _lower_setitem(context: Any, builder: Any, typed: Any, args: Any) -> Any:
+    dtype = typed.args[0].dtype
+    value = context.cast(builder, args[2], typed.args[2], dtype)
+    context.pack_value(builder, dtype, value, _place(context, builder, typed, args))
     return context.get_dummy_value()
 
 

@@ -94,7 +94,7 @@ def _tell_before(query: Query, files: dict[str, Path]) -> None:
         if stream.iri.value not in files:
             click.echo(f"note: no events are given for the stream {stream.name} <{stream.iri.value}>", err=True)
     if not is_compiled():
-        click.echo("note: first run, the kernels are compiled now and kept (a minute or two; "
+        click.echo("note: first run, the kernels are compiled now and kept (some 15 seconds; "
                    "`oxiseq warmup` does it ahead)", err=True)  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def show(console: Console) -> None:
         "joined with a small knowledge base of the companies."
     )
     if not is_compiled():
-        console.print("[dim]First run: the matching kernels are compiled now and kept, which takes some seconds.[/]")
+        console.print("[dim]First run: the matching kernels are compiled now and kept, which takes some 15 seconds.[/]")
     with compiling_ahead():
         for shape in SHAPES:
             _show_shape(console, shape, events)

@@ -1,0 +1,113 @@
+"""A program: queries over events in every layout that arrays come in, then how often each kernel was compiled.
+
+A program of its own, since a test may call a kernel with what it likes. Prints the kernels with more than one
+signature, and how many there are in all.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numba.core.registry import CPUDispatcher
+from pyoxigraph import RdfFormat, Store
+
+import oxiseq.engine.kernels as kernels
+from oxiseq import run
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.open import write_events
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+from oxiseq.warmup import warm_up
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from corpus_cases import Case, load_cases
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Read-only, as what is mapped from a file."""
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def strided(array: np.ndarray) -> np.ndarray:
+    """Every other element of an array."""
+    return np.repeat(array, 2)[::2]
+
+
+def reversed_twice(array: np.ndarray) -> np.ndarray:
+    return array[::-1].copy()[::-1]
+
+
+def foreign(array: np.ndarray) -> np.ndarray:
+    """Of another type of integer, as other programs make them."""
+    return array.astype(np.int64) if array.dtype == np.uint32 else array
+
+
+LAYOUTS: tuple[Callable[[np.ndarray], np.ndarray], ...] = (frozen, strided, reversed_twice, foreign)
+
+
+def answer(case: Case, layout: Callable[[np.ndarray], np.ndarray]) -> None:
+    """The case's query, its events in arrays of that layout, by way of slices."""
+    terms = TermDictionary()
+    kb = Store()
+    if case.kb:
+        kb.load(case.kb.encode(), format=RdfFormat.N_QUADS)
+    driven = QueryRun(compile_query(load(case.query), terms), terms, StoreKb(kb))
+    for iri, events in case.streams.items():
+        batch = encode_events(events, terms)
+        laid = EventBatch(*(layout(getattr(batch, field.name)) for field in fields(batch)))
+        for i in range(len(laid)):
+            driven.push(iri, laid.slice(i, i + 1))
+    driven.advance()
+    driven.close()
+    driven.advance()
+
+
+def answer_from_files(case: Case, folder: Path, ending: str) -> None:
+    """The case's query, its events written to files and read again."""
+    files = {}
+    for i, (iri, events) in enumerate(case.streams.items()):
+        terms = TermDictionary()
+        files[iri] = folder / f"{case.name}-{i}.{ending}"
+        write_events([encode_events(events, terms)], terms, files[iri])
+    run(case.query, streams=files, kb=case.kb, start=case.start)
+
+
+def compiled() -> dict[str, int]:
+    """Kernel → number of its signatures. What a module has from another counts once."""
+    found = {}
+    for module in pkgutil.iter_modules(kernels.__path__):
+        held = importlib.import_module(f"{kernels.__name__}.{module.name}")
+        for kernel in vars(held).values():
+            if isinstance(kernel, CPUDispatcher) and not kernel.targetoptions.get("no_cpython_wrapper"):
+                found[f"{kernel.py_func.__module__}.{kernel.py_func.__name__}"] = len(kernel.signatures)
+    return found
+
+
+def main() -> None:
+    warm_up()
+    cases = [case for case in load_cases() if not case.refused]
+    for case in cases:
+        for layout in LAYOUTS:
+            answer(case, layout)
+    with TemporaryDirectory() as folder:
+        for i, case in enumerate(cases):
+            answer_from_files(case, Path(folder), ("arrow", "parquet", "nq")[i % 3])
+    counts = compiled()
+    print({kernel: n for kernel, n in counts.items() if n > 1}, len(counts))
+
+
+if __name__ == "__main__":
+    main()

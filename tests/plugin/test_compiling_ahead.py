@@ -1,0 +1,116 @@
+"""The process that compiles the sequence kernels of a first run: awaited, and no harm when it fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+from types import SimpleNamespace
+
+import pytest
+
+from oxiseq import warmup
+from oxiseq.engine.kernels import ahead
+
+
+class Kernel:
+    """Something to compile that is never found on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.stats = SimpleNamespace(cache_path=str(folder))
+        self.compiled: list[object] = []
+
+    @staticmethod
+    def py_func() -> None:
+        """What would be compiled."""
+
+    def compile(self, signature: object) -> None:
+        self.compiled.append(signature)
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    """The only kernel that is compiled ahead."""
+    made = Kernel(tmp_path)
+    monkeypatch.setattr(ahead, "KERNELS", (made,))
+    return made
+
+
+def started(monkeypatch: pytest.MonkeyPatch, code: str) -> list[subprocess.Popen[bytes]]:
+    """Let the second process run `code`; the processes that were started."""
+    processes = []
+
+    def start() -> subprocess.Popen[bytes]:
+        processes.append(subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE))
+        return processes[-1]
+
+    monkeypatch.setattr(warmup, "_start", start)
+    return processes
+
+
+def test_a_process_that_fails_is_not_waited_for(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = started(monkeypatch, "raise SystemExit(1)")
+    with warmup.compiling_ahead():
+        kernel.compile("first")
+        kernel.compile("second")
+    assert kernel.compiled == ["first", "second"]
+    assert processes[0].returncode == 1
+
+
+def test_patience_ends(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = started(monkeypatch, "import time; time.sleep(600)")
+    monkeypatch.setattr(warmup, "_PATIENCE", 0.3)
+    begun = monotonic()
+    with warmup.compiling_ahead():
+        kernel.compile("here")
+        assert 0.3 <= monotonic() - begun < 60
+    assert kernel.compiled == ["here"]
+    assert processes[0].returncode is not None
+
+
+def test_the_kernel_is_waited_for_and_no_longer(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = Path(kernel.stats.cache_path) / f"{Path(__file__).stem}.Kernel.py_func-%d.py3.nbi"
+    line = kernel.py_func.__code__.co_firstlineno
+    code = f"import time; time.sleep(0.5); open({str(index) % line!r}, 'w').close(); time.sleep(600)"
+    started(monkeypatch, code)
+    begun = monotonic()
+    with warmup.compiling_ahead():
+        kernel.compile("kept on disk")
+        assert 0.5 <= monotonic() - begun < 60
+
+
+def test_an_error_in_the_block_ends_the_process(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = started(monkeypatch, "import time; time.sleep(600)")
+    with pytest.raises(ValueError, match="wrong"), warmup.compiling_ahead():
+        raise ValueError("wrong")
+    assert processes[0].returncode is not None
+
+
+def test_no_process_when_all_is_on_disk(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = started(monkeypatch, "")
+    monkeypatch.setattr(warmup, "_on_disk", lambda kernel: True)
+    with warmup.compiling_ahead():
+        pass
+    assert processes == []
+
+
+def test_the_process_ends_with_the_one_that_has_started_it(tmp_path: Path) -> None:
+    """It would take many seconds to fill the empty cache."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-P", "-m", ahead.__name__]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+    process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_what_is_compiled_ahead_is_what_is_called() -> None:
+    """Their parameters are all int64: else they would be compiled a second time when they are called."""
+    code = (
+        "from oxiseq.engine.kernels import ahead; from oxiseq.warmup import warm_up; ahead.compile_all(); warm_up(); "
+        "print([len(kernel.signatures) for kernel in ahead.KERNELS])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=900, check=True)
+    assert result.stdout == "[1, 1]\n"
