@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks import formats, knowledge, patterns, profile, push, queries, reading, sequences, shapes
+from benchmarks import flink, formats, knowledge, patterns, profile, push, queries, reading, sequences, shapes
 from benchmarks.machine import machine
 from benchmarks.report import FULL, QUICK, Result, Size, markdown
 

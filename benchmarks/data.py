@@ -168,7 +168,9 @@ def _star(terms: TermDictionary, time: NDArray[np.int64], columns: Mapping[str, 
     predicate = np.tile(terms.intern_all(iri(name) for name in columns), count)
     objects = np.stack(list(columns.values()), axis=1).ravel()
     offset = width * np.arange(count + 1)
-    return Events(terms, tuple(_cut(EventBatch(time, offset, subject, predicate, objects))))
+    batch = EventBatch(time, offset, subject, predicate, objects)
+    terms.hold(*batch.ids)
+    return Events(terms, tuple(_cut(batch)))
 
 
 def _cut(batch: EventBatch) -> Iterator[EventBatch]:

@@ -57,7 +57,7 @@ def events_of(name: str, terms: TermDictionary, number: int, seed: int = 4) -> t
     """Events whose subjects are their own, as batches of coded triples."""
     shape, dice = _shape(name), np.random.default_rng(seed)
     numbers = terms.intern_all(Literal(str(i), datatype=_INTEGER) for i in range(1_000))
-    own = {place: terms.blanks(number) + np.arange(number) for place in ("e", "z", "b")}
+    own = {place: terms.blanks(number) for place in ("e", "z", "b")}
 
     def column(place: str) -> NDArray[np.integer]:
         if place == "#":
@@ -70,6 +70,7 @@ def events_of(name: str, terms: TermDictionary, number: int, seed: int = 4) -> t
         START + SECOND * np.arange(number), len(shape) * np.arange(number + 1), subject.ravel().astype(np.uint32),
         predicate.astype(np.uint32), object_.ravel().astype(np.uint32),
     )  # fmt: skip
+    terms.hold(*batch.ids)
     return tuple(batch.slice(low, low + BATCH) for low in range(0, number, BATCH))
 
 

@@ -109,6 +109,7 @@ def readings(terms: TermDictionary, kind: str, count: int, seed: int = 4) -> tup
     predicate, objects = (np.stack(part, axis=1).ravel() for part in zip(*columns.values(), strict=True))
     subject = np.repeat(terms.blanks(count), len(columns))
     whole = EventBatch(time, len(columns) * np.arange(count + 1), subject, predicate, objects)
+    terms.hold(*whole.ids)
     batches = tuple(whole.slice(start, start + BATCH) for start in range(0, count, BATCH))
     rows = list(zip(time.tolist(), own.tolist(), sensor.tolist(), (cents / 100).tolist(), strict=True))
     return Events(terms, batches), rows

@@ -34,17 +34,18 @@ class Stream:
     def push_many(self, events: Iterable[tuple[int | datetime, GraphLike]]) -> None:
         """Push (time, graph) pairs in their order; all or, if one cannot be read, none of them."""
         with self._feed.lock:
-            self._terms.collect_if_due()
             self.push_batch(encode_events(events, self._terms))
 
     def push_batch(self, batch: EventBatch) -> None:
-        """Push events that are already coded in the store's terms.
+        """Push events that are already coded in the store's terms, as readers do; whoever codes them otherwise and
+        keeps them for later tells the dictionary to `hold` their ids.
 
         An error of one query is raised after all the others have seen the events.
         """
         with self._feed.lock:
             self.events += len(batch)
             self._feed.push(self.iri, batch)
+            self._terms.collect_if_due()
 
     def advance(self, time: int | datetime) -> None:
         """Punctuation: no event before `time` will come any more (if one does, it is late)."""

@@ -63,7 +63,9 @@ def _encode(graph: GraphLike, terms: TermDictionary) -> NDArray[np.uint32]:
     """The ids of each triple's subject, predicate and object. pyoxigraph writes a graph faster than its terms can be
     looked at one by one from Python."""
     try:
-        return terms.intern_triples(serialize(_triples(graph), format=RdfFormat.N_TRIPLES))
+        text = serialize(_triples(graph), format=RdfFormat.N_TRIPLES)
+        assert text is not None  # it is only when a file is given
+        return terms.intern_triples(text)
     except SyntaxError as error:
         raise EventError(None, error.lineno, syntax_reason(error)) from error
     except ValueError as error:

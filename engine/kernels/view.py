@@ -12,7 +12,7 @@ from typing import Any, ClassVar, cast
 
 from numba import types
 from numba.core import cgutils
-from numba.core.typing import signature
+from numba.core.typing import signature  # type: ignore[attr-defined]  # Numba does not list it
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
 from numba.extending import infer_getattr, lower_builtin, lower_getattr, models, register_model
 
@@ -47,7 +47,7 @@ def _is_place(view: Any, index: Any) -> bool:
 
 
 class _Template(AbstractTemplate):
-    metadata: ClassVar = {"target": "cpu"}
+    metadata: ClassVar = {"target": "cpu"}  # type: ignore[misc]  # so do Numba's own
     """Asked before the thirty that Numba has for any target."""
 
 
