@@ -287,6 +287,7 @@ def _sign(op: int, n: int, numbers: Any, entries: Any) -> None:
         entries[n, 0] = 0
     else:
         entries[n, 0] = UNDECIDED_KIND
+        entries[n, 3] = 0  # no longer the term that it was
 
 
 @inner
