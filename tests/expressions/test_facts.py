@@ -100,6 +100,7 @@ FACTS = {
         !(1/0)
         "a" + 1
         -"a"
+        sameTerm(1, +"PT1H"^^xsd:duration)
         ?nothing
         ?nothing = 1
         COALESCE(1/0, ?nothing)
