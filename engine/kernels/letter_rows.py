@@ -60,14 +60,14 @@ def _place(sources: Any, i: int) -> int:
 
 
 @kernel
-def write_rows(L: Any, R: Any, B: Any, sources: Any, times: Any) -> int:
+def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) -> int:
     """Merge the sources; returns the number of instants that have rows.
 
     L: address of LetterColumns; R: of sequence Rows, with room for all rows, whose lengths are set here; B: of the row
-    store's RowBlock, with room behind STORE_AT. sources: i64[k, 8], by letter. times: i64[n], by instant.
+    store's RowBlock, with room behind STORE_AT. sources: i64[k, 8], by letter. times_at: the address of i64[count], by instant.
     """
     compared, stored, settings = i32_table(L, 0), i32_table(L, 1), i64s(L, 2)
-    lengths = i64_at(R, 27)
+    times, lengths = i64_at(times_at, count), i64_at(R, 27)
     total = 0
     for i in range(sources.shape[0]):
         total += sources[i, HIGH] - sources[i, LOW]

@@ -163,9 +163,10 @@ class LetterRows:
         self.buffer.reserve(count)
         self.settings[lr.FIRST_ROW] = rows.end
         self.settings[lr.STORE_AT] = rows.reserve(count)
+        times = np.ascontiguousarray(times)
         self.buffer.instants = lr.write_rows(
             self._columns.address, self.buffer.pointers.address, rows.pointers.address,
-            np.array(sources, np.int64), times,
+            np.array(sources, np.int64), address(times), len(times),
         )
 
 
