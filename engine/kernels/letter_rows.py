@@ -64,7 +64,8 @@ def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) 
     """Merge the sources; returns the number of instants that have rows.
 
     L: address of LetterColumns; R: of sequence Rows, with room for all rows, whose lengths are set here; B: of the row
-    store's RowBlock, with room behind STORE_AT. sources: i64[k, 8], by letter. times_at: the address of i64[count], by instant.
+    store's RowBlock, with room behind STORE_AT. sources: i64[k, 8], by letter. times_at: the address of
+    i64[count], by instant.
     """
     compared, stored, settings = i32_table(L, 0), i32_table(L, 1), i64s(L, 2)
     times, lengths = i64_at(times_at, count), i64_at(R, 27)
