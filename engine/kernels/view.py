@@ -8,11 +8,12 @@ counts from the start, never from the end; `NUMBA_BOUNDSCHECK` holds.
 from __future__ import annotations
 
 from operator import getitem, setitem
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from numba import types
 from numba.core import cgutils
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global, signature
+from numba.core.typing import signature  # type: ignore[attr-defined]  # Numba does not list it
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
 from numba.extending import infer_getattr, lower_builtin, lower_getattr, models, register_model
 
 
@@ -38,12 +39,15 @@ def _is_place(view: Any, index: Any) -> bool:
         return False
     if view.ndim == 1:
         return isinstance(index, types.Integer)
-    parts = getattr(index, "types", ())  # of a tuple
-    return len(parts) == view.ndim and all(isinstance(part, types.Integer) for part in parts)
+    return (
+        isinstance(index, types.BaseTuple)
+        and len(index) == view.ndim
+        and all(isinstance(type_, types.Integer) for type_ in tuple(cast(Any, index)))
+    )
 
 
 class _Template(AbstractTemplate):
-    metadata = {"target": "cpu"}  # noqa: RUF012  Numba's base class declares it so
+    metadata: ClassVar = {"target": "cpu"}  # type: ignore[misc]  # so do Numba's own
     """Asked before the thirty that Numba has for any target."""
 
 
