@@ -117,7 +117,7 @@ def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) 
                 kept_time[at + n] = times[here]
                 kept_clock[at + n] = now
                 kept_epoch[at + n] = epoch
-                for c in range(stored.shape[1]):
+                for c in range(kept.shape[1]):
                     kept[at + n, c] = found[row, stored[number, c]] if stored[number, c] >= 0 else 0
                 n += 1
                 sources[i, LOW] = row + 1
