@@ -112,7 +112,7 @@ def _on_disk(kernel: Any) -> bool:
 
 @contextmanager
 def compiling_ahead() -> Iterator[None]:
-    """If kernels have to be compiled: let a second process compile the sequence kernels meanwhile.
+    """If kernels have to be compiled: let a second process compile those of `ahead.KERNELS` meanwhile.
 
     Whoever calls one of them first waits for it. If that process fails or takes too long, or there is no second
     processor, they are compiled here, when they are called. It never outlives the block, nor this process.

@@ -1,7 +1,7 @@
-"""`python -m oxiseq.engine.kernels.ahead`: the sequence kernels compiled into Numba's cache, by a process of its own.
+"""`python -m oxiseq.engine.kernels.ahead`: kernels compiled into Numba's cache, by a process of its own.
 
-Where it stands: a first run compiles the match kernel while this goes on (oxiseq.warmup starts it and waits for what
-it needs). All that these kernels take are addresses and numbers, so they can be compiled before they are called.
+Where it stands: a first run compiles what reads and matches events while this compiles what comes after
+(oxiseq.warmup starts it and waits for what it needs).
 """
 
 from __future__ import annotations
@@ -11,19 +11,28 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-from numba import types
+from numba.core.sigutils import normalize_signature
 
-from oxiseq.engine.kernels import sequence
+from oxiseq.engine.kernels import compact_set, paths, sequence
 
-KERNELS: Final[tuple[Callable[..., Any], ...]] = (sequence.advance, sequence.measure)
-"""In the order in which they are compiled; all parameters are int64."""
+KERNELS: Final[dict[Callable[..., Any], str]] = {
+    sequence.advance: "(i8, i8, i8, i8, i8)",
+    sequence.measure: "(i8, i8, i8, i8, i8, i8, i8, i8)",
+    compact_set.collect: "(i8, i4[::1], i8)",
+    paths.visible: "(i4[::1], i8[::1], i4[::1], b1[:, ::1], b1[::1])",
+    paths.resolve: "(u4[:, ::1], b1[::1], i8[::1], u4[:, ::1])",
+    paths.count_products: "(i8[:, ::1], i8[::1], i8[::1])",
+    paths.choose: "(i8[:, ::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8[::1])",
+}
+"""The types of their parameters, in the order in which they are compiled. First come those that take longest and that
+nobody waits for before reading and matching are compiled too."""
 
 
 def compile_all() -> None:
     """Compile what is not in the cache."""
-    for kernel in KERNELS:
+    for kernel, parameters in KERNELS.items():
         dispatcher: Any = kernel
-        dispatcher.compile((types.int64,) * dispatcher.py_func.__code__.co_argcount)
+        dispatcher.compile(normalize_signature(parameters)[0])  # what the cache goes by: types, not their text
 
 
 def main() -> None:

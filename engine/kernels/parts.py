@@ -78,15 +78,19 @@ class _Remembering:
 # --- code --------------------------------------------------------------------------------------------
 
 
-class _Part(JITCodeLibrary):
+class _Unoptimised(JITCodeLibrary):
+    """Code that is not optimised function by function before the whole is."""
+
+    def add_llvm_module(self, module: Any) -> None:
+        self._final_module.link_in(module)
+
+
+class _Part(_Unoptimised):
     """The code of one function, not optimised; it cannot be called but from other code."""
 
     @property
     def codegen(self) -> Any:
         return _NO_ENGINE
-
-    def add_llvm_module(self, module: Any) -> None:
-        self._final_module.link_in(module)
 
     def finalize(self) -> None:
         self._raise_if_finalized()
@@ -109,7 +113,7 @@ class _Part(JITCodeLibrary):
         return self._shared_module
 
 
-class _Kernel(JITCodeLibrary):
+class _Kernel(_Unoptimised):
     """The code of a function with copies of its parts that are its own: LLVM inlines what has one caller.
 
     Private, not internal: LLVM changes how such a copy is called, and the loader finds internal ones by name too when
