@@ -24,6 +24,7 @@ from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.first_run import prepare
 from oxiseq.formats import sorted_batch
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
@@ -61,6 +62,7 @@ def run(
     if language != "spaseq":
         raise OxiseqError(f"the language {language!r} is not known; known: spaseq")
     replay = Replay(load(text), kb, start, lateness)
+    prepare()
     for name, events in streams.items():
         replay.attach(name, events, on_error, time_predicate)
     return replay.matches()

@@ -21,6 +21,7 @@ from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
+from oxiseq.first_run import prepare
 from oxiseq.grammar import load
 from oxiseq.match import Shape
 from oxiseq.stream import Stream
@@ -133,6 +134,7 @@ class Store:
         delay = lateness if isinstance(lateness, int) else lateness // timedelta(microseconds=1)
         if delay < 0:
             raise OxiseqError(f"lateness must not be negative, but is {lateness}")
+        prepare()
         with self._lock:
             plan = compile_query(query, self._terms)
             begin = None if start is None else to_microseconds(start)

@@ -2,20 +2,13 @@
 
 Numba compiles a kernel when it is first called and keeps the result on disk. `warm_up` calls each of them: the
 queries below use every operator and index, on memory so small that all of it has to grow. Compiling is spread over
-two processes (`compiling_ahead`).
+two processes (`first_run.prepare`).
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen
-from time import monotonic, perf_counter, sleep
-from typing import Any, Final
+from time import perf_counter
+from typing import Final
 
 from pyoxigraph import RdfFormat
 from pyoxigraph import Store as RdfStore
@@ -24,12 +17,11 @@ from oxiseq.engine.events.assembler import Block, EventAssembler
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.kernels import ahead, match, sequence
-from oxiseq.engine.kernels.options import before_compiling
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.first_run import prepare
 from oxiseq.grammar import load
 
 _TEXT: Final = "PREFIX : <urn:w:> {form} {window} FROM STREAM S <urn:w:S> WHERE {{ SEQ({seq}) {gpms} }}"
@@ -48,8 +40,6 @@ _QUERIES: Final = (
     ("SELECT ?d ?e", "", "D"),
 )
 _EVENTS: Final = 60
-_PATIENCE: Final = 120.0
-"""Seconds that the second process may take; it takes a tenth."""
 
 
 def warm_up() -> float:
@@ -57,10 +47,10 @@ def warm_up() -> float:
     begun = perf_counter()
     kb = RdfStore()
     kb.load("".join(_facts(i) for i in range(3)).encode(), format=RdfFormat.N_QUADS)
-    with compiling_ahead():
-        for form, window, seq in _QUERIES:
-            _answer(_TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS), StoreKb(kb))
-        _read()
+    prepare(lambda note: None)
+    for form, window, seq in _QUERIES:
+        _answer(_TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS), StoreKb(kb))
+    _read()
     return perf_counter() - begun
 
 
@@ -95,51 +85,3 @@ def _graph(i: int) -> str:
 
 def _integer(i: int) -> str:
     return f'"{i}"^^<http://www.w3.org/2001/XMLSchema#integer>'
-
-
-def is_compiled() -> bool:
-    """Whether the two great kernels lie compiled on disk. A guess before they are called: Numba itself decides."""
-    return all(_on_disk(kernel) for kernel in (sequence.advance, match.match_events))
-
-
-def _on_disk(kernel: Any) -> bool:
-    """`kernel`: a Numba dispatcher. Numba names the index of what it keeps `module.function-line.*.nbi`."""
-    function = kernel.py_func
-    source = Path(function.__code__.co_filename)
-    name = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}.*.nbi"
-    return any(Path(kernel.stats.cache_path).glob(name))
-
-
-@contextmanager
-def compiling_ahead() -> Iterator[None]:
-    """If kernels have to be compiled: let a second process compile those of `ahead.KERNELS` meanwhile.
-
-    Whoever calls one of them first waits for it. If that process fails or takes too long, or there is no second
-    processor, they are compiled here, when they are called. It never outlives the block, nor this process.
-    """
-    missing = [kernel for kernel in ahead.KERNELS if not _on_disk(kernel)]
-    process = _start() if missing and (os.cpu_count() or 1) > 1 else None
-    if process is None:
-        yield
-        return
-    deadline = monotonic() + _PATIENCE
-    for kernel in missing:
-        before_compiling(kernel, partial(_await, process, kernel, deadline))
-    try:
-        yield
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def _start() -> Popen[bytes] | None:
-    command = [sys.executable, "-P", "-m", ahead.__name__]
-    try:
-        return Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
-    except OSError:
-        return None
-
-
-def _await(process: Popen[bytes], kernel: Any, deadline: float) -> None:
-    while process.poll() is None and not _on_disk(kernel) and monotonic() < deadline:
-        sleep(0.02)

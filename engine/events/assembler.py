@@ -1,8 +1,8 @@
 """The running state of one input's reading, and Python's part in it.
 
-Where it stands: blocks of N-Quads → **assembler** → event batches. engine/kernels/assembly.py says which quads make an
-event; engine/kernels/nquads.py reads. This class owns what they work on, makes room when they ask for it, and does what
-they cannot: unusual terms, times and lines, by pyoxigraph, and the faults.
+Where it stands: blocks of N-Quads → **assembler** → event batches. kernels/events/assembly.py says which quads make an
+event; kernels/events/nquads.py reads. This class owns what they work on, makes room when they ask for it, and does
+what they cannot: unusual terms, times and lines, by pyoxigraph, and the faults.
 
 Memory: the events that are not complete, one block, one batch, and the names of the last REMEMBERED events.
 """
@@ -20,11 +20,11 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
 from oxiseq.engine.errors import EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.engine.kernels import assembly as k
-from oxiseq.engine.kernels import nquads
-from oxiseq.engine.kernels.plain import SCRATCH_SPARE
-from oxiseq.engine.kernels.scan import PADDING
-from oxiseq.engine.kernels.views import address_of
+from oxiseq.engine.kernels.events import assembly as k
+from oxiseq.engine.kernels.events import nquads
+from oxiseq.engine.kernels.memory.pointers import address_of
+from oxiseq.engine.kernels.memory.scan import PADDING
+from oxiseq.engine.kernels.terms.plain import SCRATCH_SPARE
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import parse_term
 

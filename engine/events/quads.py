@@ -1,7 +1,7 @@
 """Events from N-Quads and TriG files, plain or gzip.
 
 Where it stands: file → **blocks of lines** → assembler → event batches. N-Quads is read byte by byte
-(engine/kernels/nquads.py): a malformed line costs that line only, and every fault has its line. TriG is parsed by
+(kernels/events/nquads.py): a malformed line costs that line only, and every fault has its line. TriG is parsed by
 pyoxigraph, written by it as N-Quads and read like it: it is one text, so after a syntax error the rest cannot be
 read, and only syntax errors have a line.
 """
@@ -22,7 +22,7 @@ from oxiseq.engine.events.assembler import BATCH_EVENTS, Block, EventAssembler
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.bytes import ByteSource
 from oxiseq.engine.events.report import OnError, ReadReport
-from oxiseq.engine.kernels.scan import PADDING
+from oxiseq.engine.kernels.memory.scan import PADDING
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 QuadFormat: TypeAlias = Literal["nquads", "trig"]

@@ -10,7 +10,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.expressions.program import compile_program
-from oxiseq.engine.kernels.machine import TRUE, UNDECIDED, truth_column
+from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth_column
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression
 from oxiseq.grammar.scope import expression_variables

@@ -1,6 +1,6 @@
 """Conditions compiled for the stack machine.
 
-Where it stands: Expression → **postfix code** → kernels/machine.py. Constants become term ids. What the
+Where it stands: Expression → **postfix code** → kernels/expressions/machine.py. Constants become term ids. What the
 machine lacks (REGEX, STR, IF, casts...) becomes an operator without a value, so that the outcome is undecided where
 it matters; a caller with memo tables may replace whole sub-expressions of one variable by a table look-up.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.engine import kinds
-from oxiseq.engine.kernels import arithmetic, machine
+from oxiseq.engine.kernels.expressions import arithmetic, machine
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Call, Exists, Expression, FunctionCall, MatchFunction, Prev
 

@@ -1,7 +1,7 @@
 """`python -m oxiseq.engine.kernels.ahead`: kernels compiled into Numba's cache, by a process of its own.
 
 Where it stands: a first run compiles what reads and matches events while this compiles what comes after
-(oxiseq.warmup starts it and waits for what it needs).
+(oxiseq.first_run starts it and waits for what it needs).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from numba.core.sigutils import normalize_signature
 
-from oxiseq.engine.kernels import compact_set, paths, sequence
+from oxiseq.engine.kernels.output import paths
+from oxiseq.engine.kernels.sequence import advance, compact_set
 
 KERNELS: Final[dict[Callable[..., Any], str]] = {
-    sequence.advance: "(i8, i8, i8, i8, i8)",
-    sequence.measure: "(i8, i8, i8, i8, i8, i8, i8, i8)",
+    advance.advance: "(i8, i8, i8, i8, i8)",
+    advance.measure: "(i8, i8, i8, i8, i8, i8, i8, i8)",
     compact_set.collect: "(i8, i4[::1], i8)",
     paths.visible: "(i4[::1], i8[::1], i4[::1], b1[:, ::1], b1[::1])",
     paths.resolve: "(u4[:, ::1], b1[::1], i8[::1], u4[:, ::1])",

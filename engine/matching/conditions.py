@@ -20,7 +20,7 @@ from oxiseq.engine.expressions.exact import ExpressionError, evaluate, truth
 from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.expressions.program import compile_program, is_native
 from oxiseq.engine.expressions.values import read
-from oxiseq.engine.kernels.machine import TRUE, UNDECIDED, truth_column
+from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth_column
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import literal_value

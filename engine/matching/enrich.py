@@ -16,7 +16,7 @@ from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kernels import hash_index
+from oxiseq.engine.kernels.matching import hash_index
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Group

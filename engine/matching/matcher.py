@@ -18,11 +18,11 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kernels import match
-from oxiseq.engine.kernels import match_records as k
-from oxiseq.engine.kernels.match_records import MatchTables
-from oxiseq.engine.kernels.records import TermColumns
-from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.kernels.matching import match
+from oxiseq.engine.kernels.matching import records as k
+from oxiseq.engine.kernels.matching.records import MatchTables
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
 from oxiseq.engine.matching.fallback import FallbackMatcher
 from oxiseq.engine.matching.plan import KernelGpm, StreamPlan

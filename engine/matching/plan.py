@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.expressions.program import compile_program
-from oxiseq.engine.kernels.match_records import MatchTables
+from oxiseq.engine.kernels.matching.records import MatchTables
 from oxiseq.engine.matching.bgp import Instance, Key, basic_patterns, canonical
 from oxiseq.engine.matching.conditions import Condition, condition
 from oxiseq.engine.matching.fallback_plan import FallbackGpm, compile_fallback

@@ -1,6 +1,6 @@
 """The flat arrays that the match kernel reads (matching.md, section 3).
 
-Where it stands: slots, instances, filters → **tables** → kernels/match.py. Immutable once made.
+Where it stands: slots, instances, filters → **tables** → kernels/matching/match.py. Immutable once made.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine import kinds
-from oxiseq.engine.kernels import machine
-from oxiseq.engine.kernels.match import fill_objects
-from oxiseq.engine.kernels.match_records import HAS_OBJECT, HAS_SUBJECT, I32, I64, MatchTables
+from oxiseq.engine.kernels.expressions import machine
+from oxiseq.engine.kernels.matching.match import fill_objects
+from oxiseq.engine.kernels.matching.records import HAS_OBJECT, HAS_SUBJECT, MatchTables
+from oxiseq.engine.kernels.memory.pointers import I32, I64
 from oxiseq.engine.matching.bgp import Instance, Slot, join_order
 from oxiseq.engine.terms.dictionary import TermDictionary
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matching.enrich import KbAnswer
 
 

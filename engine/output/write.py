@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.kernels.answers import AnswerColumns, write_answers
-from oxiseq.engine.kernels.paths import choose, count_products, resolve, visible
-from oxiseq.engine.kernels.records import PLACE_BITS
-from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
+from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
+from oxiseq.engine.kernels.sequence.records import PLACE_BITS
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
 from oxiseq.engine.output.rows import RowBlock, RowStore

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.column import holding
-from oxiseq.engine.kernels import letter_rows as lr
-from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.matcher import Rows, address
 from oxiseq.engine.output.rows import RowStore

@@ -14,7 +14,7 @@ import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import HeldKb, KnowledgeBase
-from oxiseq.engine.kernels import letter_rows as lr
+from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.matcher import Rows, StreamMatcher
 from oxiseq.engine.output.batch import MatchBatch

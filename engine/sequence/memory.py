@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kernels import records as k
-from oxiseq.engine.kernels.compact_set import SPINE, collect
-from oxiseq.engine.kernels.groups import rehash_buckets, rehash_groups
-from oxiseq.engine.kernels.joining import remember
-from oxiseq.engine.kernels.leads import rebuild_leads
-from oxiseq.engine.kernels.views import Pointers, call
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
+from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence.compact_set import SPINE, collect
+from oxiseq.engine.kernels.sequence.groups import rehash_buckets, rehash_groups
+from oxiseq.engine.kernels.sequence.joining import remember
+from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.sequence.tables import SequenceTables
 
 _ASKED = 256
@@ -122,7 +122,7 @@ def _widen(S: k.Memory, *names: str) -> k.Memory:
     return S._replace(**{name: _longer(getattr(S, name), 2 * len(getattr(S, name))) for name in names})
 
 
-def _longer(array: k.Array, size: int) -> k.Array:
+def _longer(array: Array, size: int) -> Array:
     out = np.zeros((size, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out
@@ -165,7 +165,7 @@ def keep_answers(S: k.Memory, compiled: SequenceTables, answers: NDArray[np.int6
     return S
 
 
-def _refill(S: k.Memory, compiled: SequenceTables, rows: k.Array) -> None:
+def _refill(S: k.Memory, compiled: SequenceTables, rows: Array) -> None:
     S.scalars[k.MEMOS] = 0
     tables = compiled.tables
     question = np.zeros((1, S.asked.shape[1]), np.int64)

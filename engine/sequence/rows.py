@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oxiseq.engine.kernels import records as k
-from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.tables import SequenceTables
 
 

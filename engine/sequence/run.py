@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.exact import holds
-from oxiseq.engine.kernels import records as k
-from oxiseq.engine.kernels.sequence import advance, measure
-from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence.advance import advance, measure
+from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -99,7 +100,7 @@ class SequenceRun:
         self._drain(parts)
         return _joined(parts)
 
-    def _point(self, arrays: k.Tables | k.Memory | k.TermColumns) -> Pointers:
+    def _point(self, arrays: k.Tables | k.Memory | TermColumns) -> Pointers:
         """The pointer table of a group of arrays, made anew only when the group has been replaced."""
         known = self._pointers.get(type(arrays))
         if known is None or known[0] is not arrays:

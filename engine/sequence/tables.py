@@ -14,7 +14,8 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.program import compile_program
-from oxiseq.engine.kernels import records as k
+from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, live_keys
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import (
@@ -94,7 +95,7 @@ def build_tables(
     return _TableBuilder(graph, live_keys(graph, sliding), scopes, window, terms).build()
 
 
-def _record(dtype: np.dtype[np.void], rows: list[dict[str, int]]) -> k.Array:
+def _record(dtype: np.dtype[np.void], rows: list[dict[str, int]]) -> Array:
     out = np.zeros(max(len(rows), 1), dtype)
     for i, row in enumerate(rows):
         for name, value in row.items():
@@ -102,7 +103,7 @@ def _record(dtype: np.dtype[np.void], rows: list[dict[str, int]]) -> k.Array:
     return out
 
 
-def _pairs(rows: list[tuple[int, ...]], width: int) -> k.Array:
+def _pairs(rows: list[tuple[int, ...]], width: int) -> Array:
     return np.array(rows or [(0,) * width], np.int32).reshape(-1, width)
 
 
@@ -170,7 +171,7 @@ class _TableBuilder:
             1 + max(self.wide, 1) + max(self.width, 1) + self.eithers, len(self.measures),
         )
 
-    def _csr(self, items: Iterable[int], letter_of: Mapping[int, int]) -> tuple[k.Array, k.Array]:
+    def _csr(self, items: Iterable[int], letter_of: Mapping[int, int]) -> tuple[Array, Array]:
         ordered = sorted(items, key=lambda i: (letter_of[i], i))
         counts = np.zeros(len(self.letters) + 1, np.int32)
         for i in ordered:

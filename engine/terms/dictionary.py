@@ -3,7 +3,7 @@
 Where it stands: reader → **ids** → event batches, graph patterns, kernels. Literals are brought to the
 store's normal form first, so equal ids are equal terms in the sense of a join (semantics.md, section 7).
 
-Texts and values stand in flat arrays that double as they grow (kernels/term_table.py); kernels read and fill
+Texts and values stand in flat arrays that double as they grow (kernels/terms/table.py); kernels read and fill
 them without touching a Python object, and pyoxigraph's objects are made when somebody looks.
 
 **Terms are freed.** Streams bring terms that occur once: prices, sensors, blank nodes. `collect_if_due`, which
@@ -27,11 +27,13 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.kernels import result_texts, term_texts, triples
-from oxiseq.engine.kernels import term_table as table
-from oxiseq.engine.kernels.plain import SCRATCH_SPARE
-from oxiseq.engine.kernels.records import TermColumns
-from oxiseq.engine.kernels.views import Pointers, address_of
+from oxiseq.engine.kernels.events import triples
+from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
+from oxiseq.engine.kernels.output import texts as result_texts
+from oxiseq.engine.kernels.terms import table
+from oxiseq.engine.kernels.terms import texts as term_texts
+from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.terms.plain import SCRATCH_SPARE
 from oxiseq.engine.terms.normal import normalise, normalise_triple
 from oxiseq.engine.terms.texts import Term, parse_term, read_term, term_text
 from oxiseq.engine.terms.value import IRI_VALUE, term_value
@@ -95,7 +97,7 @@ class TermDictionary:
 
     @property
     def address(self) -> int:
-        """The pointer table for kernels (`D` of kernels/term_table.py); growth replaces it too."""
+        """The pointer table for kernels (`D` of kernels/terms/table.py); growth replaces it too."""
         return self._pointers.address
 
     # --- terms → ids --------------------------------------------------------------------------------

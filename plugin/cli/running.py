@@ -16,6 +16,7 @@ from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.first_run import prepare
 from oxiseq.formats import (
     BINARY,
     ResultFormat,
@@ -27,7 +28,6 @@ from oxiseq.formats import (
 )
 from oxiseq.grammar.algebra import Query
 from oxiseq.replay import Replay
-from oxiseq.warmup import compiling_ahead, is_compiled
 
 
 def run_query(request: RunRequest) -> None:
@@ -44,9 +44,10 @@ def run_query(request: RunRequest) -> None:
     for name, path in files.items():
         replay.attach(name, path, request.on_error, request.time_predicate)
     if not request.quiet:
-        _tell_before(query, files)
+        _tell_unfed(query, files)
+    prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
-    with compiling_ahead(), progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
+    with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
         count = _write(request, replay, chosen, bar)
     if request.late is not None:
         write_events((batch for _, batch in replay.late), replay.terms, request.late)
@@ -89,13 +90,10 @@ def _format(request: RunRequest) -> ResultFormat:
     return chosen
 
 
-def _tell_before(query: Query, files: dict[str, Path]) -> None:
+def _tell_unfed(query: Query, files: dict[str, Path]) -> None:
     for stream in query.streams:
         if stream.iri.value not in files:
             click.echo(f"note: no events are given for the stream {stream.name} <{stream.iri.value}>", err=True)
-    if not is_compiled():
-        click.echo("note: first run, the kernels are compiled now and kept (some 15 seconds; "
-                   "`oxiseq warmup` does it ahead)", err=True)  # fmt: skip
 
 
 def _write(request: RunRequest, replay: Replay, chosen: ResultFormat, bar: Bar) -> int:

@@ -14,9 +14,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from oxiseq.demo.quotes import STREAM, daily_events
+from oxiseq.first_run import prepare
 from oxiseq.match import Match, short
 from oxiseq.replay import run
-from oxiseq.warmup import compiling_ahead, is_compiled
 
 HERE: Final = Path(__file__).parent
 """Where the queries and the knowledge base are."""
@@ -60,11 +60,9 @@ def show(console: Console) -> None:
         f"bokeh_sampledata (public domain): {len(events):,} events, one RDF graph per trading day, "
         "joined with a small knowledge base of the companies."
     )
-    if not is_compiled():
-        console.print("[dim]First run: the matching kernels are compiled now and kept, which takes some 15 seconds.[/]")
-    with compiling_ahead():
-        for shape in SHAPES:
-            _show_shape(console, shape, events)
+    prepare(lambda note: console.print(f"[dim]{note.capitalize()}.[/]"))
+    for shape in SHAPES:
+        _show_shape(console, shape, events)
     _show_next(console)
 
 

@@ -102,7 +102,7 @@ def on_terminal(*arguments: object) -> str:
 
 
 def test_whether_kernels_are_compiled_is_looked_up_where_numba_keeps_them(tmp_path: Path) -> None:
-    code = "from oxiseq.warmup import is_compiled; print(is_compiled())"
+    code = "from oxiseq.first_run import is_compiled; print(is_compiled())"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=True)
@@ -113,12 +113,13 @@ COVERED = """
 import importlib, pkgutil
 import oxiseq.engine.kernels as kernels
 from numba.core.registry import CPUDispatcher
-from oxiseq.warmup import is_compiled, warm_up
+from oxiseq.first_run import is_compiled
+from oxiseq.warmup import warm_up
 
 def compiled():
     found = {}
-    for module in pkgutil.iter_modules(kernels.__path__):
-        held = importlib.import_module(f"{kernels.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}."):
+        held = importlib.import_module(module.name)
         for name, kernel in vars(held).items():
             if isinstance(kernel, CPUDispatcher):
                 found[module.name, name] = len(kernel.signatures)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from threading import Event
 
 import pytest
 from cli_files import BEGIN_MICROSECONDS, EVENTS, EX, KB, STREAM, event, oxiseq, payment, query, write
 from pyoxigraph import RdfFormat, Store
+
+from oxiseq import first_run
 
 
 def rows(*arguments: object, stdin: str | None = None) -> list[dict[str, str]]:
@@ -151,7 +154,8 @@ def test_matches_of_a_trailing_negation_are_in_order_of_end_time(folder: Path) -
 
 
 def test_the_first_run_says_that_kernels_are_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oxiseq.cli.running.is_compiled", lambda: False)
+    monkeypatch.setattr(first_run, "_prepared", Event())
+    monkeypatch.setattr(first_run, "is_compiled", lambda: False)
     result = oxiseq("run", folder / "jumps.spaseq", "-s", folder / "payments.nq")
     assert "note: first run, the kernels are compiled now" in result.stderr
 

@@ -88,8 +88,8 @@ def answer_from_files(case: Case, folder: Path, ending: str) -> None:
 def compiled() -> dict[str, int]:
     """Kernel → number of its signatures. What a module has from another counts once."""
     found = {}
-    for module in pkgutil.iter_modules(kernels.__path__):
-        held = importlib.import_module(f"{kernels.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}."):
+        held = importlib.import_module(module.name)
         for kernel in vars(held).values():
             if isinstance(kernel, CPUDispatcher) and not kernel.targetoptions.get("no_cpython_wrapper"):
                 found[f"{kernel.py_func.__module__}.{kernel.py_func.__name__}"] = len(kernel.signatures)

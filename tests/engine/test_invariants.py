@@ -6,7 +6,7 @@ import pytest
 from engine_cases import CASES
 from engine_runs import Driven, random_readings
 
-from oxiseq.engine.kernels import records as k
+from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.memory import Capacities
 
 INDEXED = (k.LIST, k.HEAP, k.STAMP)

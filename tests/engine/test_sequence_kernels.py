@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from oxiseq.engine.kernels import records as k
-from oxiseq.engine.kernels.compact_set import SPINE, meld, output
-from oxiseq.engine.kernels.groups import _drop, _put, _unlink, link, pop_closing, push_closing
-from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers
+from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
+from oxiseq.engine.kernels.sequence.groups import _drop, _put, _unlink, link, pop_closing, push_closing
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.sequence.memory import Capacities, allocate
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -49,7 +49,7 @@ def take_from_bucket(S: Any, probes: Any, g: Any) -> None:
     _unlink(S, probes, 0, g)
 
 
-def heap_members(links: k.Array, root: int, parent: int = -1) -> Iterator[tuple[int, float]]:
+def heap_members(links: Array, root: int, parent: int = -1) -> Iterator[tuple[int, float]]:
     """(group, value), asserting order and parent links."""
     if root < 0:
         return
@@ -61,7 +61,7 @@ def heap_members(links: k.Array, root: int, parent: int = -1) -> Iterator[tuple[
     yield from heap_members(links, int(here["right"]), root)
 
 
-def list_members(links: k.Array, first: int) -> Iterator[int]:
+def list_members(links: Array, first: int) -> Iterator[int]:
     before = -1
     while first >= 0:
         assert links[first]["right"] == before
@@ -106,7 +106,7 @@ def drop_from_table(table: Any, records: Any, h: Any, value: Any) -> None:
     _drop(table, records, h, value)
 
 
-def is_found(table: k.Array, h: int, value: int) -> bool:
+def is_found(table: Array, h: int, value: int) -> bool:
     """Linear probing as the kernels do it: up to the first empty place."""
     at = h % len(table)
     while table[at] >= 0:

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from numba import njit
 
-from oxiseq.engine.kernels import records as k
-from oxiseq.engine.kernels import views as v
-from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence import views as v
 
 OUTSIDE = """
 from test_views import copy, memory
-from oxiseq.engine.kernels.views import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers
 state = memory()
 for i, j in ((-1, 0), (3, 0), (0, -1), (0, 2)):
     try:

@@ -1,4 +1,4 @@
-"""The plain twin of the reader: pyoxigraph line by line, the rules of kernels/assembly.py over Python objects."""
+"""The plain twin of the reader: pyoxigraph line by line, kernels/events/assembly.py over Python objects."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def assemble(items: list[Item], cuts: list[int], batch_events: int = 2) -> tuple
 
 
 def model(items: list[Item]) -> tuple[Content, int]:
-    """The rules of kernels/assembly.py, read over the whole list again for each step."""
+    """The rules of kernels/events/assembly.py, read over the whole list again for each step."""
     done: list[int] = []
     lost, current, again = 0, -1, False
     held: dict[int, list[str]] = {}

@@ -10,9 +10,9 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.engine.kernels import plain
-from oxiseq.engine.kernels.options import kernel
-from oxiseq.engine.kernels.scan import PADDING, every, find_byte, find_either, find_special
+from oxiseq.engine.kernels.compiling.options import kernel
+from oxiseq.engine.kernels.memory.scan import PADDING, every, find_byte, find_either, find_special
+from oxiseq.engine.kernels.terms import plain
 from oxiseq.engine.terms.normal import XSD, normalise
 from oxiseq.engine.terms.texts import parse_term
 from oxiseq.engine.terms.value import term_value

@@ -6,7 +6,7 @@ from typing import Any
 
 from numba import njit
 
-from oxiseq.engine.kernels import machine
+from oxiseq.engine.kernels.expressions import machine
 
 
 @njit(error_model="numpy")

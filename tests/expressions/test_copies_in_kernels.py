@@ -12,7 +12,7 @@ import numpy as np
 from machine_calls import truth
 from test_facts import CASES, OUTCOMES, parsed
 from oxiseq.engine.expressions.program import compile_program
-from oxiseq.engine.kernels.machine import UNDECIDED, truth_column
+from oxiseq.engine.kernels.expressions.machine import UNDECIDED, truth_column
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 for text, outcome in CASES:

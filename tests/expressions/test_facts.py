@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode, Variable
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, holds, truth
 from oxiseq.engine.expressions.program import compile_program
 from oxiseq.engine.expressions.values import read
-from oxiseq.engine.kernels import machine
+from oxiseq.engine.kernels.expressions import machine
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression, Filter, Prev
 from oxiseq.grammar.parser import parse

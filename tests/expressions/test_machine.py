@@ -15,8 +15,8 @@ from oxiseq.engine import kinds
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, truth
 from oxiseq.engine.expressions.program import compile_program
 from oxiseq.engine.expressions.values import read
-from oxiseq.engine.kernels import machine
-from oxiseq.engine.kernels.arithmetic import UNDECIDED_KIND
+from oxiseq.engine.kernels.expressions import machine
+from oxiseq.engine.kernels.expressions.arithmetic import UNDECIDED_KIND
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression, Term
 

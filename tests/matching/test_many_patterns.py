@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Triple
 
-from oxiseq.engine.kernels import machine
+from oxiseq.engine.kernels.expressions import machine
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.matching.plan import combine, compile_stream
 from oxiseq.engine.matching.tables import LADDER_FROM, MAX_SHARING

@@ -1,0 +1,102 @@
+"""How kernels are compiled: cached on disk, without Python's checks on division.
+
+`kernel` is for what Python calls. `inner` is for what only kernels call: no door to Python is made, and nothing
+is cached but the kernel that holds it. Numba takes a cached kernel as fresh when its *own* file is unchanged, so
+the cache is emptied here when any file of kernels/ has changed, after an upgrade for instance.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from numba import njit, types
+
+from oxiseq.engine.kernels.compiling.parts import KernelCompiler, PartCompiler
+
+_KERNELS = Path(__file__).parent.parent
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel(function: F) -> F:
+    """Compile a function that Python calls."""
+    made = _compiled(function, cache=True, pipeline_class=KernelCompiler, _nrt=True)
+    _forget_stale(str(made.stats.cache_path))
+    return cast(F, made)
+
+
+def unlocked(function: F) -> F:
+    """Compile a function that Python calls and that runs without Python's lock: other threads go on meanwhile.
+
+    Nothing that it works on may be in another thread's hands.
+    """
+    made = _compiled(function, cache=True, pipeline_class=KernelCompiler, _nrt=True, nogil=True)
+    _forget_stale(str(made.stats.cache_path))
+    return cast(F, made)
+
+
+def inner(function: F) -> F:
+    """Compile a function that only kernels call; it makes no arrays, so that none is counted."""
+    return cast(F, _compiled(function, pipeline_class=PartCompiler, no_cpython_wrapper=True, _nrt=False))
+
+
+def allocating(function: F) -> F:
+    """`inner` for a function that makes arrays."""
+    return cast(F, _compiled(function, pipeline_class=PartCompiler, no_cpython_wrapper=True, _nrt=True))
+
+
+def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> None:
+    """Call `action` once, before the kernel is looked up in the cache or compiled."""
+    dispatcher: Any = kernel
+
+    def compile_(signature: Any) -> Any:
+        action()
+        vars(dispatcher).pop("compile", None)  # from now on as ever
+        return dispatcher.compile(signature)
+
+    dispatcher.compile = compile_
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
+    return _widened(njit(**options)(function))
+
+
+def _widened(dispatcher: Any) -> Any:
+    """Let kernels call a function with any integers: it is compiled once, for int64 and not for int32, literals...
+
+    Numba compiles a function again for each type of argument, the literal -1 and the literal 0 included.
+    """
+    resolve = dispatcher.get_call_template
+
+    def get_call_template(args: Any, keywords: Any) -> Any:
+        return resolve(tuple(map(_wide, args)), {name: _wide(type_) for name, type_ in keywords.items()})
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
+
+
+def _wide(type_: Any) -> Any:
+    plain = types.unliteral(type_)
+    return types.int64 if isinstance(plain, types.Integer) and plain != types.uint64 else plain
+
+
+@lru_cache
+def _forget_stale(cache: str) -> None:
+    """Remove compiled kernels that another state of the sources has left in the folder `cache`."""
+    sources = b"".join(file.read_bytes() for file in sorted(_KERNELS.rglob("*.py")))
+    digest = hashlib.sha256(sources).hexdigest()
+    folder = Path(cache)
+    stamp = folder / "kernels.digest"
+    with suppress(OSError):  # a cache that cannot be read or written is Numba's affair
+        if stamp.exists() and stamp.read_text() == digest:
+            return
+        for compiled in [*folder.glob("*.nbi"), *folder.glob("*.nbc")]:
+            compiled.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(digest)

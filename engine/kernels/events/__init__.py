@@ -1,0 +1,1 @@
+"""RDF text → term ids and events."""

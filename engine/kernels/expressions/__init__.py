@@ -1,0 +1,1 @@
+"""The stack machine that filters run on."""

@@ -1,0 +1,1 @@
+"""Graph patterns on a batch of events."""

@@ -1,0 +1,429 @@
+"""The match kernel: one pass over a batch's events, from triples to rows (matching.md, section 4).
+
+Where it stands: event batch + tables → **rows** by GPM (event, undecided flag, term ids). Per event: put the
+triples into slots; instances whose slots are all filled are joined depth first over the slots' hits, filters
+run as soon as their variables are bound. One function on purpose: arrays in local variables are what makes it
+fast (pitfall 1 there).
+
+Complexity: O(triples + hits) per event, and the visited hits of the joins; a bound subject or object in a slot of
+`hash_from` hits and more is looked up by a hash chain. Comparisons of one variable with many numbers are one search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+
+from oxiseq.engine import kinds
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, entry_truth, run
+from oxiseq.engine.kernels.matching import records as r
+from oxiseq.engine.kernels.memory.pointed import (
+    f64_table,
+    f64s,
+    i32_rows,
+    i32s,
+    i64_rows,
+    i64_table,
+    i64s,
+    u8_table,
+    u8s,
+    u32_table,
+)
+
+FULL: Final = -1
+"""No room for a row: the event is undone; enlarge the output and resume."""
+TOO_MANY_ROWS: Final = -2
+TOO_MANY_VISITS: Final = -3
+NEED_ROOM: Final = -4
+"""An event has more triples than the scratch arrays hold: enlarge them and call again."""
+
+_INTEGER: Final = kinds.INTEGER
+_DECIMAL: Final = kinds.DECIMAL
+_DOUBLE: Final = kinds.DOUBLE
+_ROUNDED: Final = kinds.ROUNDED
+_LINEAR: Final = 8
+"""Up to so many hits of a slot, duplicates are sought one by one."""
+
+
+@inner
+def _u(i: int) -> int:
+    """An index that is surely not negative: Numba then leaves out the test for counting from the end, which costs a
+    fifth of the whole."""
+    return np.uint64(i)
+
+
+@inner
+def _mix(a: int, b: int, c: int) -> int:
+    """A hash of three ids, not negative."""
+    h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(29)) ^ np.uint64(b)) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(32)) ^ np.uint64(c)) * np.uint64(0x94D049BB133111EB)
+    return np.int64((h ^ (h >> np.uint64(31))) & np.uint64(0x7FFFFFFFFFFFFFFF))
+
+
+@inner
+def object_place(key: int, size: int) -> int:
+    """Where the search for a (predicate number << 32 | object id) begins; size: a power of two."""
+    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((h ^ (h >> np.uint64(32))) & np.uint64(size - 1))
+
+
+@intrinsic
+def _trailing_zeros(typing_context: Any, mask: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], context.get_constant(types.boolean, 0))
+
+    return types.int64(types.int64), generate
+
+
+_lowest: Callable[[int], int] = _trailing_zeros
+"""The number of the lowest bit of a mask that is not 0."""
+
+
+@kernel
+def fill_objects(objects: Any, keys: Any) -> None:
+    """Put the keys (i64[k], distinct) into `MatchTables.objects`, with their numbers; it must be larger."""
+    size = objects.shape[0]
+    for n in range(keys.shape[0]):
+        at = object_place(keys[n], size)
+        while objects[at, 0] >= 0:
+            at = (at + 1) & (size - 1)
+        objects[at, 0] = keys[n]
+        objects[at, 1] = n
+
+
+@kernel
+def match_events(
+    T: Any, C: Any, M: Any, resumed: bool, offset: Any, subject: Any, predicate: Any, object_: Any
+) -> int:
+    """The number of rows, or a status below 0; more stands in `MatchMemory.state`.
+
+    T, C, M: addresses of MatchTables, TermColumns, MatchMemory. offset i64[n + 1]; subject, predicate, object_
+    u32[m]. `resumed`: begin with the event state[FIRST] and append to the state[ROWS] rows already written. In the
+    end the rows are sorted by GPM (`event`, `flag`, `row_values`, `row0`), within one in order of events.
+    """
+    predicate_number, with_object = i32s(T, r.T_PREDICATE), i32s(T, r.T_WITH_OBJECT)
+    slot0, slot_list, slots = i32s(T, r.T_SLOT0), i32s(T, r.T_SLOT), i64_rows(T, r.T_SLOTS, 6)
+    objects, object0, object_slot = i64_rows(T, r.T_OBJECTS, 2), i32s(T, r.T_OBJECT0), i32s(T, r.T_OBJECT_SLOT)
+    instance0, pattern_slot, order0 = i32s(T, r.T_INSTANCE0), i32s(T, r.T_PATTERN_SLOT), i32s(T, r.T_ORDER0)
+    steps, filters, filter_number = i32_rows(T, r.T_STEPS, 7), i32_rows(T, r.T_FILTERS, 5), f64s(T, r.T_FILTER_NUMBER)
+    filter_mask, ladders, rung = i64s(T, r.T_FILTER_MASK), i64_rows(T, r.T_LADDERS, 5), f64s(T, r.T_RUNG)
+    rung_fails, gpm0, gpm = i64s(T, r.T_RUNG_FAILS), i32s(T, r.T_GPM0), i32s(T, r.T_GPM)
+    column0, column, program0 = i32s(T, r.T_COLUMN0), i32s(T, r.T_COLUMN), i32s(T, r.T_PROGRAM0)
+    code, widths, trigger = i32s(T, r.T_CODE), i64s(T, r.T_WIDTHS), i32s(T, r.T_TRIGGER)
+    kind, number, exact, quality = u8s(C, 0), f64s(C, 1), i64s(C, 2), u8s(C, 3)
+    state, views, touched = i64s(M, r.M_STATE), i64_rows(M, r.M_VIEWS, 4), i64s(M, r.M_TOUCHED)
+    hit, chain, head = i64_rows(M, r.M_HITS, 5), i64_rows(M, r.M_CHAIN, 3), i64_rows(M, r.M_HEAD, 6)
+    built, candidates, vals = i64_rows(M, r.M_BUILT, 2), i64s(M, r.M_CANDIDATES), i64s(M, r.M_VALUES)
+    depths, written = i64_rows(M, r.M_DEPTHS, 4), i64s(M, r.M_WRITTEN)
+    numbers, entries, memo = f64_table(M, r.M_NUMBERS), i64_table(M, r.M_ENTRIES), u8_table(M, r.M_MEMO)
+    # the rows of a single GPM are written where they will stay
+    out, out_values = i64_rows(M, r.M_OUT, 3), u32_table(M, r.M_OUT_VALUES if len(written) > 1 else r.M_ROW_VALUES)
+
+    n_events, n_predicates, last_predicate = offset.shape[0] - 1, predicate_number.shape[0], slot0.shape[0] - 2
+    any0, any1 = np.int64(slot0[last_predicate]), np.int64(slot0[last_predicate + 1])
+    hash_from, most_rows, most_visits = state[r.HASH_FROM], state[r.MOST_ROWS], state[r.MOST_VISITS]
+    heads, room = head.shape[0], out.shape[0]
+    if not resumed:
+        state[r.FIRST] = state[r.ROWS] = state[r.DOUBTFUL] = 0
+    most = np.int64(0)
+    for event in range(state[r.FIRST], n_events):
+        most = max(most, offset[event + 1] - offset[event])
+    if most * widths[3] >= hit.shape[0] or (state[r.GROW_HEADS] != 0 and heads < most):
+        state[r.NEEDED] = most * widths[3] + 1
+        return NEED_ROOM
+    rows, doubtful_rows, stamp = state[r.ROWS], state[r.DOUBTFUL], state[r.STAMP]
+
+    for event in range(state[r.FIRST], n_events):
+        rows_before, doubtful_before = rows, doubtful_rows
+        stamp += 1
+        n_touched, hits = 0, 0
+        for t in range(offset[_u(event)], offset[event + 1]):
+            p = np.int64(predicate[_u(t)])
+            c = np.int64(predicate_number[_u(p)]) if p < n_predicates else np.int64(0)
+            if c == 0 and any0 == any1:
+                continue
+            s, o = np.int64(subject[_u(t)]), np.int64(object_[_u(t)])
+            part = 0
+            k, k_end = np.int64(slot0[_u(c)]), np.int64(slot0[c + 1])
+            while True:
+                if k == k_end:
+                    if part == 0:
+                        part = 1
+                        if with_object[c] != 0:
+                            key = c << 32 | o
+                            at = object_place(key, objects.shape[0])
+                            while objects[at, 0] >= 0:
+                                if objects[at, 0] == key:
+                                    k, k_end = np.int64(object0[objects[at, 1]]), np.int64(object0[objects[at, 1] + 1])
+                                    break
+                                at = (at + 1) & (objects.shape[0] - 1)
+                        continue
+                    if part == 1:
+                        part = 2
+                        k, k_end = any0, any1
+                        continue
+                    break
+                slot = np.int64(object_slot[k]) if part == 1 else np.int64(slot_list[_u(k)])
+                k += 1
+                flags = slots[_u(slot), 2]
+                if flags != 0 and (
+                    (flags & r.HAS_SUBJECT and slots[_u(slot), 0] != s)
+                    or (flags & r.HAS_OBJECT and slots[_u(slot), 1] != o)
+                    or (flags & r.SUBJECT_OBJECT and s != o)
+                    or (flags & r.SUBJECT_PREDICATE and s != p)
+                    or (flags & r.PREDICATE_OBJECT and p != o)
+                ):
+                    continue
+                if views[_u(slot), 0] != stamp:
+                    views[_u(slot), 0] = stamp
+                    views[_u(slot), 1] = hits
+                    views[_u(slot), 3] = 1
+                    if slots[_u(slot), 3] != slots[_u(slot), 4]:
+                        touched[_u(n_touched)] = slot
+                        n_touched += 1
+                else:  # a graph is a set: the same triple again adds nothing
+                    known = False
+                    if views[_u(slot), 3] <= _LINEAR:
+                        i = views[_u(slot), 1]
+                        while i >= 0:
+                            if hit[_u(i), 1] == s and hit[_u(i), 3] == o and hit[_u(i), 2] == p:
+                                known = True
+                                break
+                            i = hit[_u(i), 4]
+                    if views[_u(slot), 3] >= _LINEAR and not known:
+                        i = views[_u(slot), 1] if views[_u(slot), 3] == _LINEAR else hits
+                        while i >= 0:  # the hits that are not in their chains yet; the new one comes last
+                            a, b, d = (s, p, o) if i == hits else (hit[_u(i), 1], hit[_u(i), 2], hit[_u(i), 3])
+                            h = _mix(a + (slot << 32), b, d) & (heads - 1)
+                            if head[h, 5] != stamp:
+                                head[h, 5] = stamp
+                                head[h, 2] = -1
+                            if i == hits:
+                                j = head[h, 2]
+                                while j >= 0:
+                                    if hit[_u(j), 0] == slot and hit[_u(j), 1] == s and hit[_u(j), 3] == o:
+                                        known = hit[_u(j), 2] == p
+                                    if known:
+                                        break
+                                    j = chain[j, 2]
+                                if known:
+                                    break
+                            chain[i, 2] = head[h, 2]
+                            head[h, 2] = i
+                            i = -1 if i == hits else hits if hit[_u(i), 4] < 0 else hit[_u(i), 4]
+                    if known:
+                        continue
+                    hit[views[_u(slot), 2], 4] = hits
+                    views[_u(slot), 3] += 1
+                views[_u(slot), 2] = hits
+                hit[_u(hits), 0], hit[_u(hits), 1], hit[_u(hits), 2], hit[_u(hits), 3] = slot, s, p, o
+                hit[_u(hits), 4] = -1
+                hits += 1
+
+        n_candidates = 0
+        for k in range(n_touched):
+            slot = touched[_u(k)]
+            for q in range(slots[_u(slot), 3], slots[_u(slot), 4]):
+                b = np.int64(trigger[q])
+                filled = True
+                for j in range(instance0[_u(b)], instance0[b + 1]):
+                    if views[pattern_slot[_u(j)], 0] != stamp:
+                        filled = False
+                        break
+                if filled:
+                    candidates[_u(n_candidates)] = b
+                    n_candidates += 1
+
+        for k in range(n_candidates):
+            b = candidates[_u(k)]
+            first_pattern, n_steps = np.int64(instance0[_u(b)]), np.int64(instance0[b + 1] - instance0[_u(b)])
+            smallest = first_pattern
+            for j in range(first_pattern + 1, first_pattern + n_steps):
+                if views[pattern_slot[_u(j)], 3] < views[pattern_slot[_u(smallest)], 3]:
+                    smallest = j
+            step0 = np.int64(order0[_u(smallest)])
+            first_gpm, n_gpms = np.int64(gpm0[_u(b)]), np.int64(gpm0[b + 1] - gpm0[_u(b)])
+            for q in range(first_gpm, first_gpm + n_gpms):
+                written[gpm[_u(q)]] = 0
+            visits = 0
+            d = 0
+            depths[0, 0] = views[steps[_u(step0), 0], 1]
+            depths[0, 1] = -1
+            depths[0, 2] = (np.int64(1) << n_gpms) - 1
+            depths[0, 3] = 0
+            while d >= 0:
+                step = step0 + d
+                slot, bits = np.int64(steps[_u(step), 0]), steps[_u(step), 4]
+                v_s, v_p, v_o = np.int64(steps[_u(step), 1]), np.int64(steps[_u(step), 2]), np.int64(steps[_u(step), 3])
+                i, by = depths[_u(d), 0], depths[_u(d), 1]
+                while i >= 0:
+                    if by >= 0 and hit[_u(i), 0] != slot:  # a hit of another slot
+                        i = chain[i, by]
+                        continue
+                    visits += 1
+                    if not (
+                        (bits & 1 and hit[_u(i), 1] != vals[_u(v_s)])
+                        or (bits & 4 and hit[_u(i), 3] != vals[_u(v_o)])
+                        or (bits & 2 and hit[_u(i), 2] != vals[_u(v_p)])
+                    ):
+                        break
+                    i = hit[_u(i), 4] if by < 0 else chain[i, by]
+                if visits > most_visits:
+                    state[r.FIRST], state[r.GPM], state[r.STAMP] = event, gpm[_u(first_gpm)], stamp
+                    return TOO_MANY_VISITS
+                if i < 0:
+                    d -= 1
+                    while d >= 0 and depths[_u(d), 0] < 0:  # nothing left there: no need to look
+                        d -= 1
+                    continue
+                depths[_u(d), 0] = hit[_u(i), 4] if by < 0 else chain[i, by]
+                if v_s >= 0:
+                    vals[_u(v_s)] = hit[_u(i), 1]
+                if v_p >= 0:
+                    vals[_u(v_p)] = hit[_u(i), 2]
+                if v_o >= 0:
+                    vals[_u(v_o)] = hit[_u(i), 3]
+                mask, doubt = depths[_u(d), 2], depths[_u(d), 3]
+                f, f_end = np.int64(steps[_u(step), 5]), np.int64(steps[_u(step), 6])
+                while f < f_end:
+                    ladder = np.int64(filters[_u(f), 4])
+                    if ladder >= 0:  # the filters up to the ladder's end compare one variable with numbers
+                        if ladders[_u(ladder), 1] & mask == 0:
+                            f = ladders[_u(ladder), 4]
+                            continue
+                        x = vals[ladders[_u(ladder), 0]]
+                        kx, fx = kind[_u(x)], number[_u(x)]
+                        if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[_u(x)] & _ROUNDED and fx == fx:
+                            low, size = ladders[_u(ladder), 2], ladders[_u(ladder), 3]
+                            while size > 0:  # the first rung that is not below the value
+                                half = size >> 1
+                                if rung[low + half] < fx:
+                                    low += half + 1
+                                    size -= half + 1
+                                else:
+                                    size = half
+                            if rung[_u(low)] != fx:
+                                mask &= ~rung_fails[low]
+                                if mask == 0:
+                                    break
+                                f = ladders[_u(ladder), 4]
+                                continue
+                    concerned = filter_mask[_u(f)] & mask
+                    if concerned != 0:
+                        outcome = UNDECIDED
+                        if filters[_u(f), 1] >= 0:
+                            x = vals[filters[_u(f), 1]]
+                            kx = kind[_u(x)]
+                            if kx in (_INTEGER, _DECIMAL, _DOUBLE) and quality[_u(x)] & _ROUNDED:
+                                if number[_u(x)] < filter_number[_u(f)]:
+                                    outcome = np.int64(filters[_u(f), 2])
+                                elif number[_u(x)] > filter_number[_u(f)]:
+                                    outcome = np.int64(filters[_u(f), 3])
+                        if outcome == UNDECIDED:
+                            program = filters[_u(f), 0]
+                            run(
+                                code, program0[program], program0[program + 1], vals,
+                                kind, number, exact, quality, memo, numbers, entries,
+                            )  # fmt: skip
+                            outcome = entry_truth(0, numbers, entries)
+                        if outcome == UNDECIDED:
+                            doubt |= concerned
+                        elif outcome != TRUE:
+                            mask &= ~concerned
+                            if mask == 0:
+                                break
+                    f += 1
+                if mask == 0:
+                    while d >= 0 and depths[_u(d), 0] < 0:
+                        d -= 1
+                    continue
+                if d + 1 < n_steps:
+                    d += 1
+                    step += 1
+                    slot, bits = np.int64(steps[_u(step), 0]), steps[_u(step), 4]
+                    depths[_u(d), 0] = views[_u(slot), 1]
+                    depths[_u(d), 1] = -1
+                    depths[_u(d), 2] = mask
+                    depths[_u(d), 3] = doubt
+                    if bits & 5 and views[_u(slot), 3] >= hash_from:
+                        by = np.int64(0) if bits & 1 else np.int64(1)
+                        field = np.int64(1) if by == 0 else np.int64(3)
+                        if built[slot, by] != stamp:
+                            built[slot, by] = stamp
+                            j = views[_u(slot), 1]
+                            while j >= 0:
+                                h = _mix(hit[_u(j), field], 0, 0) & (heads - 1)
+                                if head[h, 3 + by] != stamp:
+                                    head[h, 3 + by] = stamp
+                                    head[h, by] = -1
+                                chain[j, by] = head[h, by]
+                                head[h, by] = j
+                                j = hit[_u(j), 4]
+                        key = vals[steps[_u(step), 1]] if by == 0 else vals[steps[_u(step), 3]]
+                        h = _mix(key, 0, 0) & (heads - 1)
+                        depths[_u(d), 1] = by
+                        depths[_u(d), 0] = head[h, by] if head[h, 3 + by] == stamp else -1
+                    continue
+                while mask != 0:
+                    q = first_gpm + _lowest(mask)
+                    bit = mask & -mask
+                    mask ^= bit
+                    g = np.int64(gpm[_u(q)])
+                    if rows == room:
+                        state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL] = event, rows_before, doubtful_before
+                        state[r.STAMP] = stamp
+                        return FULL
+                    written[g] += 1
+                    if written[g] > most_rows:
+                        state[r.FIRST], state[r.GPM], state[r.STAMP] = event, g, stamp
+                        return TOO_MANY_ROWS
+                    out[_u(rows), 0], out[_u(rows), 1], out[_u(rows), 2] = event, g, 0
+                    if doubt & bit:
+                        out[_u(rows), 2] = 1
+                        doubtful_rows += 1
+                    first_column = column0[g]
+                    for j in range(first_column, column0[g + 1]):
+                        out_values[rows, j - first_column] = vals[column[_u(j)]]
+                    rows += 1
+                while d >= 0 and depths[_u(d), 0] < 0:
+                    d -= 1
+    state[r.FIRST], state[r.ROWS], state[r.DOUBTFUL], state[r.STAMP] = n_events, rows, doubtful_rows, stamp
+    if rows > 0:
+        _sort_rows(M, T, rows)
+    return rows
+
+
+@inner
+def _sort_rows(M: Any, T: Any, rows: int) -> None:
+    """Put the rows of each GPM together."""
+    out, out_values, row0 = i64_rows(M, r.M_OUT, 3), u32_table(M, r.M_OUT_VALUES), i64s(M, r.M_ROW0)
+    event, flag, values = i64s(M, r.M_EVENT), u8s(M, r.M_FLAG), u32_table(M, r.M_ROW_VALUES)
+    column0 = i32s(T, r.T_COLUMN0)
+    if row0.shape[0] == 2:
+        row0[0], row0[1] = 0, rows
+        for i in range(rows):
+            event[i] = out[i, 0]
+            flag[i] = out[i, 2]
+        return
+    row0[:] = 0
+    for i in range(rows):
+        row0[out[i, 1] + 1] += 1
+    for g in range(1, row0.shape[0]):
+        row0[g] += row0[g - 1]
+    for i in range(rows):
+        g = out[i, 1]
+        at = row0[g]
+        row0[g] = at + 1
+        event[at] = out[i, 0]
+        flag[at] = out[i, 2]
+        for j in range(column0[g + 1] - column0[g]):
+            values[at, j] = out_values[i, j]
+    for g in range(row0.shape[0] - 1, 0, -1):
+        row0[g] = row0[g - 1]
+    row0[0] = 0

@@ -1,0 +1,1 @@
+"""Bytes, numbers and arrays at addresses."""

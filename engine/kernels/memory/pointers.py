@@ -1,0 +1,74 @@
+"""Arrays behind one pointer table.
+
+A Numba call that takes fifty arrays costs microseconds, and minutes to compile, since each array is seven
+arguments all the way down, and each call counts references. So the kernels take the address of one table per
+group (tables `T`, memory `S`, rows `R`, term columns `C`) of (address, rows, columns) triples, and each function
+looks at the arrays that it needs (engine.md, section 9, rule 4). Whoever makes a `Pointers` keeps all alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from llvmlite import ir
+from numba import from_dtype, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from oxiseq.engine.kernels.memory.view import View
+
+Array: TypeAlias = NDArray[Any]
+I32: TypeAlias = NDArray[np.int32]
+I64: TypeAlias = NDArray[np.int64]
+
+WORDS = 3
+"""Of each array in the table: address, rows, columns."""
+
+
+class Pointers:
+    """The pointer table of arrays of one or two dimensions, C-contiguous and writable; keeps them alive."""
+
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        self._arrays = tuple(arrays)
+        words: list[int] = []
+        for i, array in enumerate(arrays):
+            if not (array.flags.c_contiguous and array.flags.writeable):
+                raise ValueError(f"array {i} is not C-contiguous and writable")
+            columns = array.shape[1] if array.ndim == 2 else 1
+            words += (address_of(array), len(array), columns)
+        self._table = np.array(words, np.int64)
+        self.address = address_of(self._table)
+        """What the kernels take."""
+
+
+def address_of(array: Array) -> int:
+    """The address of an array's first element, for kernels; whoever asks keeps the array alive."""
+    return int(array.__array_interface__["data"][0])  # a third of what `ctypes.data` takes
+
+
+def call(function: Callable[..., Any], *args: Pointers | Array | int) -> Any:
+    """Call a kernel with the addresses of pointer tables, which stay alive meanwhile."""
+    return function(*(arg.address if isinstance(arg, Pointers) else arg for arg in args))
+
+
+def view_of(group: Any, name: str, dtype: Any, ndim: int = 1) -> Any:
+    """The function from a pointer table's address to the array `name` of the named tuple `group`."""
+    view = View(from_dtype(np.dtype(dtype)), ndim)
+    first = WORDS * group._fields.index(name)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        table = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        address, rows, columns = (builder.load(cgutils.gep_inbounds(builder, table, first + i)) for i in range(WORDS))
+        made = cgutils.create_struct_proxy(view)(context, builder)
+        made.data = builder.inttoptr(address, made.data.type)
+        made.rows, made.columns = rows, columns
+        return made._getvalue()
+
+    def typed(typing_context: Any, table: Any) -> tuple[Any, Callable[..., Any]]:
+        return view(types.int64), generate
+
+    typed.__name__ = name
+    return intrinsic(typed)

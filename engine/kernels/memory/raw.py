@@ -1,0 +1,153 @@
+"""Bytes and numbers at addresses: texts are read, compared and copied eight bytes at a time.
+
+Whoever calls a kernel with an address keeps the memory alive and says how long it is; nothing is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from oxiseq.engine.kernels.compiling.options import inner
+
+
+@intrinsic
+def _load_byte(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+        return builder.zext(builder.load(pointer), ir.IntType(64))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def _load_word(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        loaded = builder.load(builder.inttoptr(args[0], ir.IntType(64).as_pointer()))
+        loaded.align = 1
+        return loaded
+
+    return types.uint64(types.int64), generate
+
+
+@intrinsic
+def _store_byte(typing_context: Any, address: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+        builder.store(builder.trunc(args[1], ir.IntType(8)), pointer)
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64), generate
+
+
+@intrinsic
+def _move(typing_context: Any, target: Any, source: Any, count: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        target, source = (builder.inttoptr(arg, cgutils.voidptr_t) for arg in args[:2])
+        cast(Any, cgutils).raw_memmove(builder, target, source, args[2], 1)  # it has no types
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def _load_cell(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        return builder.load(builder.gep(base, [args[1]]))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def _store_cell(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+        builder.store(args[2], builder.gep(base, [args[1]]))
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def _load_half(typing_context: Any, table: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = builder.inttoptr(args[0], ir.IntType(32).as_pointer())
+        return builder.zext(builder.load(builder.gep(base, [args[1]])), ir.IntType(64))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def _store_half(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = builder.inttoptr(args[0], ir.IntType(32).as_pointer())
+        builder.store(builder.trunc(args[2], ir.IntType(32)), builder.gep(base, [args[1]]))
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def _store_unaligned(typing_context: Any, address: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        made = builder.store(args[1], builder.inttoptr(args[0], cgutils.intp_t.as_pointer()))
+        made.align = 1
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.uint64), generate
+
+
+@intrinsic
+def _store_number(typing_context: Any, table: Any, index: Any, value: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        base = builder.inttoptr(args[0], ir.DoubleType().as_pointer())
+        builder.store(args[2], builder.gep(base, [args[1]]))
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.float64), generate
+
+
+byte: Callable[[int], int] = _load_byte
+"""The byte at an address, 0 to 255, as i64."""
+word: Callable[[int], int] = _load_word
+"""The eight bytes at an address as u64, first byte lowest; the address need not be aligned."""
+set_byte: Callable[[int, int], None] = _store_byte
+"""Write a byte."""
+move: Callable[[int, int, int], None] = _move
+"""Copy `count` bytes from `source` to `target`, which may overlap: move(target, source, count)."""
+get: Callable[[int, int], int] = _load_cell
+"""The i64 at `index` of the table at an address: get(table, index)."""
+put: Callable[[int, int, int], None] = _store_cell
+"""Write the i64 at `index` of the table at an address: put(table, index, value)."""
+half: Callable[[int, int], int] = _load_half
+"""The u32 at `index` of the array at an address, as i64."""
+put_half: Callable[[int, int, int], None] = _store_half
+"""Write the u32 at `index` of the array at an address."""
+set_word: Callable[[int, np.uint64], None] = _store_unaligned
+"""Write eight bytes at any address."""
+put_number: Callable[[int, int, float], None] = _store_number
+"""Write the f64 at `index` of the array at an address."""
+
+
+@inner
+def same(a: int, b: int, count: int) -> bool:
+    """Whether `count` bytes at two addresses agree."""
+    end = a + count
+    while a + 8 <= end:
+        if word(a) != word(b):
+            return False
+        a += 8
+        b += 8
+    while a < end:
+        if byte(a) != byte(b):
+            return False
+        a += 1
+        b += 1
+    return True

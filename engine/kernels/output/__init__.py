@@ -1,0 +1,1 @@
+"""Row ids of matches → answers and their texts."""

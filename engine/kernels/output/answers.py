@@ -1,0 +1,62 @@
+"""Row ids of matches → answers, for queries whose columns are variables as their rows bind them."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kernels.compiling.options import kernel
+from oxiseq.engine.kernels.memory.pointed import i32s, i64s, u8_table, u32_table
+from oxiseq.engine.kernels.memory.pointers import I32
+from oxiseq.engine.kernels.sequence.records import PLACE_BITS
+
+_PLACE: Final = (1 << PLACE_BITS) - 1
+
+
+class AnswerColumns(NamedTuple):
+    """What `write_answers` knows of the query."""
+
+    again: I32
+    """place → the repeat that begins anew there, −1 none"""
+    inside: NDArray[np.uint8]
+    """[place, repeat]: 1 if the place lies in the repeat"""
+    column: I32
+    """answer column → stored variable, −1 unbound"""
+    hidden: NDArray[np.uint8]
+    """[repeat]: scratch"""
+
+
+@kernel
+def write_answers(
+    A: Any, B: Any, offset: int, found: Any, ends: Any, time: Any, values: Any, event_letter: Any, event_time: Any
+) -> None:
+    """MatchBatch's arrays for matches as row ids and places: found i64[f], ends i64[n + 1].
+
+    A: address of AnswerColumns, B: of the row store's RowBlock, in which a row stands at its id plus `offset`.
+    A variable has its last visible binding (see kernels.paths).
+    """
+    again, inside, column, hidden = i32s(A, 0), u8_table(A, 1), i32s(A, 2), u8_table(A, 3)
+    letter, times, stored = i32s(B, 0), i64s(B, 1), u32_table(B, 3)
+    repeats = inside.shape[1]
+    for m in range(ends.shape[0] - 1):
+        for c in range(column.shape[0]):
+            values[m, c] = 0
+        for repeat in range(repeats):
+            hidden[repeat, 0] = 0
+        for i in range(ends[m + 1] - 1, ends[m] - 1, -1):
+            row, place = (found[i] >> PLACE_BITS) + offset, found[i] & _PLACE
+            event_letter[i] = letter[row]
+            event_time[i] = times[row]
+            shown = True
+            for repeat in range(repeats):
+                if hidden[repeat, 0] != 0 and inside[place, repeat] != 0:
+                    shown = False
+            if shown:
+                for c in range(column.shape[0]):
+                    if column[c] >= 0 and values[m, c] == 0:
+                        values[m, c] = stored[row, column[c]]
+            if again[place] >= 0:
+                hidden[again[place], 0] = 1
+        time[m] = event_time[ends[m + 1] - 1]

@@ -1,0 +1,1 @@
+"""A query's runs over the compact set."""

@@ -1,0 +1,139 @@
+"""One query's runs, instant by instant: read, write, emit (engine.md, section 4).
+
+    BEGIN  what waited for its window to close is emitted; dead groups go
+    READ   each row looks for the groups it joins; nothing is changed but what can be undone
+    WRITE  fired groups go, kills are stamped, pending prefixes become groups
+    EMIT   finished matches are enumerated
+
+A row sees only what was there before its instant, so simultaneous events never follow each other. Whenever
+something is full the kernel returns what it needs and is called again: READ starts over, the other phases
+go on where they stopped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.compact_set import emit
+from oxiseq.engine.kernels.sequence.groups import expire, killed, pop_closing, remove_group
+from oxiseq.engine.kernels.sequence.joining import measured, order_kind
+from oxiseq.engine.kernels.sequence.reading import read
+from oxiseq.engine.kernels.sequence.records import (
+    BEGIN,
+    CLOSINGS,
+    COLUMNS,
+    DONE,
+    EMIT,
+    EMIT_CLOSED,
+    FINALS,
+    HEAP_TIME,
+    INSTANT,
+    NEED_FINALS,
+    NODE_BASE,
+    NODE_TOP,
+    PENDING,
+    PHASE,
+    PROGRESS,
+    READ,
+    SLIDING,
+    WINDOW,
+    WINDOWED,
+    WRITE,
+)
+from oxiseq.engine.kernels.sequence.writing import settle, write
+
+
+@kernel
+def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
+    """Work through the rows' instants; then let the clock reach `until`. DONE, or what is needed.
+
+    `T` tables, `S` memory, `R` rows, `C` term columns. `until`: the smallest clock that may still come;
+    matches that wait for a window to close before it are emitted.
+    """
+    scalars = v.scalars(S)
+    last = v.clock(R).shape[0]
+    while scalars[INSTANT] <= last:
+        k = scalars[INSTANT]
+        clock = v.clock(R)[k] if k < last else until
+        tau = v.tau(R)[k] if k < last else np.int64(0)
+        if scalars[PHASE] == BEGIN:
+            need = _close_waits(T, S, clock)
+            if need != DONE:
+                return need
+            if scalars[FINALS] > 0:
+                scalars[PROGRESS] = 0
+                scalars[PHASE] = EMIT_CLOSED
+            elif k == last:
+                return DONE
+            else:
+                if v.sizes(T)[WINDOWED]:
+                    expire(T, S, tau, clock)
+                scalars[PHASE] = READ
+        if scalars[PHASE] == EMIT_CLOSED:
+            need = emit(S)
+            if need != DONE:
+                return need
+            scalars[FINALS] = 0
+            scalars[PHASE] = BEGIN
+            continue
+        if scalars[PHASE] == READ:
+            need = read(T, S, R, C, k)
+            if need != DONE:
+                scalars[NODE_TOP] = scalars[NODE_BASE]
+                return need
+            settle(T, S, R, k)
+            scalars[PROGRESS] = 0
+            scalars[PHASE] = WRITE
+        if scalars[PHASE] == WRITE:
+            need = write(T, S, C, v.instant(R)[k], clock, tau)
+            if need != DONE:
+                return need
+            scalars[PENDING] = 0
+            scalars[PROGRESS] = 0
+            scalars[PHASE] = EMIT
+        if scalars[FINALS] > 0:
+            need = emit(S)
+            if need != DONE:
+                return need
+            scalars[FINALS] = 0
+        scalars[PHASE] = BEGIN
+        scalars[INSTANT] = k + 1
+    return DONE
+
+
+@inner
+def _close_waits(T: Any, S: Any, clock: int) -> int:
+    """Groups whose window has closed before `clock` become final."""
+    scalars, closings, groups = v.scalars(S), v.closings(S), v.groups(S)
+    while scalars[CLOSINGS] > 0 and closings[0].close < clock:
+        g, close = np.int64(closings[0].group), closings[0].close
+        if groups[g].edge >= 0 and groups[g].serial == closings[0].serial:
+            if scalars[FINALS] == v.finals(S).shape[0]:
+                return NEED_FINALS
+            if not killed(T, S, g):
+                cut = close - v.sizes(T)[WINDOW]
+                v.finals(S)[scalars[FINALS], 0] = groups[g].node
+                v.finals(S)[scalars[FINALS], 1] = cut if v.sizes(T)[SLIDING] else cut + 1
+                scalars[FINALS] += 1
+            remove_group(T, S, g)
+        pop_closing(S)
+    return DONE
+
+
+@kernel
+def measure(T: Any, S: Any, R: Any, C: Any, code0: int, code1: int, letter: int, column: int) -> None:
+    """The row side of an inequality for all rows of `letter`: `v.measures(R)[:, column]` and its heap order."""
+    vector = v.vector(S)
+    for r in range(v.letter(R).shape[0]):
+        if v.letter(R)[r] != letter:
+            continue
+        for c in range(v.sizes(T)[COLUMNS]):
+            vector[1 + c] = v.values(R)[r, c]
+        kind, number, exact, quality = measured(T, C, code0, code1, vector)
+        order = order_kind(kind, number, quality)
+        v.measure_kinds(R)[r, column] = order
+        v.measures(R)[r, column] = np.float64(exact) if order == HEAP_TIME else number

@@ -1,0 +1,129 @@
+"""Mappings of letters → rows for the sequence kernel and for the row store, in one pass.
+
+Where it stands: GPM rows, letter by letter → **rows by instant, then letter** → sequence kernel. The mappings of a
+letter lie somewhere in memory in order of instants; they are merged, projected on what the sequence compares and
+on what matches need later, and written where both are read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.pointed import (
+    f64_table,
+    i32_table,
+    i32s,
+    i64_at,
+    i64_table,
+    i64s,
+    u8_table,
+    u32_at,
+    u32_table,
+)
+from oxiseq.engine.kernels.memory.pointers import I32, I64
+
+_NEVER: Final = 1 << 62
+_BEFORE_ALL: Final = -(1 << 62)
+
+# columns of a source
+LETTER, EVENT, VALUES, WIDTH, WHERE, LOW, HIGH, NEXT = range(8)
+"""The letter; addresses of i64 events and u32[*, width] values; the address of i64 instants by event (0: they are the
+same); its rows `low : high`. NEXT is scratch."""
+
+# places in `settings`
+FIRST_NUMBER, BY_NUMBER, WINDOW_SIZE, SLIDING, WINDOW_START, FIRST_ROW, STORE_AT, EPOCH = range(8)
+"""The number of the batch's first instant; whether clocks are numbers of instants; the window's size (0: none), whether
+it slides, its first clock; the id of the first row, where the row store puts it, which KB answers it was checked
+against."""
+SETTINGS: Final = 8
+
+
+class LetterColumns(NamedTuple):
+    """Which column of a letter's source each column of its rows is; −1: unbound."""
+
+    compared: I32
+    """[letter, column]"""
+    stored: I32
+    """[letter, stored variable]"""
+    settings: I64
+
+
+@inner
+def _place(sources: Any, i: int) -> int:
+    """The instant of the source's next row; after the last one, one that never comes."""
+    row = sources[i, LOW]
+    if row == sources[i, HIGH]:
+        return _NEVER
+    event = i64_at(sources[i, EVENT], sources[i, HIGH])[row]
+    return event if sources[i, WHERE] == 0 else i64_at(sources[i, WHERE], event + 1)[event]
+
+
+@kernel
+def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) -> int:
+    """Merge the sources; returns the number of instants that have rows.
+
+    L: address of LetterColumns; R: of sequence Rows, with room for all rows, whose lengths are set here; B: of the row
+    store's RowBlock, with room behind STORE_AT. sources: i64[k, 8], by letter. times_at: the address of
+    i64[count], by instant.
+    """
+    compared, stored, settings = i32_table(L, 0), i32_table(L, 1), i64s(L, 2)
+    times, lengths = i64_at(times_at, count), i64_at(R, 27)
+    total = 0
+    for i in range(sources.shape[0]):
+        total += sources[i, HIGH] - sources[i, LOW]
+    for array in range(4):
+        lengths[3 * array + 1] = total
+    for array in range(4, 7):
+        lengths[3 * array + 1] = total
+    lengths[3 * 7 + 1] = total + 1
+    letter, values, measures, measure_kinds = i32s(R, 0), i64_table(R, 1), f64_table(R, 2), u8_table(R, 3)
+    instant, clock, tau, first, base = i64s(R, 4), i64s(R, 5), i64s(R, 6), i64s(R, 7), i64s(R, 8)
+    kept_letter, kept_time, kept_clock = i32s(B, 0), i64s(B, 1), i64s(B, 2)
+    kept, kept_epoch = u32_table(B, 3), i32s(B, 4)
+    size, window_start = settings[WINDOW_SIZE], settings[WINDOW_START]
+    at, epoch = settings[STORE_AT], settings[EPOCH]
+    base[0] = settings[FIRST_ROW]
+    for i in range(sources.shape[0]):
+        sources[i, NEXT] = _place(sources, i)
+    n, k = 0, 0
+    while n < total:
+        here = _NEVER
+        for i in range(sources.shape[0]):
+            here = min(here, sources[i, NEXT])
+        now = settings[FIRST_NUMBER] + here if settings[BY_NUMBER] else times[here]
+        instant[k] = settings[FIRST_NUMBER] + here
+        clock[k] = now
+        first[k] = n
+        if size == 0:
+            tau[k] = _BEFORE_ALL
+        elif settings[SLIDING]:
+            tau[k] = now - size
+        else:
+            tau[k] = window_start + (now - window_start) // size * size
+        k += 1
+        for i in range(sources.shape[0]):
+            number = sources[i, LETTER]
+            while sources[i, NEXT] == here:
+                row = sources[i, LOW]
+                found = u32_at(sources[i, VALUES], sources[i, HIGH], sources[i, WIDTH])
+                letter[n] = number
+                for c in range(compared.shape[1]):
+                    values[n, c] = found[row, compared[number, c]] if compared[number, c] >= 0 else 0
+                for m in range(measures.shape[1]):
+                    measures[n, m] = 0.0
+                    measure_kinds[n, m] = 0
+                kept_letter[at + n] = number
+                kept_time[at + n] = times[here]
+                kept_clock[at + n] = now
+                kept_epoch[at + n] = epoch
+                for c in range(kept.shape[1]):
+                    kept[at + n, c] = found[row, stored[number, c]] if stored[number, c] >= 0 else 0
+                n += 1
+                sources[i, LOW] = row + 1
+                sources[i, NEXT] = _place(sources, i)
+    first[k] = n
+    for array in range(4, 7):
+        lengths[3 * array + 1] = k
+    lengths[3 * 7 + 1] = k + 1
+    return k

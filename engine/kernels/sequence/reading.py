@@ -1,0 +1,373 @@
+"""READ: each row of an instant looks for the groups that it joins.
+
+Nothing is changed but what can be undone: new nodes, the lists of pending prefixes, fired groups and finals. So
+the instant can be read again when something was full or Python had to decide a filter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
+from oxiseq.engine.kernels.sequence.groups import find_bucket, find_group, hash_key, killed, mark
+from oxiseq.engine.kernels.sequence.joining import ASK, NO, YES, joins
+from oxiseq.engine.kernels.sequence.leads import NEVER_SEEN, last_lead
+from oxiseq.engine.kernels.sequence.records import (
+    ASKED,
+    ATTEMPT,
+    CHAINED,
+    DIRECT,
+    DONE,
+    FINALS,
+    FIRED,
+    FROM_CLOCK,
+    FROM_NEGATED,
+    HEAP,
+    LEADS,
+    LISTED,
+    NEED_DECISIONS,
+    NEED_FINALS,
+    NEED_FIRED,
+    NEED_LEADS,
+    NEED_NODES,
+    NEED_PENDING,
+    NEED_STACK,
+    NEVER,
+    NEXT,
+    NO_SLOT,
+    NODE_BASE,
+    NODE_TOP,
+    PENDING,
+    PLACE_BITS,
+    PROBES,
+    SLIDING,
+    STAMP,
+    TOUCHED,
+    WINDOWED,
+)
+
+
+@inner
+def read(T: Any, S: Any, R: Any, C: Any, k: int) -> int:
+    scalars = v.scalars(S)
+    scalars[NODE_BASE] = scalars[NODE_TOP]
+    scalars[ATTEMPT] += 1
+    scalars[PENDING] = 0
+    scalars[FIRED] = 0
+    scalars[FINALS] = 0
+    scalars[ASKED] = 0
+    asking = False
+    leads = scalars[LEADS]
+    for r in range(v.first(R)[k], v.first(R)[k + 1]):
+        leads += v.leads_at(T)[v.letter(R)[r] + 1] - v.leads_at(T)[v.letter(R)[r]]
+    if leads > v.lead_keys(S).shape[0]:
+        return NEED_LEADS
+    for r in range(v.first(R)[k], v.first(R)[k + 1]):
+        letter = v.letter(R)[r]
+        for i in range(v.starts_at(T)[letter], v.starts_at(T)[letter + 1]):
+            need = _start(T, S, R, C, k, r, np.int64(v.starts_of(T)[i]))
+            if need == NEED_DECISIONS:
+                asking = True
+            elif need != DONE:
+                return need
+        for i in range(v.arms_at(T)[letter], v.arms_at(T)[letter + 1]):
+            need = _fire(T, S, R, C, k, r, np.int64(v.arms_of(T)[i]))
+            if need == NEED_DECISIONS:
+                asking = True
+            elif need != DONE:
+                return need
+        for i in range(v.guards_at(T)[letter], v.guards_at(T)[letter + 1]):
+            need = _kill(T, S, R, C, k, r, np.int64(v.guards_of(T)[i]))
+            if need == NEED_DECISIONS:
+                asking = True
+            elif need != DONE:
+                return need
+    return NEED_DECISIONS if asking else DONE
+
+
+@inner
+def _room(S: Any) -> int:
+    """Room for one more output, its pending entries aside."""
+    if v.scalars(S)[NODE_TOP] + SPINE > v.nodes(S).shape[0]:
+        return NEED_NODES
+    if v.scalars(S)[FINALS] + 1 > v.finals(S).shape[0]:
+        return NEED_FINALS
+    return DONE
+
+
+@inner
+def _pos(R: Any, r: int, probe: Any) -> int:
+    return ((v.base(R)[0] + r) << PLACE_BITS) | probe.place
+
+
+@inner
+def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+    probe = v.probes(T)[p]
+    if probe.filter0 < probe.filter1:  # all that stands left was skipped: its variables are unbound
+        outcome = joins(T, S, p, v.values(R), r, v.keys(S), 0, C)
+        if outcome != YES:
+            return NEED_DECISIONS if outcome == ASK else DONE
+    seen = np.int64(NEVER_SEEN)
+    tau = v.tau(R)[k]
+    if probe.lead0 < probe.lead1:
+        seen = last_lead(T, S, R, r, probe)
+        if v.sizes(T)[SLIDING] == 0:
+            if seen != NEVER_SEEN and (v.sizes(T)[WINDOWED] == 0 or seen >= tau):
+                return DONE
+        elif seen < tau:
+            seen = np.int64(NEVER_SEEN)
+    need = _room(S)
+    if need != DONE:
+        return need
+    node = output(v.nodes(S), v.scalars(S), -1, _pos(R, r, probe), v.clock(R)[k])
+    return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
+
+
+@inner
+def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int, keys: Any, seen: int) -> int:
+    """The output `node` has reached the probe's target: note its end and its next waits.
+
+    `keys[at]` is the key of the group it came from; `seen` the clock of a leading negation at a start.
+    """
+    probe, scalars = v.probes(T)[p], v.scalars(S)
+    if probe.negated >= 0:
+        seen = keys[at, probe.negated]
+    clear = probe.negated == NO_SLOT or seen < v.tau(R)[k]
+    if probe.final == 1 and clear:
+        v.finals(S)[scalars[FINALS], 0] = node
+        v.finals(S)[scalars[FINALS], 1] = v.tau(R)[k]
+        scalars[FINALS] += 1
+    for n in range(probe.next0, probe.next1):
+        edge, fill = v.next(T)[n, 0], v.next(T)[n, 1]
+        if v.edges(T)[edge].waits == 1 and not clear:
+            continue
+        i = scalars[PENDING]
+        if i == v.pending(S).shape[0]:
+            return NEED_PENDING
+        v.pending(S)[i, 0] = edge
+        v.pending(S)[i, 1] = node
+        for s in range(v.edges(T)[edge].width):
+            column, slot = v.fill(T)[fill + s, 0], v.fill(T)[fill + s, 1]
+            if column >= 0:
+                held = v.values(R)[r, column]
+                if held == 0 and slot >= 0:
+                    held = keys[at, slot]
+            elif column == FROM_CLOCK:
+                held = v.clock(R)[k]
+            elif column == FROM_NEGATED:
+                held = seen
+            else:
+                held = keys[at, slot]
+            v.pending_keys(S)[i, s] = held
+        scalars[PENDING] = i + 1
+    return DONE
+
+
+@inner
+def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+    """Row `r` extends every group that it joins on probe `p`."""
+    probe = v.probes(T)[p]
+    if probe.index == CHAINED:
+        return _fire_chain(T, S, R, C, k, r, p)
+    if probe.index == DIRECT:
+        for i in range(probe.equal0, probe.equal1):
+            v.key(S)[v.equal(T)[i, 0]] = v.values(R)[r, v.equal(T)[i, 1]]
+        width = v.edges(T)[probe.edge].width
+        g = find_group(S, probe.edge, hash_key(probe.edge, v.key(S), width), v.key(S), width)
+        if g < 0:
+            return DONE
+        acc, need = _extend(T, S, R, C, k, r, p, g, -1, False)
+        return need if need != DONE or acc < 0 else _accumulated(T, S, R, k, r, p, acc)
+    return _fire_bucket(T, S, R, C, k, r, p)
+
+
+@inner
+def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc: int, sure: bool) -> tuple[int, int]:
+    """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
+    probe, groups, tau = v.probes(T)[p], v.groups(S), v.tau(R)[k]
+    v.scalars(S)[TOUCHED] += 1
+    if groups[g].maxs < tau or killed(T, S, g):
+        if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
+            return acc, NEED_FIRED
+        mark(S, g, v.scalars(S)[ATTEMPT])
+        return acc, DONE
+    if not sure:
+        outcome = joins(T, S, p, v.values(R), r, v.keys(S), g, C)
+        if outcome == ASK:
+            return acc, NEED_DECISIONS
+        if outcome == NO:
+            return acc, DONE
+    if v.edges(T)[probe.edge].op == NEXT:
+        if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
+            return acc, NEED_FIRED
+        mark(S, g, v.scalars(S)[ATTEMPT])
+    need = _room(S)
+    if need != DONE:
+        return acc, need
+    if probe.rowonly == 1:
+        return meld(v.nodes(S), v.scalars(S), v.spine(S), acc, np.int64(groups[g].node), tau), DONE
+    node = output(v.nodes(S), v.scalars(S), groups[g].node, _pos(R, r, probe), groups[g].maxs)
+    return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), NEVER_SEEN)
+
+
+@inner
+def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> int:
+    """One output for all groups whose future no longer depends on where they came from."""
+    probe = v.probes(T)[p]
+    need = _room(S)
+    if need != DONE:
+        return need
+    node = output(v.nodes(S), v.scalars(S), acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
+    return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), NEVER_SEEN)
+
+
+@inner
+def bucket_of(T: Any, S: Any, R: Any, r: int, p: int) -> int:
+    probe = v.probes(T)[p]
+    width = probe.equal1 - probe.equal0
+    for i in range(width):
+        v.key(S)[i] = v.values(R)[r, v.equal(T)[probe.equal0 + i, 1]]
+    return find_bucket(S, p, hash_key(p, v.key(S), width), v.key(S), width)
+
+
+@inner
+def _fire_bucket(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+    b = bucket_of(T, S, R, r, p)
+    if b < 0:
+        return DONE
+    acc, asking = np.int64(-1), False
+    stack, top = v.stack(S), _gather(T, S, R, r, p, b)
+    if top < 0:
+        return NEED_STACK
+    for i in range(top):
+        acc, need = _extend(T, S, R, C, k, r, p, stack[i, 0], acc, stack[i, 1] == 1)
+        if need == NEED_DECISIONS:
+            asking = True
+        elif need != DONE:
+            return need
+    if asking:
+        return NEED_DECISIONS
+    return DONE if acc < 0 else _accumulated(T, S, R, k, r, p, acc)
+
+
+@inner
+def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
+    """List the groups of bucket `b` that may join row `r`: (group, surely) in the stack, their number.
+
+    A heap is walked from its top and no further than the inequality holds, so this is linear in what
+    passes it. -1: the stack is too small.
+    """
+    probe, bucket, stack = v.probes(T)[p], v.buckets(S)[b], v.stack(S)
+    probes, local = v.sizes(T)[PROBES], probe.local
+    kind, measure = NEVER, 0.0
+    every = probe.index != HEAP
+    if not every:
+        kind = np.int64(v.measure_kinds(R)[r, probe.measure])
+        measure = v.measures(R)[r, probe.measure] * probe.sign
+        if kind == NEVER:
+            return 0
+    top = 0
+    for which in range(2):
+        root = np.int64(bucket.number if which == 0 else bucket.time)
+        if root < 0 or (not every and kind != LISTED and kind != which):
+            continue
+        bounded = not every and kind == which
+        low = top
+        if top >= stack.shape[0]:
+            return -1
+        if not bounded or v.links(S)[root * probes + local].value <= measure:
+            stack[top, 0] = root
+            top += 1
+        # the list so far is also the queue of the walk
+        while low < top:
+            g = stack[low, 0]
+            own = v.links(S)[g * probes + local]
+            stack[low, 1] = 1 if bounded and probe.sole == 1 and own.value < measure else 0
+            low += 1
+            if top + 2 > stack.shape[0]:
+                return -1
+            if own.left >= 0 and (not bounded or v.links(S)[own.left * probes + local].value <= measure):
+                stack[top, 0] = own.left
+                top += 1
+            if own.right >= 0 and (not bounded or v.links(S)[own.right * probes + local].value <= measure):
+                stack[top, 0] = own.right
+                top += 1
+    g = np.int64(bucket.list)
+    while g >= 0:
+        if top >= stack.shape[0]:
+            return -1
+        stack[top, 0], stack[top, 1] = g, 0
+        top += 1
+        g = np.int64(v.links(S)[g * probes + local].left)
+    return top
+
+
+@inner
+def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+    """`,`: only what was put here at the instant just before."""
+    probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
+    for i in range(edge.chained):
+        v.key(S)[i] = v.values(R)[r, v.equal(T)[probe.equal0 + i, 1]]
+    h = hash_key(probe.edge, v.key(S), edge.chained) & np.uint64(v.chains(S).shape[0] - 1)
+    if v.chains(S)[h].stamp != v.instant(R)[k] - 1:
+        return DONE
+    at = np.int64(v.chains(S)[h].head)
+    acc, asking = np.int64(-1), False
+    while at >= 0:
+        entry = v.entries(S)[at]
+        following = np.int64(entry.next)
+        v.scalars(S)[TOUCHED] += 1
+        if entry.edge == probe.edge and entry.maxs >= v.tau(R)[k]:
+            outcome = YES
+            for i in range(probe.equal0, probe.equal1):
+                if v.entry_keys(S)[at, v.equal(T)[i, 0]] != v.values(R)[r, v.equal(T)[i, 1]]:
+                    outcome = NO
+                    break
+            if outcome == YES:
+                outcome = joins(T, S, p, v.values(R), r, v.entry_keys(S), at, C)
+            if outcome == ASK:
+                asking = True
+            elif outcome == YES:
+                need = _room(S)
+                if need != DONE:
+                    return need
+                if probe.rowonly == 1:
+                    acc = meld(v.nodes(S), v.scalars(S), v.spine(S), acc, np.int64(entry.node), v.tau(R)[k])
+                else:
+                    node = output(v.nodes(S), v.scalars(S), entry.node, _pos(R, r, probe), entry.maxs)
+                    need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), NEVER_SEEN)
+                    if need != DONE:
+                        return need
+        at = following
+    if asking:
+        return NEED_DECISIONS
+    return DONE if acc < 0 else _accumulated(T, S, R, k, r, p, acc)
+
+
+@inner
+def _kill(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
+    """A negated row: note the bucket to be stamped, or mark the groups it joins."""
+    b = bucket_of(T, S, R, r, p)
+    if b < 0:
+        return DONE
+    if v.probes(T)[p].index == STAMP:
+        return DONE  # stamped in `_settle`, when the instant's reading is over
+    top = _gather(T, S, R, r, p, b)
+    if top < 0:
+        return NEED_STACK
+    asking = False
+    for i in range(top):
+        g = v.stack(S)[i, 0]
+        v.scalars(S)[TOUCHED] += 1
+        outcome = YES if v.stack(S)[i, 1] == 1 else joins(T, S, p, v.values(R), r, v.keys(S), g, C)
+        if outcome == ASK:
+            asking = True
+        elif outcome == YES:
+            if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
+                return NEED_FIRED
+            mark(S, g, v.scalars(S)[ATTEMPT])
+    return NEED_DECISIONS if asking else DONE

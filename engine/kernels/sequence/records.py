@@ -1,0 +1,275 @@
+"""Record layouts and the numbered scalars that the sequence kernels share (engine.md, section 3).
+
+Fields that are read together lie together: access is random, so one record is one cache line or less.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.memory.pointers import Array
+
+NODE = np.dtype(
+    [
+        ("pos", "i8"),  # output: row id << PLACE_BITS | place
+        ("maxs", "i8"),  # largest start clock below it
+        ("left", "i4"),  # output: the prefixes it extends (-1: none); heap: left sub-heap
+        ("right", "i4"),  # heap: right sub-heap
+        ("leaf", "i4"),  # heap: its output node; -1 marks an output node
+        ("rank", "i4"),  # heap: length of the right spine
+    ],
+    align=True,
+)
+"""The compact set: output nodes, and persistent leftist heaps of them by largest start."""
+
+GROUP = np.dtype(
+    [
+        ("maxs", "i8"),
+        ("inserted", "i8"),  # instant of the last insert
+        ("fired", "i8"),  # attempt that marked it for removal
+        ("queued", "i8"),  # clock when it was put into the expiry queue
+        ("hash", "u8"),
+        ("edge", "i4"),  # -1: free
+        ("node", "i4"),
+        ("next", "i4"),  # expiry queue, or free list
+        ("prev", "i4"),
+        ("serial", "i8"),  # tells a reused group from the one that waits for its window to close
+    ],
+    align=True,
+)
+
+LINK = np.dtype(
+    [
+        ("value", "f8"),  # heap order: smaller fires first
+        ("left", "i4"),  # skew heap children, or list neighbours (left: next, right: previous)
+        ("right", "i4"),
+        ("parent", "i4"),
+        ("bucket", "i4"),
+        ("kind", "i4"),  # HEAP_NUMBER, HEAP_TIME, LISTED, NEVER
+    ],
+    align=True,
+)
+"""Membership of a group in the bucket of one probe: links[group * probes + local]."""
+
+BUCKET = np.dtype(
+    [
+        ("kill", "i8"),  # instant of the last kill
+        ("hash", "u8"),
+        ("probe", "i4"),  # -1: free
+        ("count", "i4"),
+        ("number", "i4"),  # heap roots by kind of value
+        ("time", "i4"),
+        ("list", "i4"),
+        ("next", "i4"),  # free list
+    ],
+    align=True,
+)
+
+ENTRY = np.dtype(
+    [("maxs", "i8"), ("edge", "i4"), ("node", "i4"), ("next", "i4")],
+    align=True,
+)
+"""A run that waits by ',': it lives for one instant."""
+
+CHAIN = np.dtype([("stamp", "i8"), ("head", "i4")], align=True)
+
+CLOSING = np.dtype([("close", "i8"), ("serial", "i8"), ("group", "i4")], align=True)
+"""A group that is a match once the window has closed: a binary heap by (close, serial)."""
+
+EDGE = np.dtype(
+    [
+        ("op", "i4"),
+        ("width", "i4"),
+        ("probe0", "i4"),
+        ("probe1", "i4"),
+        ("waits", "i4"),  # 1: no arms, emitted when the window closes
+        ("chained", "i4"),  # ',' edges: how many equalities all arms share
+        ("chain0", "i4"),  # their key slots
+        ("stamps", "i4"),  # 1: some guard kills by a stamp on its bucket
+    ],
+    align=True,
+)
+
+PROBE = np.dtype(
+    [
+        ("edge", "i4"),
+        ("local", "i4"),  # number within the edge
+        ("index", "i4"),  # DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS
+        ("letter", "i4"),
+        ("place", "i4"),  # number of the way into its target: see PLACE_BITS
+        ("equal0", "i4"),
+        ("equal1", "i4"),
+        ("compatible0", "i4"),
+        ("compatible1", "i4"),
+        ("filter0", "i4"),
+        ("filter1", "i4"),
+        ("either0", "i4"),
+        ("either1", "i4"),
+        ("measure", "i4"),  # the letter's measure that the heap compares with
+        ("key0", "i4"),  # code of the key's side of that inequality
+        ("key1", "i4"),
+        ("sign", "i4"),  # 1: fires if key < measure; -1: if key > measure
+        ("strict", "i4"),
+        ("sole", "i4"),  # 1: the inequality is the only condition besides the bucket's equalities
+        ("final", "i4"),
+        ("negated", "i4"),  # slot of the leading negation's clock, NO_SLOT, or AT_START
+        ("rowonly", "i4"),
+        ("next0", "i4"),
+        ("next1", "i4"),
+        ("lead0", "i4"),
+        ("lead1", "i4"),
+    ],
+    align=True,
+)
+
+FILTER = np.dtype([("code0", "i4"), ("code1", "i4"), ("uses0", "i4"), ("uses1", "i4")], align=True)
+
+LEAD = np.dtype(
+    [("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4")], align=True
+)
+"""A leading negation as one start sees it: (column of the negated row, column of the starting row) pairs."""
+
+PLACE_BITS = 13
+"""An output names its row and its *place*: the position that the row took and whether a repeat began anew there.
+Which variables a match shows is resolved from this path."""
+
+# how a probe finds its groups
+DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS = range(6)
+# in which order a group stands in a bucket
+HEAP_NUMBER, HEAP_TIME, LISTED, NEVER = range(4)
+# operators
+STRICT, NEXT, ANY = range(3)
+NO_SLOT, AT_START = -1, -2
+
+# numbered scalars of the running state
+(
+    NODE_TOP,  # nodes in use
+    GROUP_TOP,  # groups ever used
+    GROUP_FREE,  # head of the free list
+    GROUP_COUNT,
+    BUCKET_TOP,
+    BUCKET_FREE,
+    BUCKET_COUNT,
+    QUEUE_FRONT,
+    QUEUE_BACK,
+    ENTRY_TOP,
+    PENDING,
+    FIRED,
+    FINALS,
+    CLOSINGS,
+    ATTEMPT,
+    SERIAL,
+    ASKED,
+    MEMOS,
+    LEADS,
+    PHASE,
+    INSTANT,  # index of the instant that is being worked on
+    PROGRESS,  # within the phase
+    STACK,
+    OUT_ROWS,
+    OUT_MATCHES,
+    NODE_BASE,  # nodes in use when the instant began
+    TOUCHED,  # groups and entries looked at, for tests of complexity
+    SCALARS,
+) = range(28)
+
+# phases of one instant
+BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
+
+# why the kernel returned
+(
+    DONE,
+    NEED_NODES,
+    NEED_GROUPS,
+    NEED_BUCKETS,
+    NEED_ENTRIES,
+    NEED_PENDING,
+    NEED_FIRED,
+    NEED_FINALS,
+    NEED_CLOSINGS,
+    NEED_LEADS,
+    NEED_STACK,
+    NEED_DECISIONS,
+    OUT_FULL,
+) = range(13)
+
+
+class Tables(NamedTuple):
+    """The compiled sequence: read-only while it runs."""
+
+    edges: Array
+    probes: Array
+    filters: Array
+    leads: Array
+    arms_of: Array  # CSR over letters: probes that a row of the letter fires
+    arms_at: Array
+    starts_of: Array
+    starts_at: Array
+    guards_of: Array
+    guards_at: Array
+    leads_of: Array  # leading negations that a row of the letter feeds
+    leads_at: Array
+    equal: Array  # i32 (slot, column)
+    compatible: Array
+    either: Array  # i32 (position in the value vector, column, slot)
+    uses: Array  # positions in the value vector that a filter reads
+    chain: Array  # key slots of ',' chains
+    next: Array  # i32 (edge, fill0)
+    fill: Array  # i32 (column or special, slot or special) per key slot
+    code: Array  # programs of the filters
+    sizes: Array  # i64: WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED
+
+
+# positions in Tables.sizes
+WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED = range(6)
+# specials in Tables.fill
+FROM_CLOCK, FROM_NEGATED = -2, -3
+
+
+class Memory(NamedTuple):
+    """The running state."""
+
+    scalars: Array
+    nodes: Array
+    groups: Array
+    keys: Array  # i64[groups, width]
+    links: Array
+    buckets: Array
+    bucket_keys: Array
+    table: Array  # i32 open addressing over groups
+    bucket_table: Array
+    entries: Array
+    entry_keys: Array
+    chains: Array
+    pending: Array  # i32[n, 2]: edge, node
+    pending_keys: Array
+    fired: Array
+    finals: Array  # i64[n, 2]: node, cut-off
+    closings: Array
+    memo: Array  # i64[n, 2 + uses]: filter + 1, answer, values
+    asked: Array  # i64[n, 1 + values]: filter, value vector
+    lead_table: Array
+    lead_keys: Array  # i64[n, 2 + width]: lead, clock, values
+    stack: Array  # i64[n, 2]: node, depth
+    path: Array
+    out_rows: Array
+    out_ends: Array
+    key: Array  # i64[width]: a key under construction
+    vector: Array  # i64: unbound, row columns, key slots, coalesced values; what filters read
+    spine: Array  # i64: right spine of a meld
+
+
+class Rows(NamedTuple):
+    """A batch of rows, sorted by instant."""
+
+    letter: Array  # i32[n]
+    values: Array  # i64[n, columns]: term ids
+    measures: Array  # f64[n, m]
+    measure_kinds: Array  # u8[n, m]
+    instant: Array  # i64[k]: number of the instant among the query's streams
+    clock: Array  # i64[k]
+    tau: Array  # i64[k]: everything that starts before is dead
+    first: Array  # i64[k + 1]: rows of an instant
+    base: Array  # i64[1]: row id of the first row

@@ -1,0 +1,77 @@
+"""The arrays of the sequence kernels, each by the address of its pointer table: `nodes(S)`, `edges(T)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.memory.pointers import view_of
+from oxiseq.engine.kernels.sequence import records as k
+
+# --- Tables ------------------------------------------------------------------------------------------
+
+edges: Any = view_of(k.Tables, "edges", k.EDGE)
+probes: Any = view_of(k.Tables, "probes", k.PROBE)
+filters: Any = view_of(k.Tables, "filters", k.FILTER)
+leads: Any = view_of(k.Tables, "leads", k.LEAD)
+arms_of: Any = view_of(k.Tables, "arms_of", np.int32)
+arms_at: Any = view_of(k.Tables, "arms_at", np.int32)
+starts_of: Any = view_of(k.Tables, "starts_of", np.int32)
+starts_at: Any = view_of(k.Tables, "starts_at", np.int32)
+guards_of: Any = view_of(k.Tables, "guards_of", np.int32)
+guards_at: Any = view_of(k.Tables, "guards_at", np.int32)
+leads_of: Any = view_of(k.Tables, "leads_of", np.int32)
+leads_at: Any = view_of(k.Tables, "leads_at", np.int32)
+equal: Any = view_of(k.Tables, "equal", np.int32, 2)
+compatible: Any = view_of(k.Tables, "compatible", np.int32, 2)
+either: Any = view_of(k.Tables, "either", np.int32, 2)
+uses: Any = view_of(k.Tables, "uses", np.int32)
+chain: Any = view_of(k.Tables, "chain", np.int32)
+next: Any = view_of(k.Tables, "next", np.int32, 2)
+fill: Any = view_of(k.Tables, "fill", np.int32, 2)
+code: Any = view_of(k.Tables, "code", np.int32)
+sizes: Any = view_of(k.Tables, "sizes", np.int64)
+
+# --- Memory ------------------------------------------------------------------------------------------
+
+scalars: Any = view_of(k.Memory, "scalars", np.int64)
+nodes: Any = view_of(k.Memory, "nodes", k.NODE)
+groups: Any = view_of(k.Memory, "groups", k.GROUP)
+keys: Any = view_of(k.Memory, "keys", np.int64, 2)
+links: Any = view_of(k.Memory, "links", k.LINK)
+buckets: Any = view_of(k.Memory, "buckets", k.BUCKET)
+bucket_keys: Any = view_of(k.Memory, "bucket_keys", np.int64, 2)
+table: Any = view_of(k.Memory, "table", np.int32)
+bucket_table: Any = view_of(k.Memory, "bucket_table", np.int32)
+entries: Any = view_of(k.Memory, "entries", k.ENTRY)
+entry_keys: Any = view_of(k.Memory, "entry_keys", np.int64, 2)
+chains: Any = view_of(k.Memory, "chains", k.CHAIN)
+pending: Any = view_of(k.Memory, "pending", np.int32, 2)
+pending_keys: Any = view_of(k.Memory, "pending_keys", np.int64, 2)
+fired: Any = view_of(k.Memory, "fired", np.int32)
+finals: Any = view_of(k.Memory, "finals", np.int64, 2)
+closings: Any = view_of(k.Memory, "closings", k.CLOSING)
+memo: Any = view_of(k.Memory, "memo", np.int64, 2)
+asked: Any = view_of(k.Memory, "asked", np.int64, 2)
+lead_table: Any = view_of(k.Memory, "lead_table", np.int32)
+lead_keys: Any = view_of(k.Memory, "lead_keys", np.int64, 2)
+stack: Any = view_of(k.Memory, "stack", np.int64, 2)
+path: Any = view_of(k.Memory, "path", np.int64)
+out_rows: Any = view_of(k.Memory, "out_rows", np.int64)
+out_ends: Any = view_of(k.Memory, "out_ends", np.int64)
+key: Any = view_of(k.Memory, "key", np.int64)
+vector: Any = view_of(k.Memory, "vector", np.int64)
+spine: Any = view_of(k.Memory, "spine", np.int64)
+
+# --- Rows --------------------------------------------------------------------------------------------
+
+letter: Any = view_of(k.Rows, "letter", np.int32)
+values: Any = view_of(k.Rows, "values", np.int64, 2)
+measures: Any = view_of(k.Rows, "measures", np.float64, 2)
+measure_kinds: Any = view_of(k.Rows, "measure_kinds", np.uint8, 2)
+instant: Any = view_of(k.Rows, "instant", np.int64)
+clock: Any = view_of(k.Rows, "clock", np.int64)
+tau: Any = view_of(k.Rows, "tau", np.int64)
+first: Any = view_of(k.Rows, "first", np.int64)
+base: Any = view_of(k.Rows, "base", np.int64)

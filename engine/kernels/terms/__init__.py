@@ -1,0 +1,1 @@
+"""Terms: texts ↔ ids, plain literals and their values."""

@@ -1,0 +1,28 @@
+"""What terms are worth, by id: the columns that filters read."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kernels.memory.pointers import view_of
+
+
+class TermColumns(NamedTuple):
+    """Arrays by term id, C-contiguous and writable, at least as long as the dictionary (matching.md 2).
+
+    For a blank node `exact` is its serial number.
+    """
+
+    kind: NDArray[np.uint8]
+    number: NDArray[np.float64]
+    exact: NDArray[np.int64]
+    quality: NDArray[np.uint8]
+
+
+kind: Any = view_of(TermColumns, "kind", np.uint8)
+number: Any = view_of(TermColumns, "number", np.float64)
+exact: Any = view_of(TermColumns, "exact", np.int64)
+quality: Any = view_of(TermColumns, "quality", np.uint8)

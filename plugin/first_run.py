@@ -1,0 +1,93 @@
+"""A first run: kernels that are not compiled yet are announced, and compiled by two processes at once.
+
+Where it stands: whoever is about to run a query calls `prepare`. Numba compiles a kernel when it is first called and
+keeps the result on disk; those that a run needs last (`ahead.KERNELS`) a second process compiles meanwhile.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
+from threading import Event
+from time import monotonic, sleep
+from typing import Any, Final
+
+from oxiseq.engine.kernels import ahead
+from oxiseq.engine.kernels.compiling.options import before_compiling
+from oxiseq.engine.kernels.matching import match
+from oxiseq.engine.kernels.sequence import advance
+
+NOTE: Final = (
+    "first run, the kernels are compiled now and kept on disk (some 15 seconds; `oxiseq warmup` does it ahead)"
+)
+_LOG: Final = logging.getLogger("oxiseq")
+_PATIENCE: Final = 120.0
+"""Seconds that the second process may take; it takes a tenth."""
+_prepared: Final = Event()
+
+
+def prepare(tell: Callable[[str], object] = _LOG.warning) -> None:
+    """If kernels have to be compiled: say so in one line, and let a second process compile some of them.
+
+    Does nothing when it is called again.
+    """
+    if not _prepared.is_set():
+        _prepared.set()
+        if not is_compiled():
+            tell(NOTE)
+        compile_ahead()
+
+
+def is_compiled() -> bool:
+    """Whether the two great kernels lie compiled on disk. A guess before they are called: Numba itself decides."""
+    return all(_on_disk(kernel) for kernel in (advance.advance, match.match_events))
+
+
+def compile_ahead() -> None:
+    """Let a second process compile those of `ahead.KERNELS` that are not on disk.
+
+    Whoever calls one of them first waits for it. If that process fails or takes too long, or there is no second
+    processor, they are compiled here, when they are called. It never outlives this one.
+    """
+    missing = [kernel for kernel in ahead.KERNELS if not _on_disk(kernel)]
+    process = _start() if missing and (os.cpu_count() or 1) > 1 else None
+    if process is None:
+        return
+    atexit.register(_end, process)
+    deadline = monotonic() + _PATIENCE
+    for kernel in missing:
+        before_compiling(kernel, partial(_await, process, kernel, deadline))
+
+
+def _on_disk(kernel: Any) -> bool:
+    """`kernel`: a Numba dispatcher. Numba names the index of what it keeps `module.function-line.*.nbi`."""
+    function = kernel.py_func
+    source = Path(function.__code__.co_filename)
+    name = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}.*.nbi"
+    return any(Path(kernel.stats.cache_path).glob(name))
+
+
+def _start() -> Popen[bytes] | None:
+    command = [sys.executable, "-P", "-m", ahead.__name__]
+    try:
+        return Popen(command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
+    except OSError:
+        return None
+
+
+def _await(process: Popen[bytes], kernel: Any, deadline: float) -> None:
+    while process.poll() is None and not _on_disk(kernel):
+        if monotonic() >= deadline:
+            _end(process)
+        sleep(0.02)
+
+
+def _end(process: Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()

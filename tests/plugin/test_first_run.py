@@ -1,0 +1,125 @@
+"""A first run: one line says that it compiles; the process that helps is awaited, and no harm when it fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from types import SimpleNamespace
+
+import pytest
+
+from oxiseq import first_run
+from oxiseq.engine.kernels import ahead
+
+
+class Kernel:
+    """Something to compile that is never found on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.stats = SimpleNamespace(cache_path=str(folder))
+        self.compiled: list[object] = []
+
+    @staticmethod
+    def py_func() -> None:
+        """What would be compiled."""
+
+    def compile(self, signature: object) -> None:
+        self.compiled.append(signature)
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    """The only kernel that is compiled ahead."""
+    made = Kernel(tmp_path)
+    monkeypatch.setattr(ahead, "KERNELS", {made: "()"})
+    return made
+
+
+def started(monkeypatch: pytest.MonkeyPatch, code: str) -> list[subprocess.Popen[bytes]]:
+    """Let the second process run `code`; the processes that were started."""
+    processes = []
+
+    def start() -> subprocess.Popen[bytes]:
+        processes.append(subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE))
+        return processes[-1]
+
+    monkeypatch.setattr(first_run, "_start", start)
+    return processes
+
+
+def test_a_process_that_fails_is_not_waited_for(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = started(monkeypatch, "raise SystemExit(1)")
+    first_run.compile_ahead()
+    kernel.compile("first")
+    kernel.compile("second")
+    assert kernel.compiled == ["first", "second"]
+    assert processes[0].returncode == 1
+
+
+def test_patience_ends(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = started(monkeypatch, "import time; time.sleep(600)")
+    monkeypatch.setattr(first_run, "_PATIENCE", 0.3)
+    begun = monotonic()
+    first_run.compile_ahead()
+    kernel.compile("here")
+    assert 0.3 <= monotonic() - begun < 60
+    assert kernel.compiled == ["here"]
+    assert processes[0].returncode is not None
+
+
+def test_the_kernel_is_waited_for_and_no_longer(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = Path(kernel.stats.cache_path) / f"{Path(__file__).stem}.Kernel.py_func-%d.py3.nbi"
+    line = kernel.py_func.__code__.co_firstlineno
+    code = f"import time; time.sleep(0.5); open({str(index) % line!r}, 'w').close(); time.sleep(600)"
+    processes = started(monkeypatch, code)
+    begun = monotonic()
+    first_run.compile_ahead()
+    kernel.compile("kept on disk")
+    assert 0.5 <= monotonic() - begun < 60
+    processes[0].kill()
+    processes[0].communicate()
+
+
+def test_one_line_says_that_kernels_are_compiled(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = started(monkeypatch, "")
+    monkeypatch.setattr(first_run, "_prepared", Event())
+    monkeypatch.setattr(first_run, "is_compiled", lambda: False)
+    said: list[str] = []
+    first_run.prepare(said.append)
+    first_run.prepare(said.append)
+    assert [note.count("\n") for note in said] == [0]
+    assert len(processes) == 1
+    processes[0].communicate()
+
+
+def test_no_process_when_all_is_on_disk(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = started(monkeypatch, "")
+    monkeypatch.setattr(first_run, "_on_disk", lambda kernel: True)
+    first_run.compile_ahead()
+    assert processes == []
+
+
+def test_the_process_ends_with_the_one_that_has_started_it(tmp_path: Path) -> None:
+    """It would take many seconds to fill the empty cache."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-P", "-m", ahead.__name__]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+    process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_what_is_compiled_ahead_is_what_is_called(tmp_path: Path) -> None:
+    """On an empty cache, this process compiles none of it again."""
+    code = (
+        "from oxiseq.engine.kernels import ahead; from oxiseq.warmup import warm_up; warm_up(); "
+        "print([kernel.__name__ for kernel in ahead.KERNELS if kernel.stats.cache_misses or not kernel.signatures])"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=True)
+    assert result.stdout == "[]\n"
