@@ -13,7 +13,8 @@
     flink.py      the V-shape by Apache Flink, in a process of its own: flink_job.py
     textbook.py   the textbook's NFA in plain Python; rivals.py, beside a query
     windowed.py   a store that holds a window's graphs
-    patterns.py   graph patterns alone, many queries in one pass, single pushes on the clock
+    patterns.py   graph patterns alone; passes.py, many of them in one pass
+    emission.py   matches to Arrow, SPARQL JSON, Python objects
     profile.py    where one case spends its time
     report.py     the tables
     charts.py     what the pictures show; pictures.py and style.mplstyle, how

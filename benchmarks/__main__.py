@@ -11,7 +11,20 @@ from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks import flink, formats, knowledge, patterns, profile, push, queries, reading, sequences, shapes
+from benchmarks import (
+    emission,
+    flink,
+    formats,
+    knowledge,
+    passes,
+    patterns,
+    profile,
+    push,
+    queries,
+    reading,
+    sequences,
+    shapes,
+)
 from benchmarks.machine import machine
 from benchmarks.report import FULL, QUICK, Result, Size, markdown
 
@@ -19,14 +32,14 @@ CASES: Mapping[str, Callable[[Size], Result]] = {
     "sequences": sequences.run,
     "v-shape": shapes.run_v_shape,
     "kleene": shapes.run_kleene,
-    "patterns": patterns.run_patterns,
-    "passes": patterns.run_passes,
-    "pushes": patterns.run_pushes,
+    "patterns": patterns.run,
+    "passes": passes.run,
     "formats": formats.run,
     "reading": reading.run,
     "knowledge": knowledge.run,
     "queries": queries.run,
     "push": push.run,
+    "emission": emission.run,
 }
 
 
