@@ -95,7 +95,7 @@ def run(size: Size) -> Result:
         some = [batches[0].slice(0, min(size.sparql_events, BATCH))]
         by_store = body + " MINUS { ?e :never ?never }"
         ways[name] = counting([request_of(body, terms)], terms, batches)
-        ways[name + ", by Oxigraph"] = counting([_request(by_store, terms)], terms, some)
+        ways[name + ", by Oxigraph"] = counting([request_of(by_store, terms)], terms, some)
         ways[name + ", the same events"] = counting([request_of(body, terms)], terms, some)
         where[name] = len(some[0])
     measured = measure(ways, size.rounds, ways)
