@@ -37,11 +37,11 @@ SPARQL_FEWER: Final = 20
 """SPARQL is given one push in so many: the first ones."""
 ABOUT = (
     "`Stream.push` of one event after another. A star of five triples with two numeric filters; on a busy machine "
-    "other processes' slices are in its elapsed 99th percentile. Then the V-shape of case `v-shape`, walking prices: pushes "
-    "of pyoxigraph triples, CPU time of each from the call to its return, when the matches of the instant that it "
-    "completes have been handed to a callback. Nanoseconds are the median, percentages percentiles. SPARQL is asked of "
-    "a pyoxigraph store that holds the window's graphs, at each event for the matches of its company that end there. "
-    "Equal numbers of matches are checked."
+    "other processes' slices are in its elapsed 99th percentile. Then the V-shape of case `v-shape`, walking prices: "
+    "pushes of pyoxigraph triples, CPU time of each from the call to its return, when the matches of the instant that "
+    "it completes have been handed to a callback. Nanoseconds are the median, percentages percentiles. SPARQL is "
+    "asked of a pyoxigraph store that holds the window's graphs, at each event for the matches of its company that "
+    "end there. Equal numbers of matches are checked."
 )
 Times = NDArray[np.float64]
 
