@@ -124,7 +124,9 @@ class _Kernel(_Unoptimised):
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
                 function.linkage = llvm.Linkage.private
-        super()._optimize_final_module()
+        # Numba's way, a cheap round before and level 3, made nothing quicker than one round of level 2
+        passes, builder = self._codegen._module_pass_manager(opt=2)
+        passes.run(self._final_module, builder)
 
 
 class _NoEngine:
