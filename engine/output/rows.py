@@ -64,6 +64,11 @@ class RowStore:
         """Where a row stands in the arrays: its id plus this."""
         return self._low - self.base
 
+    @property
+    def times(self) -> tuple[NDArray[np.int64], int]:
+        """When rows happened, and what their ids have to be shifted by to find them there."""
+        return self._block.time, self.offset
+
     def take(self, ids: NDArray[np.int64]) -> RowBlock:
         """The rows with these ids, in that order."""
         at = ids - self.base + self._low

@@ -51,7 +51,7 @@ class AnswerWriter:
         self._expressions = ExpressionColumns(plan, self._variables, terms)
         self._seen: dict[int, set[bytes]] = {}
         computed = any(column.expression is not None for column in plan.answer.columns)
-        self._plain = not (plan.automaton.ambiguous or self._late or plan.answer.distinct or computed)
+        self._plain = not (plan.automaton.ambiguous or plan.limit or self._late or plan.answer.distinct or computed)
         self._pointers = Pointers(self._answer_columns())
 
     def _answer_columns(self) -> AnswerColumns:
@@ -75,6 +75,8 @@ class AnswerWriter:
         flat = self._gather(found, rows)
         for gpm in self._late:
             flat = self._enrich(gpm, flat, rows)
+        if self._plan.limit is not None:
+            flat = _first_of_each_end(flat, self._plan.limit)
         count = len(flat.ends) - 1
         shown = np.zeros(len(flat.places), np.bool_)
         visible(flat.places, flat.ends, self._again, self._inside, shown)
@@ -180,6 +182,21 @@ class AnswerWriter:
                 keep.append(i)
         self._seen = {end: known for end, known in self._seen.items() if end >= oldest}
         return batch.take(np.array(keep, np.int64))
+
+
+def _first_of_each_end(flat: _Flat, limit: int) -> _Flat:
+    """The first `limit` matches of each end; matches of one end stand together."""
+    last = flat.ends[1:] - 1
+    time = flat.block.time[last]
+    number = np.arange(len(time))
+    begins = np.concatenate([[True], time[1:] != time[:-1]])
+    keep = np.flatnonzero(number - np.maximum.accumulate(np.where(begins, number, 0)) < limit)
+    sizes = np.diff(flat.ends)[keep]
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    at = np.repeat(flat.ends[:-1][keep] - ends[:-1], sizes) + np.arange(ends[-1])
+    b = flat.block
+    block = RowBlock(b.letter[at], b.time[at], b.clock[at], b.stored[at], b.epoch[at])
+    return _Flat(block, flat.places[at], ends, flat.values[at])
 
 
 def _expand(

@@ -7,18 +7,19 @@ match is written out (late enrichment).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
+from oxiseq.engine.kernels.sequence.records import NO_LIMIT
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.plan.unsupported import refuse_unsupported
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import StateBuilder, own_filters
-from oxiseq.engine.sequence.tables import SequenceTables, build_tables
+from oxiseq.engine.sequence.tables import NO_CLAUSES, Clauses, SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression, Query, Window
 from oxiseq.grammar.scope import GpmParts, certain_variables, expression_variables, split_gpm
@@ -70,6 +71,10 @@ class QueryPlan:
     stored: tuple[Variable, ...]
     """Variables that a match needs of its rows when it is written out."""
     answer: Answer
+    limit: int | None
+    """LIMIT, where the kernel cannot see to it alone."""
+    deferred: bool
+    """Matches of one end are not found at once, and a strategy or LIMIT needs all of them."""
 
     @property
     def window(self) -> Window | None:
@@ -77,14 +82,16 @@ class QueryPlan:
 
 
 def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
-    """Compile a checked query; constants are interned in `terms`. Raises QueryError for clauses not built yet."""
+    """Compile a checked query; constants are interned in `terms`."""
     refuse_unsupported(query)
     parts = {gpm.name: split_gpm(gpm) for gpm in query.gpms}
     automaton = build_automaton(query.sequence)
     sliding = query.window is not None and query.window.sliding
     builder = StateBuilder(automaton, parts, sliding)
     graph = builder.build()
-    sequence = build_tables(graph, builder.scopes, query.window, terms)
+    deferred = bool(query.selection or query.limit) and any(not edge.arms for edge in graph.edges)
+    clauses = NO_CLAUSES if deferred else _clauses(query, automaton)
+    sequence = build_tables(graph, builder.scopes, query.window, terms, clauses)
     positive = {letter for position in automaton.positions for letter in position.letters}
     order = [g.name for g in query.gpms if any(g.name in letter for letter in positive)]
     answer = answer_of(query, [parts[name] for name in order], automaton)
@@ -105,7 +112,27 @@ def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
     )
     return QueryPlan(query, streams, gpms, letters,
                      tuple(compile_stream(r, terms) if r else None for r in requests),
-                     automaton, sequence, _stored(gpms.values(), answer), answer)
+                     automaton, sequence, _stored(gpms.values(), answer), answer,
+                     _limit(query, automaton, letters, gpms, deferred), deferred)
+
+
+def _clauses(query: Query, automaton: Automaton) -> Clauses:
+    """What the kernel does. It may find a match of an ambiguous sequence twice, so it does not count those."""
+    counted = query.limit is not None and not automaton.ambiguous
+    return Clauses(
+        query.limit.count if query.limit is not None and counted else NO_LIMIT,
+        query.selection.strategy if query.selection is not None else None,
+        query.consumption is not None,
+    )
+
+
+def _limit(
+    query: Query, automaton: Automaton, letters: Iterable[LetterPlan], gpms: Mapping[str, GpmPlan], deferred: bool
+) -> int | None:
+    """LIMIT for the answers: what the kernel emits may be too much, since it does not know about repetitions, nor
+    about what late enrichment makes of one match."""
+    enriched = any(gpms[name].late and letter.positive for letter in letters for name in letter.letter)
+    return query.limit.count if query.limit is not None and (automaton.ambiguous or enriched or deferred) else None
 
 
 def _compared(sequence: SequenceTables, parts: dict[str, GpmParts]) -> dict[str, set[Variable]]:

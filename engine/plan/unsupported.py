@@ -15,11 +15,5 @@ def refuse_unsupported(query: Query) -> None:
 
 
 def _clauses(query: Query) -> Iterator[tuple[Span, str]]:
-    if query.selection is not None:
-        yield query.selection.span, f"SELECT {query.selection.strategy.value}"
     if query.partition is not None:
         yield query.partition.span, "PARTITION BY"
-    if query.consumption is not None:
-        yield query.consumption.span, "CONSUME BY"
-    if query.limit is not None:
-        yield query.limit.span, "LIMIT"

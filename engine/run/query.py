@@ -18,6 +18,7 @@ from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.matcher import Rows, StreamMatcher
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.deferred import DeferredMatches
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
@@ -59,6 +60,7 @@ class QueryRun:
         self._sequence = SequenceRun(plan.sequence, terms, capacities)
         self._rows = RowStore(len(plan.stored))
         self._writer = AnswerWriter(plan, terms)
+        self._deferred = _deferred(plan)
         self._kept_answers: list[tuple[int, dict[str, KbAnswer], int]] = []
         self._kept_rows = 0
         terms.register(self)
@@ -219,7 +221,7 @@ class QueryRun:
     @property
     def watchful(self) -> bool:
         """Whether it must be told of instants in which the kernel has found nothing for it."""
-        return self._partly_native or self._sequence.waits or (self._start is None and self.plan.window is not None)
+        return self._partly_native or self._waits or (self._start is None and self.plan.window is not None)
 
     @property
     def nothing(self) -> list[list[Rows]]:
@@ -242,23 +244,36 @@ class QueryRun:
             self._start = int(times[0])
         sources = self._letters.sources(rows, instants.where, answers) if count else []
         batches: list[MatchBatch] = []
-        if sources or self._sequence.waits:
+        if sources or self._waits:
             if sources:
                 settings = self._letters.settings
                 settings[lr.FIRST_NUMBER] = number
                 if self._reads_kb:
                     settings[lr.EPOCH] = self._rows.epoch(answers)
                 if self.plan.window is not None:
-                    settings[lr.WINDOW_START] = 0 if self._by_number else self._start or 0
+                    settings[lr.WINDOW_START] = self._window_start
                 self._letters.write(sources, times, self._rows)
             until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
-            found = self._sequence.feed(self._letters.buffer if sources else None, until)
+            found = self._sequence.feed(self._letters.buffer if sources else None, until, self._rows.times)
+            if self._deferred is not None:
+                self._deferred.hold(found, self._rows)
+                found = self._deferred.release(until, self._window_start)
             if len(found):
                 batches = self._writer.write(found, self._rows)
                 self.matches += sum([len(batch) for batch in batches])
         if count:
             self._forget(int(times[-1]), number + count - 1)
         return batches
+
+    @property
+    def _waits(self) -> bool:
+        """Whether the clock alone may let it report something."""
+        return self._sequence.waits or (self._deferred is not None and self._deferred.waits)
+
+    @property
+    def _window_start(self) -> int:
+        """The first clock of the first tumbling window."""
+        return 0 if self._by_number else self._start or 0
 
     @property
     def _by_number(self) -> bool:
@@ -284,9 +299,19 @@ class QueryRun:
                 self._kept_rows = self._rows.held
         elif self._rows.held:
             clock = number if window.events else time
-            start = 0 if window.events else self._start or 0
+            start = self._window_start
             floor = clock - window.size if window.sliding else start + (clock - start) // window.size * window.size
+            if self._deferred is not None and window.sliding:
+                floor -= window.size  # a match is held for a window's length after its end
             self._rows.forget(floor, 0)
+
+
+def _deferred(plan: QueryPlan) -> DeferredMatches | None:
+    if not plan.deferred:
+        return None
+    assert plan.window is not None, "a trailing negation needs a window"
+    selection = plan.query.selection
+    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, None)
 
 
 class _Counters(NamedTuple):

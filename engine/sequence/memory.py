@@ -20,7 +20,6 @@ from oxiseq.engine.sequence.tables import SequenceTables
 
 _ASKED = 256
 _MEMO_LIMIT = 1 << 20
-_BEFORE_ALL = -(1 << 62)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,10 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
     scalars = np.zeros(k.SCALARS, np.int64)
     scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK]] = -1
+    scalars[[k.TAU, k.FORGOTTEN]] = k.BEFORE_ALL
     uses = max((int(f["uses1"] - f["uses0"]) for f in compiled.tables.filters), default=0)
     chains = np.zeros(1024, k.CHAIN)
-    chains["stamp"] = _BEFORE_ALL
+    chains["stamp"] = k.BEFORE_ALL
     groups, buckets = sizes.groups, max(sizes.groups, 1) * probes
     return k.Memory(
         scalars=scalars,
@@ -140,13 +140,13 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
     return S
 
 
-def make_nodes(S: k.Memory, tau: int, again: bool) -> tuple[k.Memory, int]:
+def make_nodes(S: k.Memory, again: bool) -> tuple[k.Memory, int]:
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
 
     Returns the memory and the smallest row id that a node still refers to.
     """
     marks = np.zeros(len(S.nodes), np.int32)
-    oldest = int(call(collect, Pointers(S), marks, tau))
+    oldest = int(call(collect, Pointers(S), marks, int(max(S.scalars[k.TAU], S.scalars[k.FORGOTTEN]))))
     if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes):
         S = S._replace(nodes=_longer(S.nodes, 2 * len(S.nodes)))
     return S, oldest

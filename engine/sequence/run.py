@@ -7,6 +7,7 @@ and makes the decisions that need exact arithmetic or string functions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
 from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.sequence.choice import Chooser, put_picked
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -31,7 +33,10 @@ from oxiseq.engine.sequence.tables import CompiledFilter, SequenceTables
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 
 _TRUE, _FALSE = 1, 0
-_BEFORE_ALL = -(1 << 62)
+
+
+Positions: TypeAlias = tuple[NDArray[np.int64], int]
+"""An array and an offset: row id + offset → the position of its event, any numbers that rise with the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +58,12 @@ class SequenceRun:
     ) -> None:
         self._compiled = compiled
         self._terms = terms
-        self._memory = allocate(compiled, capacities or Capacities())
-        self._tau = _BEFORE_ALL
+        sizes = capacities or Capacities()
+        self._memory = allocate(compiled, sizes)
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
+        self._chooser = Chooser(compiled.clauses.strategy, sizes.nodes // 4) if compiled.clauses.strategy else None
         self.oldest_row = 0
 
     @property
@@ -65,9 +71,9 @@ class SequenceRun:
         """Whether the clock alone may complete a match: something waits for its window to close."""
         return bool(self._memory.scalars[k.CLOSINGS])
 
-    def feed(self, rows: RowBuffer | None, until: int) -> Found:
+    def feed(self, rows: RowBuffer | None, until: int, positions: Positions | None = None) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
-        still come."""
+        still come. A strategy compares `positions`."""
         tables, scalars = self._compiled.tables, self._memory.scalars
         forget_answers(self._memory, changed=self._generation != self._terms.generation)
         self._generation = self._terms.generation
@@ -84,19 +90,18 @@ class SequenceRun:
             if need == k.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])
-            if at < rows.instants:
-                self._tau = int(rows.arrays.tau[at])
             if need == k.NEED_NODES:
-                self._memory, self.oldest_row = make_nodes(self._memory, self._tau, again=failed == at)
+                self._memory, self.oldest_row = make_nodes(self._memory, again=failed == at)
                 failed = at
+            elif need == k.NEED_CHOICE:
+                self._choose(positions)
             elif need == k.NEED_DECISIONS:
                 self._decide()
             elif need == k.OUT_FULL:
                 self._drain(parts)
             else:
-                self._memory = grow(self._memory, need, self._compiled, self._tau)
-        if rows.instants:
-            self._tau = int(rows.arrays.tau[rows.instants - 1])
+                opened = int(rows.arrays.tau[at]) if at < rows.instants else k.BEFORE_ALL
+                self._memory = grow(self._memory, need, self._compiled, opened)
         self._drain(parts)
         return _joined(parts)
 
@@ -109,7 +114,7 @@ class SequenceRun:
 
     def collect(self) -> None:
         """Free what is dead now, to learn `oldest_row`; for windows that never end."""
-        self._memory, self.oldest_row = make_nodes(self._memory, self._tau, again=False)
+        self._memory, self.oldest_row = make_nodes(self._memory, again=False)
 
     def held_ids(self) -> tuple[AnyIds, ...]:
         """The live keys, some of which may be dead by now; other values stand among the terms."""
@@ -138,6 +143,17 @@ class SequenceRun:
             self._memory = room._replace(out_rows=np.zeros(2 * len(room.out_rows), np.int64),
                                          out_ends=np.zeros(2 * len(room.out_ends), np.int64))
 
+    def _choose(self, positions: Positions | None) -> None:
+        """Let the strategy choose among the finals; what it makes of nodes goes after their enumeration."""
+        memory = self._memory
+        s = memory.scalars
+        assert self._chooser is not None, "the tables say that a strategy chooses"
+        s[k.NODE_BASE] = s[k.NODE_TOP]
+        times, offset = positions or (_ROW_IDS, 0)
+        nodes, picked = self._chooser.choose(memory.nodes, s, memory.finals, int(s[k.FINALS]), times, offset)
+        self._memory = put_picked(memory if nodes is memory.nodes else memory._replace(nodes=nodes), picked)
+        s[k.CHOSEN] = 1
+
     def _decide(self) -> None:
         memory = self._memory
         questions = memory.asked[: int(memory.scalars[k.ASKED])]
@@ -150,6 +166,7 @@ class SequenceRun:
         return _TRUE if holds(asked.check.condition, mapping) else _FALSE
 
 
+_ROW_IDS = np.zeros(0, np.int64)
 _NOTHING = Found(np.zeros(0, np.int64), np.zeros(1, np.int64))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from pyoxigraph import Variable
@@ -37,7 +38,7 @@ from oxiseq.engine.sequence.states import (
     Value,
 )
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Call, Expression, Op, Window
+from oxiseq.grammar.algebra import Call, Expression, Op, Strategy, Window
 from oxiseq.grammar.scope import expression_variables
 
 _OPS = {Op.STRICT: k.STRICT, Op.NEXT: k.NEXT, Op.ANY: k.ANY}
@@ -64,6 +65,18 @@ class CompiledFilter:
 
 
 @dataclass(frozen=True, slots=True)
+class Clauses:
+    """What the kernels do with the matches of one instant: a strategy chooses among them, the first `limit` found are
+    emitted; if it `consumes`, an instant that has some makes everything that has started forgotten."""
+
+    limit: int = k.NO_LIMIT
+    strategy: Strategy | None = None
+    consumes: bool = False
+
+
+NO_CLAUSES: Final = Clauses()
+
+@dataclass(frozen=True, slots=True)
 class SequenceTables:
     """All that the runner needs of a compiled sequence."""
 
@@ -82,6 +95,7 @@ class SequenceTables:
     vector: int
     """Length of the value vector."""
     measure_count: int
+    clauses: Clauses
 
 
 def build_tables(
@@ -89,10 +103,11 @@ def build_tables(
     scopes: Mapping[Letter, LetterScope],
     window: Window | None,
     terms: TermDictionary,
+    clauses: Clauses = NO_CLAUSES,
 ) -> SequenceTables:
     """Tables of a state graph; constants of filters are interned in `terms`."""
     sliding = window is not None and window.sliding
-    return _TableBuilder(graph, live_keys(graph, sliding), scopes, window, terms).build()
+    return _TableBuilder(graph, live_keys(graph, sliding), scopes, window, terms, clauses).build()
 
 
 def _record(dtype: np.dtype[np.void], rows: list[dict[str, int]]) -> Array:
@@ -114,6 +129,7 @@ class _TableBuilder:
     scopes: Mapping[Letter, LetterScope]
     window: Window | None
     terms: TermDictionary
+    clauses: Clauses
     letters: list[Letter] = field(default_factory=list)
     columns: list[dict[Variable, int]] = field(default_factory=list)
     edges: list[dict[str, int]] = field(default_factory=list)
@@ -156,7 +172,8 @@ class _TableBuilder:
         most = max((e["probe1"] - e["probe0"] for e in self.edges), default=1)
         size = self.window.size if self.window else 0
         sizes = [max(self.width, 1), max(self.wide, 1), max(most, 1), size,
-                 int(self.window is not None and self.window.sliding), int(self.window is not None)]
+                 int(self.window is not None and self.window.sliding), int(self.window is not None),
+                 self.clauses.limit, int(self.clauses.strategy is not None), int(self.clauses.consumes)]
         tables = k.Tables(
             _record(k.EDGE, self.edges), _record(k.PROBE, self.probes), _record(k.FILTER, self.filters),
             _record(k.LEAD, self.leads), arms_of, arms_at, starts_of, starts_at, guards_of, guards_at,
@@ -169,6 +186,7 @@ class _TableBuilder:
             tables, tuple(self.letters), tuple(tuple(c) for c in self.columns), tuple(self.measures),
             tuple(self.compiled), self.graph, self.keys, indexes, tuple(self.places),
             1 + max(self.wide, 1) + max(self.width, 1) + self.eithers, len(self.measures),
+            self.clauses,
         )
 
     def _csr(self, items: Iterable[int], letter_of: Mapping[int, int]) -> tuple[Array, Array]:

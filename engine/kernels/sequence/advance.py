@@ -23,16 +23,25 @@ from oxiseq.engine.kernels.sequence.groups import expire, killed, pop_closing, r
 from oxiseq.engine.kernels.sequence.joining import measured, order_kind
 from oxiseq.engine.kernels.sequence.reading import read
 from oxiseq.engine.kernels.sequence.records import (
+    BEFORE_ALL,
     BEGIN,
+    CHOICE,
+    CHOSEN,
     CLOSINGS,
     COLUMNS,
+    CONSUMES,
     DONE,
     EMIT,
     EMIT_CLOSED,
+    EMITTED,
     FINALS,
+    FORGOTTEN,
     HEAP_TIME,
     INSTANT,
+    LIMIT,
+    NEED_CHOICE,
     NEED_FINALS,
+    NO_LIMIT,
     NODE_BASE,
     NODE_TOP,
     PENDING,
@@ -40,8 +49,8 @@ from oxiseq.engine.kernels.sequence.records import (
     PROGRESS,
     READ,
     SLIDING,
+    TAU,
     WINDOW,
-    WINDOWED,
     WRITE,
 )
 from oxiseq.engine.kernels.sequence.writing import settle, write
@@ -59,7 +68,6 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
     while scalars[INSTANT] <= last:
         k = scalars[INSTANT]
         clock = v.clock(R)[k] if k < last else until
-        tau = v.tau(R)[k] if k < last else np.int64(0)
         if scalars[PHASE] == BEGIN:
             need = _close_waits(T, S, clock)
             if need != DONE:
@@ -70,11 +78,13 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             elif k == last:
                 return DONE
             else:
-                if v.sizes(T)[WINDOWED]:
+                tau = max(v.tau(R)[k], scalars[FORGOTTEN])
+                scalars[TAU] = tau
+                if tau > BEFORE_ALL:
                     expire(T, S, tau, clock)
                 scalars[PHASE] = READ
         if scalars[PHASE] == EMIT_CLOSED:
-            need = emit(S)
+            need = emit(S, NO_LIMIT)
             if need != DONE:
                 return need
             scalars[FINALS] = 0
@@ -89,17 +99,25 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             scalars[PROGRESS] = 0
             scalars[PHASE] = WRITE
         if scalars[PHASE] == WRITE:
-            need = write(T, S, C, v.instant(R)[k], clock, tau)
+            need = write(T, S, C, v.instant(R)[k], clock, scalars[TAU])
             if need != DONE:
                 return need
             scalars[PENDING] = 0
             scalars[PROGRESS] = 0
+            scalars[EMITTED] = 0
+            scalars[CHOSEN] = 0
             scalars[PHASE] = EMIT
         if scalars[FINALS] > 0:
-            need = emit(S)
+            if v.sizes(T)[CHOICE] and not scalars[CHOSEN]:
+                return NEED_CHOICE
+            need = emit(S, v.sizes(T)[LIMIT])
             if need != DONE:
                 return need
             scalars[FINALS] = 0
+            if v.sizes(T)[CHOICE]:
+                scalars[NODE_TOP] = scalars[NODE_BASE]
+            if v.sizes(T)[CONSUMES]:
+                scalars[FORGOTTEN] = clock + 1
         scalars[PHASE] = BEGIN
         scalars[INSTANT] = k + 1
     return DONE

@@ -15,6 +15,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.records import (
     DONE,
+    EMITTED,
     ENTRY_TOP,
     FINALS,
     GROUP_TOP,
@@ -102,10 +103,11 @@ def meld(nodes: Any, scalars: Any, spine: Any, a: int, b: int, tau: int) -> int:
 
 
 @inner
-def emit(S: Any) -> int:
+def emit(S: Any, limit: int) -> int:
     """Enumerate the final nodes into the output buffers; resumable when a buffer is full.
 
-    A stack entry is (node, depth): the rows above `depth` in `path` complete what is found below the node.
+    The walk ends at the `limit`th match: the rest is not looked at. A stack entry is (node, depth): the rows above
+    `depth` in `path` complete what is found below the node.
     """
     scalars, nodes, stack, path = v.scalars(S), v.nodes(S), v.stack(S), v.path(S)
     out_rows, out_ends = v.out_rows(S), v.out_ends(S)
@@ -150,6 +152,10 @@ def emit(S: Any) -> int:
             scalars[OUT_ROWS] = rows + depth + 1
             scalars[OUT_MATCHES] = matches + 1
             out_ends[matches + 1] = rows + depth + 1
+            scalars[EMITTED] += 1
+            if scalars[EMITTED] == limit:
+                scalars[STACK] = 0
+                return DONE
 
 
 @inner

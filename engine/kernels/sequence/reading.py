@@ -46,6 +46,7 @@ from oxiseq.engine.kernels.sequence.records import (
     PROBES,
     SLIDING,
     STAMP,
+    TAU,
     TOUCHED,
     WINDOWED,
 )
@@ -139,7 +140,7 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
     clear = probe.negated == NO_SLOT or seen < v.tau(R)[k]
     if probe.final == 1 and clear:
         v.finals(S)[scalars[FINALS], 0] = node
-        v.finals(S)[scalars[FINALS], 1] = v.tau(R)[k]
+        v.finals(S)[scalars[FINALS], 1] = scalars[TAU]
         scalars[FINALS] += 1
     for n in range(probe.next0, probe.next1):
         edge, fill = v.next(T)[n, 0], v.next(T)[n, 1]
@@ -188,7 +189,7 @@ def _fire(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
 @inner
 def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc: int, sure: bool) -> tuple[int, int]:
     """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
-    probe, groups, tau = v.probes(T)[p], v.groups(S), v.tau(R)[k]
+    probe, groups, tau = v.probes(T)[p], v.groups(S), v.scalars(S)[TAU]
     v.scalars(S)[TOUCHED] += 1
     if groups[g].maxs < tau or killed(T, S, g):
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
@@ -321,7 +322,7 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
         entry = v.entries(S)[at]
         following = np.int64(entry.next)
         v.scalars(S)[TOUCHED] += 1
-        if entry.edge == probe.edge and entry.maxs >= v.tau(R)[k]:
+        if entry.edge == probe.edge and entry.maxs >= v.scalars(S)[TAU]:
             outcome = YES
             for i in range(probe.equal0, probe.equal1):
                 if v.entry_keys(S)[at, v.equal(T)[i, 0]] != v.values(R)[r, v.equal(T)[i, 1]]:
@@ -336,7 +337,7 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
                 if need != DONE:
                     return need
                 if probe.rowonly == 1:
-                    acc = meld(v.nodes(S), v.scalars(S), v.spine(S), acc, np.int64(entry.node), v.tau(R)[k])
+                    acc = meld(v.nodes(S), v.scalars(S), v.spine(S), acc, np.int64(entry.node), v.scalars(S)[TAU])
                 else:
                     node = output(v.nodes(S), v.scalars(S), entry.node, _pos(R, r, probe), entry.maxs)
                     need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), NEVER_SEEN)

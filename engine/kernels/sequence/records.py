@@ -170,10 +170,14 @@ NO_SLOT, AT_START = -1, -2
     STACK,
     OUT_ROWS,
     OUT_MATCHES,
-    NODE_BASE,  # nodes in use when the instant began
+    NODE_BASE,  # nodes in use when the instant began, or before the strategy made its own
     TOUCHED,  # groups and entries looked at, for tests of complexity
+    TAU,  # everything that starts before is dead in the instant that is being worked on
+    FORGOTTEN,  # CONSUME BY ANY: everything that starts before it is forgotten
+    EMITTED,  # matches of the instant that have been enumerated
+    CHOSEN,  # 1: the strategy has chosen among the finals
     SCALARS,
-) = range(28)
+) = range(32)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
@@ -192,8 +196,9 @@ BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
     NEED_LEADS,
     NEED_STACK,
     NEED_DECISIONS,
+    NEED_CHOICE,
     OUT_FULL,
-) = range(13)
+) = range(14)
 
 
 class Tables(NamedTuple):
@@ -219,11 +224,16 @@ class Tables(NamedTuple):
     next: Array  # i32 (edge, fill0)
     fill: Array  # i32 (column or special, slot or special) per key slot
     code: Array  # programs of the filters
-    sizes: Array  # i64: WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED
+    sizes: Array  # i64: WIDTH, COLUMNS, ...
 
 
 # positions in Tables.sizes
-WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED = range(6)
+WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED, LIMIT, CHOICE, CONSUMES = range(9)
+"""LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: 1 if a strategy chooses among an
+instant's finals; CONSUMES: 1 if an instant with matches makes everything that has started forgotten."""
+NO_LIMIT = 1 << 62
+BEFORE_ALL = -(1 << 62)
+"""No clock is so small."""
 # specials in Tables.fill
 FROM_CLOCK, FROM_NEGATED = -2, -3
 

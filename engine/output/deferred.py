@@ -1,0 +1,116 @@
+"""Matches of one end that are not all found at once: a trailing negation decides some when their window closes.
+
+Where it stands: run → **matches put together by end** → answers. For SELECT NEXT, LAST, MAX and LIMIT, which need all
+matches of an end. They are held, one by one, until no other match can have their end, so this costs memory and time
+for each match that the strategy drops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels.sequence.records import PLACE_BITS
+from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.sequence.run import Found
+from oxiseq.grammar.algebra import Strategy, Window
+
+MOST_HELD: Final = 1_000_000
+"""Matches held at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A match: its row ids with places, and when its events happened."""
+
+    rows: NDArray[np.int64]
+    times: frozenset[int]
+
+
+@dataclass(slots=True)
+class _End:
+    """The matches of one end (of one partition); `clock` of the end, in the window's unit."""
+
+    clock: int
+    matches: list[_Held] = field(default_factory=list)
+
+
+class DeferredMatches:
+    """Holds matches until all of their end are decided, then lets the strategy choose.
+
+    `partition`: the column of stored values that tells partitions apart, None if there are none.
+    """
+
+    def __init__(self, strategy: Strategy | None, window: Window, partition: int | None) -> None:
+        self._strategy = strategy
+        self._window = window
+        self._partition = partition
+        self._ends: dict[tuple[int, int], _End] = {}
+        self._count = 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is held."""
+        return bool(self._ends)
+
+    def hold(self, found: Found, rows: RowStore) -> None:
+        """Take a run's matches. Raises LimitError."""
+        block = rows.take(found.rows >> PLACE_BITS)
+        for low, high in zip(found.ends[:-1].tolist(), found.ends[1:].tolist(), strict=True):
+            last = high - 1
+            partition = 0 if self._partition is None else int(block.stored[last, self._partition])
+            end = self._ends.setdefault((int(block.time[last]), partition), _End(int(block.clock[last])))
+            end.matches.append(_Held(found.rows[low:high], frozenset(block.time[low:high].tolist())))
+        self._count += len(found)
+        if self._count > MOST_HELD:
+            raise LimitError(self._count, MOST_HELD, "matches whose trailing negation or strategy is undecided")
+
+    def release(self, until: int, start: int) -> Found:
+        """What the strategy keeps of the ends that are decided, by end; `until` is the smallest clock that may still
+        come, `start` the first one of the first tumbling window."""
+        decided = sorted(key for key, end in self._ends.items() if self._decided(end.clock, until, start))
+        kept: list[_Held] = []
+        for key in decided:
+            matches = self._ends.pop(key).matches
+            self._count -= len(matches)
+            kept += matches if self._strategy is None else _CHOICES[self._strategy](matches)
+        ends = np.cumsum([0, *(len(held.rows) for held in kept)])
+        return Found(np.concatenate([np.zeros(0, np.int64), *(held.rows for held in kept)]), ends)
+
+    def _decided(self, end: int, until: int, start: int) -> bool:
+        size = self._window.size
+        if self._window.sliding:
+            return end + size < until
+        return (until - start) // size > (end - start) // size
+
+
+def _best(matches: list[_Held], decisive: Callable[[frozenset[int]], int]) -> list[_Held]:
+    """The decisive one of the positions in which two differ belongs to the winner."""
+    best = matches[0].times
+    for held in matches:
+        different = held.times ^ best
+        if different and decisive(different) in held.times:
+            best = held.times
+    return [held for held in matches if held.times == best]
+
+
+def _maximal(matches: list[_Held]) -> list[_Held]:
+    known = sorted({held.times for held in matches}, key=len, reverse=True)
+    kept: list[frozenset[int]] = []
+    for times in known:
+        if not any(times < other for other in kept):
+            kept.append(times)
+    chosen = set(kept)
+    return [held for held in matches if held.times in chosen]
+
+
+_CHOICES: Final[dict[Strategy, Callable[[list[_Held]], list[_Held]]]] = {
+    Strategy.NEXT: lambda matches: _best(matches, min),
+    Strategy.LAST: lambda matches: _best(matches, max),
+    Strategy.MAX: _maximal,
+}

@@ -1,0 +1,101 @@
+"""A selection strategy at work: the room that `kernels.sequence.choice` needs, which grows when it asks.
+
+Where it stands: finals of an instant → **those that the strategy keeps** → enumeration.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers
+from oxiseq.engine.kernels.sequence import choice as c
+from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence.compact_set import SPINE
+from oxiseq.grammar.algebra import Strategy
+
+MOST_STEPS: Final = 2_000_000_000
+"""Comparisons of positions at one instant: some seconds."""
+MOST_SETS: Final = 1 << 23
+"""Sets of positions held at one instant: some hundreds of megabytes."""
+_STRATEGIES: Final = {Strategy.NEXT: c.FIRST_WINS, Strategy.LAST: c.LAST_WINS, Strategy.MAX: c.NONE_CONTAINED}
+
+
+class Chooser:
+    """Chooses among the complex events of one instant by NEXT, LAST or MAX. `capacity`: records to begin with."""
+
+    def __init__(self, strategy: Strategy, capacity: int = 1024) -> None:
+        self._strategy = strategy
+        self._state = np.zeros(c.CHOICE_STATES, np.int64)
+        self._state[[c.STRATEGY, c.MOST_STEPS]] = _STRATEGIES[strategy], MOST_STEPS
+        self._stack = np.zeros(max(capacity, 4), np.int64)
+        self._spine = np.zeros(SPINE, np.int64)
+        self._sets = np.zeros((max(capacity, 1) if strategy is Strategy.MAX else 1, 2), np.int64)
+        self._by_node(0)
+        self._for_classes(max(capacity, 2))
+
+    def choose(
+        self, nodes: Array, scalars: Array, finals: Array, count: int, positions: NDArray[np.int64], offset: int
+    ) -> tuple[Array, NDArray[np.int64]]:
+        """The compact set with more nodes behind `scalars[NODE_TOP]`, in a longer array if need be, and the nodes
+        picked. For the first `count` finals, all of one cut; see kernels/sequence/choice.py. Raises LimitError."""
+        self._state[[c.CUT, c.FINAL_COUNT, c.OFFSET]] = finals[0, 1], count, offset
+        while True:
+            if len(self._best) < len(nodes):
+                self._by_node(len(nodes))
+            if len(self._picked) < count:
+                self._picked = np.zeros(2 * count, np.int64)
+            outcome = c.choose(Pointers(c.ChoiceMemory(
+                nodes, scalars, finals, positions, self._state, self._best, self._kept, self._done, self._stack,
+                self._leaves, self._classes, self._table, self._sets, self._picked, self._spine,
+            )).address)  # fmt: skip
+            if outcome == c.CHOSEN:
+                return nodes, self._picked[: self._state[c.PICKED]]
+            if outcome == c.MORE_NODES:
+                nodes = _twice(nodes)
+            else:
+                self._make_room(outcome)
+
+    def _make_room(self, outcome: int) -> None:
+        if outcome == c.MORE_STACK:
+            self._stack = _twice(self._stack)
+        elif outcome == c.MORE_CLASSES:
+            self._for_classes(2 * len(self._classes))
+        elif outcome == c.MORE_SETS:
+            if 2 * len(self._sets) > MOST_SETS:
+                raise LimitError(2 * len(self._sets), MOST_SETS, "sets of events for SELECT MAX at one instant")
+            self._sets = _twice(self._sets)
+            self._picked = np.zeros(len(self._sets), np.int64)
+        else:
+            raise LimitError(int(self._state[c.STEPS]), MOST_STEPS, "comparisons for SELECT MAX at one instant")
+
+    def _by_node(self, size: int) -> None:
+        self._best = np.full(size, -1, np.int32)
+        self._kept, self._done = np.zeros(size, np.int32), np.zeros(size, np.int32)
+        self._leaves = np.zeros(size + 2, np.int64)
+        self._picked = np.zeros(max(len(self._sets), 16), np.int64)
+
+    def _for_classes(self, size: int) -> None:
+        self._classes = np.zeros(size, c.CLASS)
+        self._table = np.full(1 << (2 * size).bit_length(), -1, np.int32)
+
+
+def _twice(array: Array) -> Array:
+    out = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def put_picked(S: k.Memory, picked: NDArray[np.int64]) -> k.Memory:
+    """The nodes picked become the finals, of the same cut."""
+    if len(picked) > len(S.finals):
+        finals = np.zeros((2 * len(picked), 2), np.int64)
+        finals[:, 1] = S.finals[0, 1]
+        S = S._replace(finals=finals)
+    S.finals[: len(picked), 0] = picked
+    S.finals[: len(picked), 1] = S.finals[0, 1]
+    S.scalars[k.FINALS] = len(picked)
+    return S
