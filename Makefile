@@ -7,10 +7,10 @@ lint:
 	lint-imports
 
 test:
-	python -m pytest
+	python -m pytest -n auto
 
 nightly:
-	OXISEQ_PROFILE=nightly python -m pytest
+	OXISEQ_PROFILE=nightly python -m pytest -n auto
 
 bench:
 	python -m benchmarks
