@@ -11,7 +11,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.expressions.program import compile_program
-from oxiseq.engine.kernels.cea import symbols as kernels
+from oxiseq.engine.kernels.cea import facts as kernels
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.facts import FactPlan
-from oxiseq.engine.kernels.cea import symbols as kernels
+from oxiseq.engine.kernels.cea import facts as kernels
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.kernels.cea import pairs
 from oxiseq.engine.terms.texts import Term
 
 I64 = NDArray[np.int64]
 _DENSE = 4
-"""Combinations per row up to which a table of them is faster than sorting."""
+"""Possible keys per row up to which a table of them is faster than sorting."""
 
 
 class ValueNumbers:
@@ -40,12 +41,31 @@ class ValueNumbers:
         return np.array([known[key] for key in keys], np.int64)
 
 
+class PairNumbers:
+    """Pairs of numbers below 2^31 ↔ 0, 1, 2..."""
+
+    def __init__(self, capacity: int = 1024) -> None:
+        self._keys = np.zeros(capacity, np.int64)
+        self._slots = np.zeros(2 * capacity, np.int32)
+        self._count = np.zeros(1, np.int64)
+
+    def numbers(self, a: I64, b: I64) -> I64:
+        """Of the pairs (a[i], b[i]); -1 where one is negative."""
+        out = np.empty(len(a), np.int64)
+        done = 0
+        while (done := int(pairs.number_pairs(a, b, self._slots, self._keys, self._count, done, out))) < len(a):
+            self._keys = np.concatenate([self._keys, np.zeros(len(self._keys), np.int64)])
+            self._slots = np.zeros(2 * len(self._keys), np.int32)
+            pairs.place_again(self._slots, self._keys, int(self._count[0]))
+        return out
+
+
 class Partitions:
     """The partitions met so far, by the numbers of their values."""
 
     def __init__(self, attributes: int) -> None:
         self.values = [ValueNumbers() for _ in range(attributes)]
-        self._pairs: list[dict[tuple[int, int], int]] = [{} for _ in range(attributes - 1)]
+        self._pairs = [PairNumbers() for _ in range(attributes - 1)]
 
     def numbers(self, columns: Sequence[I64], count: int) -> I64:
         """i64[count]: the partition of each event. columns: per attribute the numbers of its values, -1 for none."""
@@ -53,22 +73,8 @@ class Partitions:
             return np.zeros(count, np.int64)
         found = columns[0]
         for column, known in zip(columns[1:], self._pairs, strict=True):
-            found = _paired(found, column, known)
+            found = known.numbers(found, column)
         return found
-
-
-def _paired(a: I64, b: I64, known: dict[tuple[int, int], int]) -> I64:
-    """One number for each pair, -1 where one is missing."""
-    out = np.full(len(a), -1, np.int64)
-    there = np.flatnonzero((a >= 0) & (b >= 0))
-    if not len(there):
-        return out
-    width = int(b.max()) + 1
-    keys = a[there] * width + b[there]
-    distinct, inverse = distinct_numbers(keys, (int(a.max()) + 1) * width)
-    numbers = [known.setdefault(divmod(int(key), width), len(known)) for key in distinct]  # type: ignore[arg-type]
-    out[there] = np.array(numbers, np.int64)[inverse]
-    return out
 
 
 def distinct_numbers(keys: I64, bound: int) -> tuple[I64, I64]:

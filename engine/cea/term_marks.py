@@ -21,7 +21,7 @@ from oxiseq.engine.cea.partitions import Partitions
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
-from oxiseq.engine.kernels.cea import symbols as kernels
+from oxiseq.engine.kernels.cea import facts as kernels
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
