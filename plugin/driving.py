@@ -23,7 +23,7 @@ from oxiseq.late import LateBatch
 Pairs: TypeAlias = Iterable[tuple[int | datetime, GraphLike]]
 Events: TypeAlias = str | Path | Pairs
 """A file of events, or (time, graph) pairs in order of arrival."""
-B = TypeVar("B", covariant=True)
+B = TypeVar("B")
 
 _PAIRS = 4096
 

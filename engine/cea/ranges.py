@@ -13,11 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from pyoxigraph import Literal, Variable
+from pyoxigraph import Literal, NamedNode, Variable
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.expressions.values import NUMERIC, Value, promoted, read
+from oxiseq.engine.terms.normal import XSD
 from oxiseq.grammar.algebra import Call, Expression
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
@@ -73,7 +74,7 @@ def range_of(leaf: Expression, kind: int) -> Range | None:
     return domain.range(*ranges[name], negated is not (name == "!="))
 
 
-_INTEGER = next(iter([read(Literal(1)).term])).datatype  # type: ignore[union-attr]
+_INTEGER = NamedNode(XSD + "integer")
 
 
 def _stands(value: Value, constant: Value) -> int:
@@ -118,8 +119,8 @@ class _Floats(_Integers):
     def __init__(self, kind: int) -> None:
         self._kind = kind
         self._width = "<d<q" if kind == kinds.DOUBLE else "<f<i"
-        self.high = self._bits(math.inf)  # type: ignore[misc]
-        self.low = -1 - self.high  # type: ignore[misc]
+        self.high = self._bits(math.inf)
+        self.low = -1 - self.high
 
     def value(self, number: int) -> Value:
         return Value(self._kind, self._float(number))

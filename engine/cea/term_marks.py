@@ -63,9 +63,9 @@ class TermMarker:
         count = len(batch)
         values = np.zeros((count, 1 + len(self._asked)), np.int64)
         type_of = np.empty(count, np.int64)
-        ids = [np.require(column, np.uint32, ("C", "W")) for column in batch.ids]
+        subject, predicate, object_ = (np.require(column, np.uint32, ("C", "W")) for column in batch.ids)
         offset = np.require(batch.offset, np.int64, ("C", "W"))
-        fault = kernels.pivot(offset, *ids, self._asked, self._types, values, type_of)
+        fault = kernels.pivot(offset, subject, predicate, object_, self._asked, self._types, values, type_of)
         if fault >= 0:
             event, kind = divmod(int(fault), kernels.FAULTS)
             when = to_text(int(batch.time[event]))

@@ -42,6 +42,9 @@ class Naming:
     time: str = "time"
 
 
+USUAL_NAMES: Final = Naming()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TupleRows:
     """n events as rows of a table. time: i64[n], microseconds since 1970 UTC, in order of arrival."""
@@ -89,7 +92,7 @@ def is_tuple_file(path: str | Path) -> bool:
     return (file.stem if ending == ".gz" else file.name).lower().endswith(".csv")
 
 
-def read_rows(source: TableLike, naming: Naming = Naming()) -> Iterator[TupleRows]:
+def read_rows(source: TableLike, naming: Naming = USUAL_NAMES) -> Iterator[TupleRows]:
     """The rows of a table in batches. Raises EventError, some of it at once."""
     name = "the table"
     if _is_frame(source):
@@ -102,7 +105,7 @@ def read_rows(source: TableLike, naming: Naming = Naming()) -> Iterator[TupleRow
     return _cut(iter(source), naming, name)
 
 
-def open_rows(path: str | Path, naming: Naming = Naming(), report: ReadReport | None = None) -> Iterator[TupleRows]:
+def open_rows(path: str | Path, naming: Naming = USUAL_NAMES, report: ReadReport | None = None) -> Iterator[TupleRows]:
     """The rows of a CSV, Arrow or Parquet file; a CSV file is read whole, since any row may decide a column's type.
 
     `report` is kept up to date. Raises EventError.

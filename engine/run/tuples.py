@@ -100,6 +100,9 @@ class TupleRun:
             found.start, found.end, time, found.offsets, found.positions, found.held, event_time, event_stream
         )
 
+    def keep_answers(self) -> None:
+        """The KB is about to change: nothing here asks it."""
+
     # --- what it tells ------------------------------------------------------------------------------
 
     @property

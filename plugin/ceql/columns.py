@@ -11,7 +11,7 @@ from oxiseq.engine.output.complex_events import ComplexEvents
 
 
 def complex_table(batch: ComplexEvents, shape: ComplexShape) -> pa.Table:
-    """`time`, `start`, `end`, `positions` (D), and per variable its positions, and as `events_...` its events' times."""
+    """`time`, `start`, `end`, `positions` (D), per variable its positions, and as `events_...` its events' times."""
     columns: dict[str, pa.Array] = {
         "time": pa.array(batch.time, TIME),
         "start": pa.array(batch.start),

@@ -15,7 +15,7 @@ from oxiseq.driving import Driver, microseconds
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.engine.events.tuples import Naming, is_table, is_tuple_file, open_rows, read_rows
+from oxiseq.engine.events.tuples import USUAL_NAMES, Naming, is_table, is_tuple_file, open_rows, read_rows
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -32,7 +32,7 @@ class CeqlReplay(Driver[ComplexEvents]):
         start: int | datetime | None = None,
         lateness: int | timedelta = 0,
         stream_names: Mapping[str, str] = {},
-        naming: Naming = Naming(),
+        naming: Naming = USUAL_NAMES,
     ) -> None:
         terms = TermDictionary()
         self.plan: CeaPlan = compile_ceql(query, stream_names)

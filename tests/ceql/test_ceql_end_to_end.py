@@ -39,7 +39,9 @@ def test_corpus(case: CeqlCase, form: str) -> None:
     assert got == case.complex_events
 
 
-def answer(situation: CeqlSituation, form: Callable[[Sequence[CeqlEvent]], Any], **options: Any) -> oxiseq.ComplexMatches:
+def answer(
+    situation: CeqlSituation, form: Callable[[Sequence[CeqlEvent]], Any], **options: Any
+) -> oxiseq.ComplexMatches:
     streams = {name: form([e for e in situation.events if e.stream == name]) for name in situation.streams}
     return oxiseq.run(situation.text, streams, language="ceql", **options)
 

@@ -127,7 +127,8 @@ COLUMNS: dict[str, list[tuple[pa.DataType, list[Any]]]] = {
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TABLE_PREDICATES = [
     *PREDICATES, "v = 9007199254740992e0", "v > 9007199254740992", "v >= 9007199254740993", "v < 9.007199254740993e15",
-    "v != 2.5", "v <= 0", "v > -0.0e0", "v = 0.1", "v = 1e999", f"v = 'NaN'^^<{XSD}double>", f"v != 'NaN'^^<{XSD}double>",
+    "v != 2.5", "v <= 0", "v > -0.0e0", "v = 0.1", "v = 1e999", f"v = 'NaN'^^<{XSD}double>",
+    f"v != 'NaN'^^<{XSD}double>",
     f"v < '0.1'^^<{XSD}float>", "2 < v", "NOT 2 <= v", "NOT v > 1", "v = 'x'", "v != 'x'", "v < 'x'", "v", "NOT v",
     "v = v", "w - v > 0", "w * v >= 4 AND NOT k = 'x'", "k < 'y'", "k > ''", "k = w", "k = true", "NOT k", "k",
     f"k > '2020-01-01T00:00:00Z'^^<{XSD}dateTime>", f"k <= '2020-01-01T00:30:00'^^<{XSD}dateTime>",
