@@ -18,15 +18,17 @@ from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, mor
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
+from oxiseq.engine.cea.written import Written, joined
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
-from oxiseq.grammar.algebra import Consumption, Strategy
+from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 _COLLECT_EVERY = 1 << 14
 _NO_LIMIT = 1 << 62
+_PLACE = (1 << k.PLACE_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +65,6 @@ class FoundEvents:
     def __len__(self) -> int:
         return len(self.start)
 
-    def take(self, numbers: NDArray[np.int64]) -> FoundEvents:
-        """Only the complex events with these numbers."""
-        lengths = np.diff(self.offsets)[numbers]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.repeat(self.offsets[:-1][numbers] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return FoundEvents(self.start[numbers], self.end[numbers], self.positions[places], offsets, self.held[places])
-
 
 class CeaRun:
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
@@ -84,7 +79,9 @@ class CeaRun:
         self._memory = allocate(capacities)
         self._holders = Holders(plan, subsets)
         self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
-        self._parts: list[tuple[Array, Array, Array]] = []
+        self._written: list[Written] = []
+        selection = plan.query.selection
+        self._chooses = selection.strategy if selection is not None and not plan.strict else None
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._collected = 0
         self._rebuilt = -1
@@ -212,26 +209,29 @@ class CeaRun:
             self._memory = more_out(memory)
         if matches:
             ends, last = memory.out_ends[: matches + 1].copy(), memory.out_last[:matches] + s[k.BASE]
-            self._parts.append((memory.out_rows[:rows].copy(), ends, last))
+            self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
             s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0
+            if full and self._chooses is not None:  # what is chosen of a part is chosen of the whole, or beaten there
+                self._written = [self._choose(joined(self._written), _NO_LIMIT)]
 
     def _found(self) -> FoundEvents:
         """What has been drained, with the strategy applied."""
-        rows, ends, last = _joined(self._parts)
-        self._parts = []
-        places, positions = rows & ((1 << k.PLACE_BITS) - 1), rows >> k.PLACE_BITS
-        start, offsets = positions[ends[:-1]], ends
-        if not all(self.plan.masks):  # some runs began before D did
-            shown = places != SILENT
-            offsets = ends - np.concatenate([[0], np.cumsum(~shown)])[ends]
-            places, positions = places[shown], positions[shown]
-        held = self._holders.held(places, positions, offsets, start, last)
-        found = FoundEvents(start, last, positions, offsets, held)
-        selection, limit = self.plan.query.selection, self.plan.query.limit
-        if selection is None or selection.strategy is Strategy.STRICT or not len(found):
-            return found
-        most = limit.count if limit is not None else _NO_LIMIT
-        return found.take(chosen(last, positions, offsets, selection.strategy, most))
+        limit = self.plan.query.limit
+        written = joined(self._written)
+        self._written = []
+        if self._chooses is not None:
+            written = self._choose(written, limit.count if limit is not None else _NO_LIMIT)
+        start = (written.rows >> k.PLACE_BITS)[written.offsets[:-1]]
+        if not all(self.plan.masks):
+            written = written.of(written.rows & _PLACE != SILENT)
+        positions, offsets, last = written.rows >> k.PLACE_BITS, written.offsets, written.last
+        held = self._holders.held(written.rows & _PLACE, positions, offsets, start, last)
+        return FoundEvents(start, last, positions, offsets, held)
+
+    def _choose(self, written: Written, limit: int) -> Written:
+        assert self._chooses is not None
+        d = written.of(written.rows & _PLACE != SILENT)
+        return written.take(chosen(d.last, d.rows >> k.PLACE_BITS, d.offsets, self._chooses, limit))
 
 
 def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
@@ -252,13 +252,3 @@ def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
 
 def _plain(array: Array, dtype: type) -> Array:
     return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])
-
-
-def _joined(parts: list[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
-    if not parts:
-        return np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64)
-    if len(parts) == 1:
-        return parts[0]
-    before = np.cumsum([0, *(len(rows) for rows, _, _ in parts)])
-    ends = [np.zeros(1, np.int64), *(e[1:] + b for (_, e, _), b in zip(parts, before, strict=False))]
-    return np.concatenate([p[0] for p in parts]), np.concatenate(ends), np.concatenate([p[2] for p in parts])
