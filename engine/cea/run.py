@@ -7,6 +7,7 @@ what it does not know: numbers of new symbols, steps of the automaton.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 _COLLECT_EVERY = 1 << 14
 _NO_LIMIT = 1 << 62
+_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << k.PLACE_BITS) - 1
 
 
@@ -80,6 +82,8 @@ class CeaRun:
         self._holders = Holders(plan, subsets)
         self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
         self._written: list[Written] = []
+        none = np.zeros(0, np.int64)
+        self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
         selection = plan.query.selection
         self._chooses = selection.strategy if selection is not None and not plan.strict else None
         self._pointers: dict[type, tuple[object, Pointers]] = {}
@@ -137,8 +141,8 @@ class CeaRun:
 
     def _arrays(self, events: MarkedEvents) -> k.Events:
         """What the kernel reads; each array contiguous, writable and of its type."""
-        symbol = _plain(events.symbol, np.uint64)
-        partition, time = _plain(events.partition, np.int64), _plain(events.time, np.int64)
+        symbol = _plain(events.symbol, _U64)
+        partition, time = _plain(events.partition, _I64), _plain(events.time, _I64)
         kind = int(self._sizes[k.KIND])
         if kind == k.BY_TIME:
             cut = time - self._sizes[k.SIZE]
@@ -216,6 +220,8 @@ class CeaRun:
 
     def _found(self) -> FoundEvents:
         """What has been drained, with the strategy applied."""
+        if not self._written:
+            return self._nothing
         limit = self.plan.query.limit
         written = joined(self._written)
         self._written = []
@@ -250,5 +256,7 @@ def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
     return sizes
 
 
-def _plain(array: Array, dtype: type) -> Array:
+def _plain(array: Array, dtype: np.dtype[Any]) -> Array:
+    if array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable:
+        return array
     return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])
