@@ -74,7 +74,7 @@ class StepCache:
         return number
 
     def grow(self, symbols: bool, beyond: bool) -> bool:
-        """Twice the room for symbols, else for states; False if that is more than the bound and not allowed to go `beyond`.
+        """Twice the room for symbols, else for states; False if that is more than the bound, unless `beyond` it.
 
         LimitError if even that is exceeded.
         """

@@ -7,6 +7,7 @@ what it does not know: numbers of new symbols, steps of the automaton.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +19,18 @@ from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, mor
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
+from oxiseq.engine.cea.written import Written, joined
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
-from oxiseq.grammar.algebra import Consumption, Strategy
+from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 _COLLECT_EVERY = 1 << 14
 _NO_LIMIT = 1 << 62
+_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
+_PLACE = (1 << k.PLACE_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +67,6 @@ class FoundEvents:
     def __len__(self) -> int:
         return len(self.start)
 
-    def take(self, numbers: NDArray[np.int64]) -> FoundEvents:
-        """Only the complex events with these numbers."""
-        lengths = np.diff(self.offsets)[numbers]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        places = np.repeat(self.offsets[:-1][numbers] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return FoundEvents(self.start[numbers], self.end[numbers], self.positions[places], offsets, self.held[places])
-
 
 class CeaRun:
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
@@ -84,7 +81,11 @@ class CeaRun:
         self._memory = allocate(capacities)
         self._holders = Holders(plan, subsets)
         self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
-        self._parts: list[tuple[Array, Array, Array]] = []
+        self._written: list[Written] = []
+        none = np.zeros(0, np.int64)
+        self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
+        selection = plan.query.selection
+        self._chooses = selection.strategy if selection is not None and not plan.strict else None
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._collected = 0
         self._rebuilt = -1
@@ -140,8 +141,8 @@ class CeaRun:
 
     def _arrays(self, events: MarkedEvents) -> k.Events:
         """What the kernel reads; each array contiguous, writable and of its type."""
-        symbol = _plain(events.symbol, np.uint64)
-        partition, time = _plain(events.partition, np.int64), _plain(events.time, np.int64)
+        symbol = _plain(events.symbol, _U64)
+        partition, time = _plain(events.partition, _I64), _plain(events.time, _I64)
         kind = int(self._sizes[k.KIND])
         if kind == k.BY_TIME:
             cut = time - self._sizes[k.SIZE]
@@ -212,26 +213,31 @@ class CeaRun:
             self._memory = more_out(memory)
         if matches:
             ends, last = memory.out_ends[: matches + 1].copy(), memory.out_last[:matches] + s[k.BASE]
-            self._parts.append((memory.out_rows[:rows].copy(), ends, last))
+            self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
             s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0
+            if full and self._chooses is not None:  # what is chosen of a part is chosen of the whole, or beaten there
+                self._written = [self._choose(joined(self._written), _NO_LIMIT)]
 
     def _found(self) -> FoundEvents:
         """What has been drained, with the strategy applied."""
-        rows, ends, last = _joined(self._parts)
-        self._parts = []
-        places, positions = rows & ((1 << k.PLACE_BITS) - 1), rows >> k.PLACE_BITS
-        start, offsets = positions[ends[:-1]], ends
-        if not all(self.plan.masks):  # some runs began before D did
-            shown = places != SILENT
-            offsets = ends - np.concatenate([[0], np.cumsum(~shown)])[ends]
-            places, positions = places[shown], positions[shown]
-        held = self._holders.held(places, positions, offsets, start, last)
-        found = FoundEvents(start, last, positions, offsets, held)
-        selection, limit = self.plan.query.selection, self.plan.query.limit
-        if selection is None or selection.strategy is Strategy.STRICT or not len(found):
-            return found
-        most = limit.count if limit is not None else _NO_LIMIT
-        return found.take(chosen(last, positions, offsets, selection.strategy, most))
+        if not self._written:
+            return self._nothing
+        limit = self.plan.query.limit
+        written = joined(self._written)
+        self._written = []
+        if self._chooses is not None:
+            written = self._choose(written, limit.count if limit is not None else _NO_LIMIT)
+        start = (written.rows >> k.PLACE_BITS)[written.offsets[:-1]]
+        if not all(self.plan.masks):
+            written = written.of(written.rows & _PLACE != SILENT)
+        positions, offsets, last = written.rows >> k.PLACE_BITS, written.offsets, written.last
+        held = self._holders.held(written.rows & _PLACE, positions, offsets, start, last)
+        return FoundEvents(start, last, positions, offsets, held)
+
+    def _choose(self, written: Written, limit: int) -> Written:
+        assert self._chooses is not None
+        d = written.of(written.rows & _PLACE != SILENT)
+        return written.take(chosen(d.last, d.rows >> k.PLACE_BITS, d.offsets, self._chooses, limit))
 
 
 def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
@@ -250,15 +256,7 @@ def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
     return sizes
 
 
-def _plain(array: Array, dtype: type) -> Array:
+def _plain(array: Array, dtype: np.dtype[Any]) -> Array:
+    if array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable:
+        return array
     return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])
-
-
-def _joined(parts: list[tuple[Array, Array, Array]]) -> tuple[Array, Array, Array]:
-    if not parts:
-        return np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64)
-    if len(parts) == 1:
-        return parts[0]
-    before = np.cumsum([0, *(len(rows) for rows, _, _ in parts)])
-    ends = [np.zeros(1, np.int64), *(e[1:] + b for (_, e, _), b in zip(parts, before, strict=False))]
-    return np.concatenate([p[0] for p in parts]), np.concatenate(ends), np.concatenate([p[2] for p in parts])

@@ -40,7 +40,7 @@ class Driven:
         return MarkedEvents(symbol, times, np.array([self._partition(e) for e in events], np.int64), attribute)
 
     def _symbol(self, event: TupleEvent) -> np.ndarray:
-        key = (event.type, *sorted(event.values.items(), key=str))
+        key = (event.type, *event.values.items())
         if key not in self._symbols:
             values = event.attributes(self.plan.query.vocab or "")
             satisfied = [
