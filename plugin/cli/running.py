@@ -17,6 +17,7 @@ from oxiseq.cli.request import RunRequest
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.first_run import prepare
 from oxiseq.formats import BINARY, ResultFormat, result_format
+from oxiseq.grammar.ceql_algebra import CeqlQuery
 
 
 def run_query(request: RunRequest) -> None:
@@ -35,7 +36,10 @@ def run_query(request: RunRequest) -> None:
         replay.attach(name, path, request.on_error, request.time_predicate)
     if not request.quiet:
         _tell_unfed(replay.streams, files)
-    prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
+    prepare(
+        lambda note: None if request.quiet else click.echo(f"note: {note}", err=True),
+        ceql=isinstance(query, CeqlQuery),
+    )
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
         count = _write(request, answer, chosen, bar)
