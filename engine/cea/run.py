@@ -20,6 +20,7 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.cea.written import Written, joined
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
@@ -27,6 +28,8 @@ from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
+MOST_CANDIDATES = 1_000_000
+"""Complex events that end at one event and that NEXT, LAST or MAX choose from."""
 _COLLECT_EVERY = 1 << 14
 _NO_LIMIT = 1 << 62
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
@@ -132,9 +135,9 @@ class CeaRun:
     @property
     def state(self) -> dict[str, int]:
         """Numbers of records, for tests of leaks and for explanations."""
-        s, cache = self._memory.scalars, self._cache
+        s, parts, cache = self._memory.scalars, self._memory.parts, self._cache
         arrays = (*self._memory, *cache.arrays)
-        return {"nodes": int(s[k.NODE_TOP]), "live": int(self._memory.parts["count"].sum()),
+        return {"nodes": int(s[k.NODE_TOP]), "live": int(parts["count"][parts["epoch"] == s[k.EPOCH]].sum()),
                 "states": cache.states, "symbols": cache.symbols, "rebuilds": cache.rebuilds,
                 "steps": int((cache.arrays.moves["flags"] != 0).sum()), "touched": int(s[k.TOUCHED]),
                 "bytes": sum(int(a.nbytes) for a in arrays) + self._holders.bytes}  # fmt: skip
@@ -215,6 +218,9 @@ class CeaRun:
             ends, last = memory.out_ends[: matches + 1].copy(), memory.out_last[:matches] + s[k.BASE]
             self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
             s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0
+            if self._chooses is not None and s[k.FOUND] > MOST_CANDIDATES:
+                what = f"complex events of one end for {self._chooses.name} to choose from"
+                raise LimitError(int(s[k.FOUND]), MOST_CANDIDATES, what)
             if full and self._chooses is not None:  # what is chosen of a part is chosen of the whole, or beaten there
                 self._written = [self._choose(joined(self._written), _NO_LIMIT)]
 
