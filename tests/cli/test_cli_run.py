@@ -213,11 +213,6 @@ def test_what_the_engine_does_not_have_yet_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    write(folder, "limit.spaseq", query().rstrip() + " LIMIT 3\n")
-    result = oxiseq(*command, "limit.spaseq")
-    assert result.exit_code == 1
-    assert "limit.spaseq: LIMIT is not supported yet by the engine\nline 9, column 3\n" in result.stderr
-    assert "  9 | } LIMIT 3\n    |   ^^^^^^^" in result.stderr
     write(folder, "buy.ceql", "VOCAB <http://e/> SELECT * FROM S WHERE BUY")
     result = oxiseq(*command, "buy.ceql")
     assert result.exit_code == 1
