@@ -25,7 +25,6 @@ from oxiseq.engine.terms.dictionary import AnyIds
 
 Ids = NDArray[np.uint32]
 I64 = NDArray[np.int64]
-_SMALLEST = 64
 
 
 class PartitionTable:
@@ -34,7 +33,7 @@ class PartitionTable:
     `count` i64: how many instants of each partition there have been.
     """
 
-    def __init__(self, width: int, sequence: SequenceRun, capacity: int = _SMALLEST) -> None:
+    def __init__(self, width: int, sequence: SequenceRun, capacity: int) -> None:
         self.count = np.zeros(capacity, np.int64)
         self._values = np.zeros((capacity, width), np.uint32)
         self._sequence = sequence
@@ -176,13 +175,13 @@ class Split:
 
 
 class Partitions:
-    """Splits the instants of a query's batches."""
+    """Splits the instants of a query's batches. `capacity`: partitions that there is room for to begin with."""
 
-    def __init__(self, plan: QueryPlan, sequence: SequenceRun) -> None:
+    def __init__(self, plan: QueryPlan, sequence: SequenceRun, capacity: int) -> None:
         assert plan.query.partition is not None
         self._plan = plan
         self._by = plan.query.partition.by
-        self.table = PartitionTable(len(self._by), sequence)
+        self.table = PartitionTable(len(self._by), sequence, capacity)
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The values of partitions."""

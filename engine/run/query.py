@@ -64,7 +64,9 @@ class QueryRun:
         self._rows = RowStore(len(plan.stored))
         self._writer = AnswerWriter(plan, terms)
         self._deferred = _deferred(plan)
-        self._partitions = Partitions(plan, self._sequence) if plan.query.partition is not None else None
+        self._partitions: Partitions | None = None
+        if plan.query.partition is not None:
+            self._partitions = Partitions(plan, self._sequence, (capacities or Capacities()).groups)
         self._kept_answers: list[tuple[int, dict[str, KbAnswer], int]] = []
         self._kept_rows = 0
         terms.register(self)
@@ -136,7 +138,8 @@ class QueryRun:
         """Numbers of live records."""
         if self.instants:
             self._forget(self.clock.completed, self.instants - 1)
-        return {**self._sequence.live, "rows": self._rows.held}
+        partitions = {} if self._partitions is None else {"partitions": self._partitions.table.live}
+        return {**self._sequence.live, "rows": self._rows.held, **partitions}
 
     @property
     def lateness(self) -> int:
