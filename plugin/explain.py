@@ -19,7 +19,7 @@ from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.matching.plan import StreamPlan
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
-from oxiseq.engine.sequence.states import Check, GuardCheck, Value, ValueKind
+from oxiseq.engine.sequence.states import PARTITION, Check, GuardCheck, Value, ValueKind
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
@@ -137,6 +137,7 @@ class Explanation:
     columns: tuple[str, ...]
     sequence: str
     window: str
+    clauses: tuple[str, ...]
     streams: tuple[StreamFacts, ...]
     gpms: tuple[GpmFacts, ...]
     states: tuple[StateFacts, ...]
@@ -175,11 +176,35 @@ class _Explainer:
             columns=tuple(f"?{c.variable.value}" for c in plan.answer.columns),
             sequence=_line_of(render(query), "SEQ("),
             window=window_text(query.window),
+            clauses=tuple(self.clauses()),
             streams=tuple(self.stream(s.name, s.iri.value) for s in query.streams),
             gpms=tuple(self.gpm(g.name) for g in query.gpms if g.name in plan.gpms),
             states=tuple(self.states()),
             edges=tuple(self.edges()),
         )
+
+    def clauses(self) -> Iterator[str]:
+        """PARTITION BY, strategy, CONSUME BY and LIMIT, and what is done for them."""
+        query, plan = self.plan.query, self.plan
+        if query.partition is not None:
+            names = " ".join(_names(query.partition.by))
+            yield f"PARTITION BY {names}: an event is split by its values, all partitions share one run"
+            for member in plan.members:
+                request = plan.requests[member.stream]
+                assert request is not None, "a membership is a request"
+                name = request.requests[member.request].name
+                if name not in plan.gpms or plan.gpms[name].order != member.request:
+                    yield f"events are put into partitions by the pattern of {name} without its filters"
+        if query.selection is not None:
+            how = "when all of one end are known" if plan.deferred else "before matches are enumerated"
+            yield f"SELECT {query.selection.strategy.value}: chosen {how}"
+        if query.consumption is not None:
+            everything = query.consumption.whole_query or query.partition is None
+            what = "all" if everything else "all of its partition"
+            yield f"CONSUME BY: a match makes {what} that has started forgotten"
+        if query.limit is not None:
+            how = "ends the enumeration" if plan.limit is None else "cuts what was enumerated"
+            yield f"LIMIT {query.limit.count}: {how}"
 
     # --- graph patterns ---------------------------------------------------------------------------
 
@@ -242,7 +267,7 @@ class _Explainer:
         return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.check))
 
     def conditions(self, check: Check) -> tuple[str, ...]:
-        same = [f"same ?{v.value}" for v, _ in check.equal]
+        same = ["same partition" if v == PARTITION else f"same ?{v.value}" for v, _ in check.equal]
         same += [f"same ?{v.value} unless unbound" for v, _ in check.compatible]
         return (*same, *(self.write.expression(f.original) for f in check.filters))
 
@@ -258,6 +283,8 @@ def letter_text(letter: Letter) -> str:
 
 def value_text(value: Value) -> str:
     """Something that a run carries, in words."""
+    if value.variable == PARTITION:
+        return "the partition"
     name = "" if value.variable is None else f"?{value.variable.value}"
     match value.kind:
         case ValueKind.BOUND:

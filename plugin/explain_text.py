@@ -18,6 +18,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     yield f"{explanation.form} {' '.join(explanation.columns)}".rstrip()
     yield explanation.sequence
     yield f"window: {explanation.window}"
+    yield from explanation.clauses
     yield ""
     yield "streams"
     for stream in explanation.streams:

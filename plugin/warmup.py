@@ -46,6 +46,7 @@ _QUERIES: Final = (
     ("ASK", "WITHIN 1 MINUTE SLIDING", "A; (B; C)+; N!"),
     ("SELECT ?s", "", "(A & D); (B | C)"),
     ("SELECT ?d ?e", "", "D"),
+    ("SELECT MAX ?d", "WITHIN 5 EVENTS SLIDING PARTITION BY ?s CONSUME BY ANY", "D:+; A"),
 )
 _EVENTS: Final = 60
 _CEQL: Final = (

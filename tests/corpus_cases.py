@@ -25,7 +25,6 @@ class Case:
     streams: dict[str, list[tuple[int, str]]]
     kb: str | None
     start: int | None
-    refused: bool
     rows: Counter[Row]
     matches: Counter[Found]
 
@@ -90,7 +89,6 @@ def _case(name: str, data: dict[str, Any]) -> Case:
         streams,
         data.get("kb"),
         data.get("start"),
-        data.get("refused", False),
         Counter((r["time"], tuple(sorted(r["bindings"].items()))) for r in data["rows"]),
         Counter(found(m) for m in data["matches"]),
     )

@@ -14,12 +14,9 @@ from reference.tuples import tuple_events
 import oxiseq
 from oxiseq.grammar import render
 from oxiseq.grammar.checks import load
-from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.parser import parse as parse_query
 
 CASES = load_cases()
-ANSWERED = [c for c in CASES if not c.refused]
-REFUSED = [c for c in CASES if c.refused]
 
 
 def by_name(case: Case | CeqlCase) -> str:
@@ -41,7 +38,7 @@ def test_reference_answers_the_case(case: Case) -> None:
     assert result.late == 0 and not result.ambiguous
 
 
-@pytest.mark.parametrize("case", ANSWERED, ids=by_name)
+@pytest.mark.parametrize("case", CASES, ids=by_name)
 def test_engine_answers_the_case(case: Case) -> None:
     found = list(oxiseq.run(case.query, streams=case.streams, kb=case.kb, start=case.start))
     rows = Counter((m.time, tuple(sorted((v, str(t)) for v, t in m.bindings.items() if t is not None))) for m in found)
@@ -51,13 +48,6 @@ def test_engine_answers_the_case(case: Case) -> None:
     )
     assert matches == case.matches
     assert [m.time for m in found] == sorted(m.time for m in found)
-
-
-@pytest.mark.parametrize("case", REFUSED, ids=by_name)
-def test_engine_refuses_a_clause_that_it_does_not_have_yet_at_its_place(case: Case) -> None:
-    with pytest.raises(QueryError, match="PARTITION BY is not supported yet by the engine") as refusal:
-        oxiseq.run(case.query, streams=case.streams, kb=case.kb, start=case.start)
-    assert refusal.value.source_line.startswith("PARTITION BY")
 
 
 # --- CEQL -------------------------------------------------------------------------------------------

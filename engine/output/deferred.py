@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,17 @@ from oxiseq.grammar.algebra import Strategy, Window
 
 MOST_HELD: Final = 1_000_000
 """Matches held at a time."""
+
+
+_AT_LAST: Final = 1 << 62
+
+
+class PartitionInstants(NamedTuple):
+    """Instants of partitions, in order: whose, their number there, and a number that rises with the stream."""
+
+    partition: NDArray[np.int64]
+    number: NDArray[np.int64]
+    moment: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +81,33 @@ class DeferredMatches:
         if self._count > MOST_HELD:
             raise LimitError(self._count, MOST_HELD, "matches whose trailing negation or strategy is undecided")
 
-    def release(self, until: int, start: int) -> Found:
-        """What the strategy keeps of the ends that are decided, by end; `until` is the smallest clock that may still
-        come, `start` the first one of the first tumbling window."""
-        decided = sorted(key for key, end in self._ends.items() if self._decided(end.clock, until, start))
+    def release(self, until: int, start: int, seen: PartitionInstants | None = None) -> Found:
+        """What the strategy keeps of the ends that are decided, in the order in which that was known, then by end.
+
+        `until`: the smallest clock that may still come; `start`: the first one of the first tumbling window. `seen`:
+        the instants of partitions that have come since the last call, where clocks are numbers of those.
+        """
+        known = [(self._decided(key, end.clock, until, start, seen), key) for key, end in self._ends.items()]
+        decided = sorted([each for each in known if each[0] is not None], key=lambda each: (each[0], each[1][0]))
         kept: list[_Held] = []
-        for key in decided:
+        for _, key in decided:
             matches = self._ends.pop(key).matches
             self._count -= len(matches)
             kept += matches if self._strategy is None else _CHOICES[self._strategy](matches)
         ends = np.cumsum([0, *(len(held.rows) for held in kept)])
         return Found(np.concatenate([np.zeros(0, np.int64), *(held.rows for held in kept)]), ends)
 
-    def _decided(self, end: int, until: int, start: int) -> bool:
+    def _decided(
+        self, key: tuple[int, int], end: int, until: int, start: int, seen: PartitionInstants | None
+    ) -> int | None:
+        """When it was known that no more matches have this end; None: not yet."""
         size = self._window.size
-        if self._window.sliding:
-            return end + size < until
-        return (until - start) // size > (end - start) // size
+        first = end + size + 1 if self._window.sliding else start + ((end - start) // size + 1) * size
+        if seen is not None:
+            at = np.flatnonzero((seen.partition + 1 == key[1]) & (seen.number >= first))
+            if len(at):
+                return int(seen.moment[at[0]])
+        return _AT_LAST if until >= first else None
 
 
 def _best(matches: list[_Held], decisive: Callable[[frozenset[int]], int]) -> list[_Held]:

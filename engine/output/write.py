@@ -16,13 +16,14 @@ from pyoxigraph import Variable
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
-from oxiseq.engine.kernels.sequence.records import PLACE_BITS
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, PLACE_BITS
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
 from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import Automaton
 from oxiseq.engine.sequence.run import Found
+from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 
 
@@ -49,6 +50,7 @@ class AnswerWriter:
         self._index = {v: i for i, v in enumerate(self._variables)}
         self._again, self._inside = _repeats(plan.automaton, plan.sequence.places)
         self._expressions = ExpressionColumns(plan, self._variables, terms)
+        self._decided_late = any(not edge.arms for edge in plan.sequence.graph.edges)
         self._seen: dict[int, set[bytes]] = {}
         computed = any(column.expression is not None for column in plan.answer.columns)
         self._plain = not (plan.automaton.ambiguous or plan.limit or self._late or plan.answer.distinct or computed)
@@ -76,7 +78,7 @@ class AnswerWriter:
         for gpm in self._late:
             flat = self._enrich(gpm, flat, rows)
         if self._plan.limit is not None:
-            flat = _first_of_each_end(flat, self._plan.limit)
+            flat = _first_of_each_end(flat, self._plan.limit, self._index.get(PARTITION))
         count = len(flat.ends) - 1
         shown = np.zeros(len(flat.places), np.bool_)
         visible(flat.places, flat.ends, self._again, self._inside, shown)
@@ -169,7 +171,11 @@ class AnswerWriter:
     def _oldest_end(self, clock: int, rows: RowStore, time: NDArray[np.int64]) -> int:
         """No later match ends before this time: trailing negations wait for a window at the most."""
         window = self._plan.window
-        return int(time.max()) if window is None else rows.time_from(clock - window.size)
+        if window is None:
+            return int(time.max())
+        if window.events and self._plan.query.partition is not None:
+            return rows.time_from(BEFORE_ALL) if self._decided_late else int(time.max())
+        return rows.time_from(clock - window.size)
 
     def _distinct(self, batch: MatchBatch, oldest: int) -> MatchBatch:
         """Equal rows of equal end time once; ends that no later match can have are forgotten."""
@@ -184,12 +190,15 @@ class AnswerWriter:
         return batch.take(np.array(keep, np.int64))
 
 
-def _first_of_each_end(flat: _Flat, limit: int) -> _Flat:
-    """The first `limit` matches of each end; matches of one end stand together."""
+def _first_of_each_end(flat: _Flat, limit: int, partition: int | None) -> _Flat:
+    """The first `limit` matches of each end and partition (a column), which stand together."""
     last = flat.ends[1:] - 1
     time = flat.block.time[last]
     number = np.arange(len(time))
     begins = np.concatenate([[True], time[1:] != time[:-1]])
+    if partition is not None:
+        own = flat.values[last, partition]
+        begins[1:] |= own[1:] != own[:-1]
     keep = np.flatnonzero(number - np.maximum.accumulate(np.where(begins, number, 0)) < limit)
     sizes = np.diff(flat.ends)[keep]
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -7,21 +7,21 @@ match is written out (late enrichment).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from pyoxigraph import Variable
 
-from oxiseq.engine.kernels.sequence.records import NO_LIMIT
+from oxiseq.engine.kernels.sequence.records import EVERYTHING, NO_LIMIT, NOTHING, THE_PARTITION
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
-from oxiseq.engine.plan.unsupported import refuse_unsupported
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
-from oxiseq.engine.sequence.states import StateBuilder, own_filters
-from oxiseq.engine.sequence.tables import NO_CLAUSES, Clauses, SequenceTables, build_tables
+from oxiseq.engine.sequence.states import PARTITION, StateBuilder, own_filters
+from oxiseq.engine.sequence.tables import Clauses, SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Expression, Query, Window
+from oxiseq.grammar.algebra import Expression, Filter, Group, Query, Window
+from oxiseq.grammar.places import atoms
 from oxiseq.grammar.scope import GpmParts, certain_variables, expression_variables, split_gpm
 
 
@@ -56,6 +56,16 @@ class LetterPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Membership:
+    """A GPM whose pattern, its FILTERs aside, puts events into partitions: `request` of `stream`, and where its rows
+    have the values of PARTITION BY."""
+
+    stream: int
+    request: int
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class QueryPlan:
     """A compiled query."""
 
@@ -73,6 +83,8 @@ class QueryPlan:
     answer: Answer
     limit: int | None
     """LIMIT, where the kernel cannot see to it alone."""
+    members: tuple[Membership, ...]
+    """What decides the partitions of an event, for PARTITION BY."""
     deferred: bool
     """Matches of one end are not found at once, and a strategy or LIMIT needs all of them."""
 
@@ -83,19 +95,21 @@ class QueryPlan:
 
 def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`."""
-    refuse_unsupported(query)
     parts = {gpm.name: split_gpm(gpm) for gpm in query.gpms}
     automaton = build_automaton(query.sequence)
     sliding = query.window is not None and query.window.sliding
-    builder = StateBuilder(automaton, parts, sliding)
+    by = query.partition.by if query.partition is not None else ()
+    builder = StateBuilder(automaton, parts, sliding, by)
     graph = builder.build()
     deferred = bool(query.selection or query.limit) and any(not edge.arms for edge in graph.edges)
-    clauses = NO_CLAUSES if deferred else _clauses(query, automaton)
+    clauses = _clauses(query, automaton)
+    if deferred:
+        clauses = Clauses(partitioned=clauses.partitioned)
     sequence = build_tables(graph, builder.scopes, query.window, terms, clauses)
     positive = {letter for position in automaton.positions for letter in position.letters}
     order = [g.name for g in query.gpms if any(g.name in letter for letter in positive)]
     answer = answer_of(query, [parts[name] for name in order], automaton)
-    compared = _compared(sequence, parts)
+    compared = _compared(sequence, parts, by)
     streams = tuple(dict.fromkeys(s.iri.value for s in query.streams))
     index = {s.name: streams.index(s.iri.value) for s in query.streams}
     gpms: dict[str, GpmPlan] = {}
@@ -106,23 +120,49 @@ def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
                          any(name in letter for letter in positive), terms)
         requests[stream].append(GpmRequest(name, parts[name], plan.keep))
         gpms[name] = plan
+    members = tuple(_members(query, parts, index, gpms, requests))
     letters = tuple(
         LetterPlan(letter, own_filters(letter, parts), columns, letter in positive)
         for letter, columns in zip(sequence.letters, sequence.columns, strict=True)
     )
+    limit = _limit(query, automaton, letters, gpms, deferred)
     return QueryPlan(query, streams, gpms, letters,
                      tuple(compile_stream(r, terms) if r else None for r in requests),
-                     automaton, sequence, _stored(gpms.values(), answer), answer,
-                     _limit(query, automaton, letters, gpms, deferred), deferred)
+                     automaton, sequence, _stored(gpms.values(), answer, bool(by) and (deferred or limit is not None)),
+                     answer, limit, members, deferred)
+
+
+def _members(
+    query: Query, parts: Mapping[str, GpmParts], streams: Mapping[str, int], gpms: Mapping[str, GpmPlan],
+    requests: list[list[GpmRequest]],
+) -> Iterator[Membership]:
+    """What decides partitions; patterns that no row needs as they are, without their FILTERs, are requested besides."""
+    by = query.partition.by if query.partition is not None else ()
+    for name in dict.fromkeys(atom.name for atom in atoms(query.sequence)) if by else ():
+        gpm = parts[name]
+        if not set(by) <= set(gpm.pattern_variables):
+            continue
+        stream = streams[gpm.gpm.stream]
+        bare = Group(tuple(e for e in gpm.pattern.elements if not isinstance(e, Filter)), span=gpm.pattern.span)
+        if name in gpms and not gpm.filters and bare == gpm.pattern:
+            yield Membership(stream, gpms[name].order, tuple(gpms[name].keep.index(v) for v in by))
+            continue
+        yield Membership(stream, len(requests[stream]), tuple(range(len(by))))
+        requests[stream].append(GpmRequest(name, replace(gpm, pattern=bare, filters=()), by))
 
 
 def _clauses(query: Query, automaton: Automaton) -> Clauses:
     """What the kernel does. It may find a match of an ambiguous sequence twice, so it does not count those."""
     counted = query.limit is not None and not automaton.ambiguous
+    consumes = NOTHING
+    if query.consumption is not None:
+        everything = query.consumption.whole_query or query.partition is None
+        consumes = EVERYTHING if everything else THE_PARTITION
     return Clauses(
         query.limit.count if query.limit is not None and counted else NO_LIMIT,
         query.selection.strategy if query.selection is not None else None,
-        query.consumption is not None,
+        consumes,
+        query.partition is not None,
     )
 
 
@@ -135,9 +175,11 @@ def _limit(
     return query.limit.count if query.limit is not None and (automaton.ambiguous or enriched or deferred) else None
 
 
-def _compared(sequence: SequenceTables, parts: dict[str, GpmParts]) -> dict[str, set[Variable]]:
-    """Per GPM the variables that the sequence, its `&` partners or a filter among them compare."""
-    compared: dict[str, set[Variable]] = {name: set() for name in parts}
+def _compared(
+    sequence: SequenceTables, parts: dict[str, GpmParts], by: tuple[Variable, ...]
+) -> dict[str, set[Variable]]:
+    """Per GPM the variables that the sequence, its `&` partners or a filter among them compare, and `by`."""
+    compared: dict[str, set[Variable]] = {name: set(by) & set(gpm.variables) for name, gpm in parts.items()}
     for letter, columns in zip(sequence.letters, sequence.columns, strict=True):
         wanted = set(columns)
         for condition in own_filters(letter, parts):
@@ -170,8 +212,8 @@ def _gpm_plan(
     return GpmPlan(parts.gpm.name, stream, parts, keep, kb, late, order)
 
 
-def _stored(gpms: Iterable[GpmPlan], answer: Answer) -> tuple[Variable, ...]:
-    stored: dict[Variable, None] = {}
+def _stored(gpms: Iterable[GpmPlan], answer: Answer, partition: bool) -> tuple[Variable, ...]:
+    stored: dict[Variable, None] = {PARTITION: None} if partition else {}
     for gpm in gpms:
         kept = gpm.keep if gpm.kb is None or gpm.late else (*gpm.keep, *gpm.parts.kb_variables)
         for variable in kept:

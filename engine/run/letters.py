@@ -7,7 +7,7 @@ letter that needs neither are taken from where the matcher has put them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,7 +113,7 @@ class LetterRows:
         self._terms = terms
         self._gpms = plan.gpms
         self._letters = plan.letters
-        self._plain = [_plain_gpm(letter, plan) for letter in plan.letters]
+        self._plain = [None if plan.members else _plain_gpm(letter, plan) for letter in plan.letters]
         self._variables = [
             tuple(dict.fromkeys((*letter.columns, *plan.stored))) if gpm is None else gpm.keep
             for letter, gpm in zip(plan.letters, self._plain, strict=True)
@@ -128,9 +128,11 @@ class LetterRows:
         self.buffer = RowBuffer(plan.sequence)
 
     def sources(
-        self, found: Sequence[Sequence[Rows]], where: Sequence[NDArray[np.int64]], answers: Mapping[str, KbAnswer]
+        self, found: Sequence[Sequence[Rows]], where: Sequence[NDArray[np.int64]], answers: Mapping[str, KbAnswer],
+        split: Callable[[GpmPlan, Frame], Frame] | None = None,
     ) -> list[Source]:
-        """The letters that have rows. `found`: per stream the rows of each request; `where`: instants by event."""
+        """The letters that have rows. `found`: per stream the rows of each request; `where`: instants by event;
+        `split`: what PARTITION BY makes of a GPM's mappings."""
         self._kept.clear()
         frames: dict[str, Frame] = {}
         sources: list[Source] = []
@@ -147,6 +149,8 @@ class LetterRows:
                     plan = self._gpms[name]
                     frames[name] = gpm_frame(plan, found[plan.stream][plan.order], where[plan.stream],
                                              answers.get(name), self._terms)
+                    if split is not None:
+                        frames[name] = split(plan, frames[name])
             frame = letter_frame(letter, frames, self._terms)
             if len(frame):
                 sources.append(self._of_frame(number, frame))

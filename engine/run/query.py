@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import HeldKb, KnowledgeBase
@@ -18,14 +19,16 @@ from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.matching.matcher import Rows, StreamMatcher
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.output.deferred import DeferredMatches
+from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, Clock, Instants
-from oxiseq.engine.run.letters import LetterRows
+from oxiseq.engine.run.letters import LetterRows, Source
+from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.run import SequenceRun
+from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 
 _NO_ANSWERS: dict[str, KbAnswer] = {}
@@ -61,14 +64,19 @@ class QueryRun:
         self._rows = RowStore(len(plan.stored))
         self._writer = AnswerWriter(plan, terms)
         self._deferred = _deferred(plan)
+        self._partitions: Partitions | None = None
+        if plan.query.partition is not None:
+            self._partitions = Partitions(plan, self._sequence, (capacities or Capacities()).groups)
         self._kept_answers: list[tuple[int, dict[str, KbAnswer], int]] = []
         self._kept_rows = 0
         terms.register(self)
         self._answering = [name for name, gpm in plan.gpms.items() if gpm.kb is not None]
-        self._reads_kb = any(gpm.kb is not None or gpm.parts.in_place for gpm in plan.gpms.values())
+        self._reads_kb = any(gpm.kb is not None for gpm in plan.gpms.values()) or any(
+            asked.parts.in_place for request in plan.requests if request is not None for asked in request.requests
+        )
         self._partly_native = any(request is not None and not request.all_native for request in plan.requests)
         window = plan.window
-        if window is not None:
+        if window is not None and self._partitions is None:
             settings = self._letters.settings
             settings[lr.BY_NUMBER], settings[lr.SLIDING], settings[lr.WINDOW_SIZE] = (
                 window.events, window.sliding, window.size
@@ -80,6 +88,8 @@ class QueryRun:
         yield from self._rows.held_ids()
         yield from self._sequence.held_ids()
         yield from self._writer.held_ids()
+        if self._partitions is not None:
+            yield from self._partitions.held_ids()
 
     # --- a query by itself --------------------------------------------------------------------------
 
@@ -128,7 +138,8 @@ class QueryRun:
         """Numbers of live records."""
         if self.instants:
             self._forget(self.clock.completed, self.instants - 1)
-        return {**self._sequence.live, "rows": self._rows.held}
+        partitions = {} if self._partitions is None else {"partitions": self._partitions.table.live}
+        return {**self._sequence.live, "rows": self._rows.held, **partitions}
 
     @property
     def lateness(self) -> int:
@@ -242,28 +253,60 @@ class QueryRun:
         count = len(times)
         if count and self._start is None:
             self._start = int(times[0])
-        sources = self._letters.sources(rows, instants.where, answers) if count else []
+        split: Split | None = None
+        sources: list[Source] = []
+        if count and self._partitions is None:
+            sources = self._letters.sources(rows, instants.where, answers)
+        elif count and self._partitions is not None:
+            split = self._partitions.split(rows, instants.where, times, self._window_start)
+            if split is not None:
+                sources = self._letters.sources(rows, instants.where, answers, split.frame)
         batches: list[MatchBatch] = []
         if sources or self._waits:
             if sources:
-                settings = self._letters.settings
-                settings[lr.FIRST_NUMBER] = number
-                if self._reads_kb:
-                    settings[lr.EPOCH] = self._rows.epoch(answers)
-                if self.plan.window is not None:
-                    settings[lr.WINDOW_START] = self._window_start
-                self._letters.write(sources, times, self._rows)
+                self._write_rows(sources, times, number, answers, split)
             until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
             found = self._sequence.feed(self._letters.buffer if sources else None, until, self._rows.times)
             if self._deferred is not None:
                 self._deferred.hold(found, self._rows)
-                found = self._deferred.release(until, self._window_start)
+                found = self._deferred.release(until, self._window_start, self._seen(bool(sources)))
             if len(found):
                 batches = self._writer.write(found, self._rows)
                 self.matches += sum([len(batch) for batch in batches])
         if count:
             self._forget(int(times[-1]), number + count - 1)
         return batches
+
+    def _write_rows(
+        self, sources: list[Source], times: NDArray[np.int64], number: int, answers: dict[str, KbAnswer],
+        split: Split | None,
+    ) -> None:
+        """The letters' rows, into the buffer and the row store."""
+        settings = self._letters.settings
+        settings[lr.FIRST_NUMBER] = number if split is None else 0
+        if self._reads_kb:
+            settings[lr.EPOCH] = self._rows.epoch(answers)
+        if self.plan.window is not None:
+            settings[lr.WINDOW_START] = self._window_start
+        if split is None:
+            self._letters.write(sources, times, self._rows)
+            return
+        self._letters.write(sources, times[split.instant], self._rows)
+        buffer = self._letters.buffer
+        rows, k = buffer.arrays, buffer.instants
+        at = rows.instant[:k].copy()
+        rows.instant[:k], rows.clock[:k], rows.tau[:k] = split.number[at], split.clock[at], split.tau[at]
+        rows.partition[:k], rows.moment[:k] = split.partition[at], number + split.instant[at]
+        if self._by_number:
+            counts = np.diff(rows.first[: k + 1])
+            self._rows.set_clocks(np.repeat(rows.clock[:k], counts))
+
+    def _seen(self, rows: bool) -> PartitionInstants | None:
+        """The instants that the run has just worked through, where each partition counts its own."""
+        if not rows or self._partitions is None or not self._by_number:
+            return None
+        k, arrays = self._letters.buffer.instants, self._letters.buffer.arrays
+        return PartitionInstants(arrays.partition[:k], arrays.instant[:k], arrays.moment[:k])
 
     @property
     def _waits(self) -> bool:
@@ -285,6 +328,8 @@ class QueryRun:
         instant has this number."""
         if passed >= AFTER_ALL and last:
             return AFTER_ALL
+        if self._by_number and self._partitions is not None:
+            return BEFORE_ALL  # windows close when the partition goes on
         if self._by_number:
             return number
         return passed if last or time is None else time + 1
@@ -292,7 +337,7 @@ class QueryRun:
     def _forget(self, time: int, number: int) -> None:
         """Drop rows that are out of every window, now that the instant of this time and number is over."""
         window = self.plan.window
-        if window is None:
+        if window is None or (window.events and self._partitions is not None):
             if self._rows.held > 4 * max(self._kept_rows, 1024):
                 self._sequence.collect()
                 self._rows.forget(BEFORE_ALL, self._sequence.oldest_row)
@@ -311,7 +356,8 @@ def _deferred(plan: QueryPlan) -> DeferredMatches | None:
         return None
     assert plan.window is not None, "a trailing negation needs a window"
     selection = plan.query.selection
-    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, None)
+    column = plan.stored.index(PARTITION) if plan.query.partition is not None else None
+    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column)
 
 
 class _Counters(NamedTuple):

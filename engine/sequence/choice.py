@@ -34,6 +34,7 @@ class Chooser:
         self._stack = np.zeros(max(capacity, 4), np.int64)
         self._spine = np.zeros(SPINE, np.int64)
         self._sets = np.zeros((max(capacity, 1) if strategy is Strategy.MAX else 1, 2), np.int64)
+        self._picked = np.zeros(16, np.int64)
         self._by_node(0)
         self._for_classes(max(capacity, 2))
 
@@ -76,7 +77,7 @@ class Chooser:
         self._best = np.full(size, -1, np.int32)
         self._kept, self._done = np.zeros(size, np.int32), np.zeros(size, np.int32)
         self._leaves = np.zeros(size + 2, np.int64)
-        self._picked = np.zeros(max(len(self._sets), 16), np.int64)
+        self._picked = np.zeros(max(len(self._sets), len(self._picked)), np.int64)
 
     def _for_classes(self, size: int) -> None:
         self._classes = np.zeros(size, c.CLASS)

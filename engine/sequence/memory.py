@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.sequence.compact_set import SPINE, collect
 from oxiseq.engine.kernels.sequence.groups import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.joining import remember
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
+from oxiseq.engine.kernels.sequence.partitions import collect_partitions, sweep, used_partitions
 from oxiseq.engine.sequence.tables import SequenceTables
 
 _ASKED = 256
@@ -43,7 +44,7 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
     scalars = np.zeros(k.SCALARS, np.int64)
     scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK]] = -1
-    scalars[[k.TAU, k.FORGOTTEN]] = k.BEFORE_ALL
+    scalars[[k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
     uses = max((int(f["uses1"] - f["uses0"]) for f in compiled.tables.filters), default=0)
     chains = np.zeros(1024, k.CHAIN)
     chains["stamp"] = k.BEFORE_ALL
@@ -77,6 +78,9 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         key=np.zeros(width + _lead_width(compiled), np.int64),
         vector=np.zeros(compiled.vector, np.int64),
         spine=np.zeros(SPINE, np.int64),
+        floors=np.zeros(1, np.int64),
+        moments=np.zeros(1, np.int64),
+        numbers=np.zeros(1, np.int64),
     )
 
 
@@ -91,6 +95,10 @@ def _table_size(records: int) -> int:
 
 def grow(S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory:
     """Memory with twice the room for what the kernel has asked for (`need`)."""
+    if need == k.NEED_GROUPS and compiled.clauses.partitioned:
+        call(sweep, Pointers(compiled.tables), Pointers(S))
+        if 2 * int(S.scalars[k.GROUP_COUNT]) < len(S.groups):
+            return S
     if need == k.NEED_GROUPS:
         probes = int(compiled.tables.sizes[k.PROBES])
         size = 2 * len(S.groups)
@@ -131,6 +139,8 @@ def _longer(array: Array, size: int) -> Array:
 def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
     """Drop leading negations that no window still holds; more room if that does not free half."""
     count = int(S.scalars[k.LEADS])
+    if compiled.tables.sizes[k.COUNTED]:
+        tau = k.BEFORE_ALL  # of another unit in each partition
     alive = int((S.lead_keys[:count, 1] >= tau).sum())
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
     old = S.lead_keys
@@ -140,16 +150,39 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
     return S
 
 
-def make_nodes(S: k.Memory, again: bool) -> tuple[k.Memory, int]:
+def make_nodes(S: k.Memory, compiled: SequenceTables, again: bool) -> tuple[k.Memory, int]:
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
 
     Returns the memory and the smallest row id that a node still refers to.
     """
     marks = np.zeros(len(S.nodes), np.int32)
-    oldest = int(call(collect, Pointers(S), marks, int(max(S.scalars[k.TAU], S.scalars[k.FORGOTTEN]))))
+    if compiled.clauses.partitioned:
+        low = np.zeros(len(S.nodes), np.int64)
+        oldest = int(call(collect_partitions, Pointers(compiled.tables), Pointers(S), marks, low))
+    else:
+        oldest = int(call(collect, Pointers(S), marks, max(int(S.scalars[k.TAU]), int(S.scalars[k.FORGOTTEN]))))
     if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes):
         S = S._replace(nodes=_longer(S.nodes, 2 * len(S.nodes)))
     return S, oldest
+
+
+def begin_partitions(S: k.Memory, fresh: NDArray[np.int64], count: int) -> k.Memory:
+    """Memory for so many partitions, of which those `fresh` have not seen anything."""
+    if count > len(S.floors):
+        S = S._replace(floors=_longer(S.floors, 2 * count), moments=_longer(S.moments, 2 * count),
+                       numbers=_longer(S.numbers, 2 * count))
+    S.floors[fresh] = k.BEFORE_ALL
+    S.moments[fresh] = S.numbers[fresh] = -1
+    return S
+
+
+def partitions_in_use(S: k.Memory, compiled: SequenceTables, count: int) -> NDArray[np.bool_]:
+    """Which of the partitions have a group or a leading negation; dead groups go first."""
+    used = np.zeros(count, np.uint8)
+    tables, memory = Pointers(compiled.tables), Pointers(S)
+    call(sweep, tables, memory)
+    call(used_partitions, tables, memory, used)
+    return used.astype(np.bool_)
 
 
 def keep_answers(S: k.Memory, compiled: SequenceTables, answers: NDArray[np.int64]) -> k.Memory:

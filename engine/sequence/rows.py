@@ -18,6 +18,7 @@ class RowBuffer:
     def __init__(self, compiled: SequenceTables, capacity: int = 16) -> None:
         self._columns = max((len(columns) for columns in compiled.columns), default=0) or 1
         self._measures = max(compiled.measure_count, 1)
+        self._partitioned = compiled.clauses.partitioned
         self.instants = 0
         self._allocate(capacity)
 
@@ -43,6 +44,8 @@ class RowBuffer:
             tau=np.zeros(capacity, np.int64),
             first=np.zeros(capacity + 1, np.int64),
             base=np.zeros(1, np.int64),
+            partition=np.zeros(capacity if self._partitioned else 0, np.int64),
+            moment=np.zeros(capacity if self._partitioned else 0, np.int64),
         )
         self.pointers = Pointers(self.arrays)
         """With the lengths of the present batch, once it has been filled."""

@@ -22,11 +22,13 @@ from oxiseq.engine.sequence.choice import Chooser, put_picked
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
+    begin_partitions,
     forget_answers,
     grow,
     held_ids,
     keep_answers,
     make_nodes,
+    partitions_in_use,
 )
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.tables import CompiledFilter, SequenceTables
@@ -91,7 +93,7 @@ class SequenceRun:
                 break
             at = int(self._memory.scalars[k.INSTANT])
             if need == k.NEED_NODES:
-                self._memory, self.oldest_row = make_nodes(self._memory, again=failed == at)
+                self._memory, self.oldest_row = make_nodes(self._memory, self._compiled, again=failed == at)
                 failed = at
             elif need == k.NEED_CHOICE:
                 self._choose(positions)
@@ -114,7 +116,15 @@ class SequenceRun:
 
     def collect(self) -> None:
         """Free what is dead now, to learn `oldest_row`; for windows that never end."""
-        self._memory, self.oldest_row = make_nodes(self._memory, again=False)
+        self._memory, self.oldest_row = make_nodes(self._memory, self._compiled, again=False)
+
+    def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
+        """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""
+        self._memory = begin_partitions(self._memory, fresh, count)
+
+    def partitions_in_use(self, count: int) -> NDArray[np.bool_]:
+        """Of which of the `count` partitions something is remembered."""
+        return partitions_in_use(self._memory, self._compiled, count)
 
     def held_ids(self) -> tuple[AnyIds, ...]:
         """The live keys, some of which may be dead by now; other values stand among the terms."""

@@ -9,7 +9,7 @@ repeat (σ) and itself; after the repeat the last iteration stays visible. See e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -21,6 +21,8 @@ from oxiseq.grammar.algebra import Call, Expression, FunctionCall, Op, Prev
 from oxiseq.grammar.scope import GpmParts, expression_variables, prev_variables
 
 MAX_STATES = 4_000
+PARTITION = Variable("__partition")
+"""Stands for what PARTITION BY tells apart: every GPM's rows bind it, to the number of their partition."""
 
 
 class ValueKind(Enum):
@@ -230,7 +232,8 @@ class _Scopes:
             cell = self.find(variable)
             sure = variable in scope.certain
             if cell is None or (not cell.certain and sure):
-                self.levels[-1][variable] = _Cell(sure, Column(variable))
+                level = 0 if variable == PARTITION else -1  # iterations stay in the partition
+                self.levels[level][variable] = _Cell(sure, Column(variable))
             elif not cell.certain:
                 self.levels[-1][variable] = _Cell(False, _either(variable, cell.source))
 
@@ -244,11 +247,15 @@ _Signature: TypeAlias = tuple[object, ...]
 
 @dataclass(slots=True)
 class StateBuilder:
-    """Explores the states that the automaton's positions can be in."""
+    """Explores the states that the automaton's positions can be in.
+
+    `by`: the variables of PARTITION BY, which need no comparing: what is compared is the partition.
+    """
 
     automaton: Automaton
     parts: Mapping[str, GpmParts]
     sliding: bool
+    by: tuple[Variable, ...] = ()
     scopes: dict[Letter, LetterScope] = field(default_factory=dict)
     relevant: frozenset[Variable] = frozenset()
     wanted: dict[int, list[Variable]] = field(default_factory=dict)
@@ -271,6 +278,12 @@ class StateBuilder:
             done += 1
         return StateGraph(tuple(self._state(p, s) for p, s in self.entered), tuple(self.edges))
 
+    def _scope(self, letter: Letter) -> LetterScope:
+        scope = letter_scope(letter, self.parts)
+        if not self.by:
+            return scope
+        return replace(scope, certain=scope.certain | {PARTITION}, variables=scope.variables | {PARTITION})
+
     def _ways(self, source: int) -> list[Transition]:
         return [way for way in self.automaton.transitions if way.source == source]
 
@@ -279,7 +292,7 @@ class StateBuilder:
         guards = [g for way in self.automaton.transitions for g in way.left + way.right]
         guards += [g for ending in self.automaton.endings for g in ending.guards]
         letters = [x for p in positions for x in p.letters] + [g.letter for g in guards]
-        self.scopes = {x: letter_scope(x, self.parts) for x in letters}
+        self.scopes = {x: self._scope(x) for x in letters}
         names = {name for x in letters for name in x}
         counted: dict[Variable, int] = {}
         read: set[Variable] = set()
@@ -288,7 +301,8 @@ class StateBuilder:
                 counted[variable] = counted.get(variable, 0) + 1
             for condition in self.parts[name].stateful:
                 read |= expression_variables(condition) | prev_variables(condition)
-        self.relevant = frozenset(v for v, n in counted.items() if n > 1) | frozenset(read)
+        joined = {v for v, n in counted.items() if n > 1 and v not in self.by}
+        self.relevant = frozenset(joined | read | ({PARTITION} if self.by else set()))
         places: list[Position | Guard] = [*positions, *guards]
         for place in places:
             held = place.letters if isinstance(place, Position) else (place.letter,)

@@ -21,6 +21,7 @@ from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, live_key
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import (
     LAST_NEGATED,
+    PARTITION,
     Arm,
     Check,
     Column,
@@ -36,11 +37,13 @@ from oxiseq.engine.sequence.states import (
     StateGraph,
     Unbound,
     Value,
+    ValueKind,
 )
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression, Op, Strategy, Window
 from oxiseq.grammar.scope import expression_variables
 
+_PARTITION_VALUE: Final = Value(ValueKind.BOUND, 0, PARTITION)
 _OPS = {Op.STRICT: k.STRICT, Op.NEXT: k.NEXT, Op.ANY: k.ANY}
 _INDEX_NAMES = {k.DIRECT: "key", k.LIST: "list", k.HEAP: "heap", k.STAMP: "stamp", k.CHAINED: "chain",
                 k.STARTS: "start"}
@@ -66,12 +69,14 @@ class CompiledFilter:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """What the kernels do with the matches of one instant: a strategy chooses among them, the first `limit` found are
-    emitted; if it `consumes`, an instant that has some makes everything that has started forgotten."""
+    """What the kernels do with the matches of one instant (of one partition): a strategy chooses among them, the first
+    `limit` found are emitted. `consumes`: what they make forgotten, k.NOTHING, k.EVERYTHING or
+    k.THE_PARTITION."""
 
     limit: int = k.NO_LIMIT
     strategy: Strategy | None = None
-    consumes: bool = False
+    consumes: int = k.NOTHING
+    partitioned: bool = False
 
 
 NO_CLAUSES: Final = Clauses()
@@ -173,7 +178,9 @@ class _TableBuilder:
         size = self.window.size if self.window else 0
         sizes = [max(self.width, 1), max(self.wide, 1), max(most, 1), size,
                  int(self.window is not None and self.window.sliding), int(self.window is not None),
-                 self.clauses.limit, int(self.clauses.strategy is not None), int(self.clauses.consumes)]
+                 self.clauses.limit, int(self.clauses.strategy is not None), self.clauses.consumes,
+                 int(self.clauses.partitioned),
+                 int(self.clauses.partitioned and self.window is not None and self.window.events)]
         tables = k.Tables(
             _record(k.EDGE, self.edges), _record(k.PROBE, self.probes), _record(k.FILTER, self.filters),
             _record(k.LEAD, self.leads), arms_of, arms_at, starts_of, starts_at, guards_of, guards_at,
@@ -243,6 +250,7 @@ class _TableBuilder:
         slots = {value: slot for slot, value in enumerate(key)}
         first = len(self.probes)
         chained, words = edge.op is Op.STRICT and bool(edge.arms) and edge.source != START, []
+        chained = chained and not self.clauses.partitioned
         common = _common_slots(edge, slots) if chained else []
         guards = edge.guards if edge.source != START else ()
         places: list[Arm | GuardCheck] = [*edge.arms, *guards]
@@ -256,6 +264,7 @@ class _TableBuilder:
             "op": _OPS[edge.op], "width": len(key), "probe0": first, "probe1": len(self.probes),
             "waits": int(not edge.arms), "chained": len(common), "chain0": len(self.chain),
             "stamps": int(any(p["index"] == k.STAMP for p in self.probes[first:])),
+            "part": slots.get(_PARTITION_VALUE, -1),
         })
         self.chain += common
         return tuple(words)
@@ -391,7 +400,8 @@ class _TableBuilder:
         a, b = self.columns[self.letters.index(negated)], self.columns[self.letters.index(starting)]
         certain = self.scopes[negated].certain & self.scopes[starting].certain
         self.leads.append({"equal0": len(self.equal), "equal1": len(self.equal) + len(shared),
-                           "compatible": int(not set(shared) <= certain)})
+                           "compatible": int(not set(shared) <= certain),
+                           "part": shared.index(PARTITION) if PARTITION in shared else -1})
         self.equal += [(a[v], b[v]) for v in shared]
         self.lead_letters.append(self.letters.index(negated))
 

@@ -131,7 +131,7 @@ def test_prefixes_shorten_conditions(folder: Path) -> None:
     assert "?first != :x" in oxiseq("explain", write(folder, "p.spaseq", query(gpms=gpms))).stdout
 
 
-@pytest.mark.parametrize("case", [c for c in load_cases() if not c.refused], ids=lambda c: c.name)
+@pytest.mark.parametrize("case", load_cases(), ids=lambda c: c.name)
 def test_every_corpus_query_can_be_explained(case: Case) -> None:
     made = explain(compile_query(load(case.query), TermDictionary()))
     for state in made.states:
@@ -139,3 +139,13 @@ def test_every_corpus_query_can_be_explained(case: Case) -> None:
     targets = {arm.target for edge in made.edges for arm in edge.arms}
     assert targets == {state.number for state in made.states}
     assert as_dot(made).count(" -> ") == sum(max(1, len(edge.arms)) for edge in made.edges)
+
+
+def test_the_clauses_and_what_is_done_for_them(folder: Path) -> None:
+    text = query("SELECT LAST ?who", "WITHIN 1 HOUR PARTITION BY ?who CONSUME BY PARTITION", "A; B")
+    lines = oxiseq("explain", write(folder, "clauses.spaseq", text.rstrip() + " LIMIT 2\n")).stdout.splitlines()
+    assert "PARTITION BY ?who: an event is split by its values, all partitions share one run" in lines
+    assert "SELECT LAST: chosen before matches are enumerated" in lines
+    assert "CONSUME BY: a match makes all of its partition that has started forgotten" in lines
+    assert "LIMIT 2: ends the enumeration" in lines
+    assert any("same partition" in line for line in lines)

@@ -208,18 +208,6 @@ def test_an_output_that_cannot_be_written(folder: Path) -> None:
     assert "No such file or directory" in result.stderr
 
 
-@pytest.mark.parametrize("command", [["explain"], ["run", "-s", "S=payments.nq"]], ids=["explain", "run"])
-def test_what_the_engine_does_not_have_yet_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
-) -> None:
-    monkeypatch.chdir(folder)
-    write(folder, "limit.spaseq", query().rstrip() + " LIMIT 3\n")
-    result = oxiseq(*command, "limit.spaseq")
-    assert result.exit_code == 1
-    assert "limit.spaseq: LIMIT is not supported yet by the engine\nline 9, column 3\n" in result.stderr
-    assert "  9 | } LIMIT 3\n    |   ^^^^^^^" in result.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -120,7 +120,7 @@ def compiled() -> dict[str, int]:
 
 def main() -> None:
     warm_up()
-    cases = [case for case in load_cases() if not case.refused]
+    cases = load_cases()
     for case in cases:
         for layout in LAYOUTS:
             answer(case, layout)

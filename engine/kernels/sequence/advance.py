@@ -21,6 +21,7 @@ from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.compact_set import emit
 from oxiseq.engine.kernels.sequence.groups import expire, killed, pop_closing, remove_group
 from oxiseq.engine.kernels.sequence.joining import measured, order_kind
+from oxiseq.engine.kernels.sequence.partitions import close_waits_of, enter_partition
 from oxiseq.engine.kernels.sequence.reading import read
 from oxiseq.engine.kernels.sequence.records import (
     BEFORE_ALL,
@@ -29,11 +30,14 @@ from oxiseq.engine.kernels.sequence.records import (
     CHOSEN,
     CLOSINGS,
     COLUMNS,
+    CONSUMED,
     CONSUMES,
+    COUNTED,
     DONE,
     EMIT,
     EMIT_CLOSED,
     EMITTED,
+    EVERYTHING,
     FINALS,
     FORGOTTEN,
     HEAP_TIME,
@@ -44,12 +48,15 @@ from oxiseq.engine.kernels.sequence.records import (
     NO_LIMIT,
     NODE_BASE,
     NODE_TOP,
+    OPENED,
+    PARTITIONED,
     PENDING,
     PHASE,
     PROGRESS,
     READ,
     SLIDING,
     TAU,
+    THE_PARTITION,
     WINDOW,
     WRITE,
 )
@@ -69,7 +76,10 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
         k = scalars[INSTANT]
         clock = v.clock(R)[k] if k < last else until
         if scalars[PHASE] == BEGIN:
-            need = _close_waits(T, S, clock)
+            if v.sizes(T)[COUNTED] and k < last:
+                need = close_waits_of(T, S, v.partition(R)[k], clock)
+            else:
+                need = _close_waits(T, S, clock)
             if need != DONE:
                 return need
             if scalars[FINALS] > 0:
@@ -78,10 +88,13 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             elif k == last:
                 return DONE
             else:
-                tau = max(v.tau(R)[k], scalars[FORGOTTEN])
-                scalars[TAU] = tau
-                if tau > BEFORE_ALL:
-                    expire(T, S, tau, clock)
+                if v.sizes(T)[PARTITIONED]:
+                    enter_partition(T, S, R, k)
+                else:
+                    scalars[TAU] = max(v.tau(R)[k], scalars[FORGOTTEN])
+                    scalars[OPENED] = scalars[TAU]
+                if scalars[OPENED] > BEFORE_ALL:
+                    expire(T, S, scalars[OPENED], clock)
                 scalars[PHASE] = READ
         if scalars[PHASE] == EMIT_CLOSED:
             need = emit(S, NO_LIMIT)
@@ -116,8 +129,13 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             scalars[FINALS] = 0
             if v.sizes(T)[CHOICE]:
                 scalars[NODE_TOP] = scalars[NODE_BASE]
-            if v.sizes(T)[CONSUMES]:
-                scalars[FORGOTTEN] = clock + 1
+            if v.sizes(T)[CONSUMES] == THE_PARTITION:
+                v.floors(S)[v.partition(R)[k]] = clock + 1
+            elif v.sizes(T)[CONSUMES] == EVERYTHING:
+                if v.sizes(T)[PARTITIONED]:
+                    scalars[CONSUMED] = v.moment(R)[k]
+                else:
+                    scalars[FORGOTTEN] = clock + 1
         scalars[PHASE] = BEGIN
         scalars[INSTANT] = k + 1
     return DONE

@@ -174,15 +174,14 @@ def collect(S: Any, marks: Any, tau: int) -> int:
     scalars, nodes, groups = v.scalars(S), v.nodes(S), v.groups(S)
     top = scalars[NODE_TOP]
     marks[:top] = 0
+    mark_roots_of_instant(S, marks)
     for g in range(scalars[GROUP_TOP]):
-        if groups[g].edge >= 0 and groups[g].maxs >= tau:
+        if groups[g].edge < 0:
+            continue
+        if groups[g].maxs >= tau:
             marks[groups[g].node] = 1
-    for i in range(scalars[PENDING]):
-        marks[v.pending(S)[i, 1]] = 1
-    for i in range(scalars[FINALS]):
-        marks[v.finals(S)[i, 0]] = 1
-    for i in range(scalars[ENTRY_TOP]):
-        marks[v.entries(S)[i].node] = 1
+        else:
+            groups[g].node = -1
     for i in range(top - 1, -1, -1):
         if marks[i]:
             node = nodes[i]
@@ -191,11 +190,30 @@ def collect(S: Any, marks: Any, tau: int) -> int:
                 marks[node.left] = 1
             if node.right >= 0 and nodes[node.right].maxs >= tau:
                 marks[node.right] = 1
-    oldest = slide(nodes, scalars, marks, top)
+    return move_marked(S, marks)
+
+
+@inner
+def mark_roots_of_instant(S: Any, marks: Any) -> None:
+    """Nodes that the instant being worked on holds, and `,` waits."""
+    scalars = v.scalars(S)
+    for i in range(scalars[PENDING]):
+        marks[v.pending(S)[i, 1]] = 1
+    for i in range(scalars[FINALS]):
+        marks[v.finals(S)[i, 0]] = 1
+    for i in range(scalars[ENTRY_TOP]):
+        marks[v.entries(S)[i].node] = 1
+
+
+@inner
+def move_marked(S: Any, marks: Any) -> int:
+    """Slide marked nodes together, wherever they are named; the smallest row id still referred to. Dead groups have
+    no node by now."""
+    scalars, nodes, groups = v.scalars(S), v.nodes(S), v.groups(S)
+    oldest = slide(nodes, scalars, marks, scalars[NODE_TOP])
     for g in range(scalars[GROUP_TOP]):
-        if groups[g].edge >= 0:
-            alive = groups[g].maxs >= tau
-            groups[g].node = marks[groups[g].node] if alive else -1
+        if groups[g].edge >= 0 and groups[g].node >= 0:
+            groups[g].node = marks[groups[g].node]
     for i in range(scalars[PENDING]):
         v.pending(S)[i, 1] = marks[v.pending(S)[i, 1]]
     for i in range(scalars[FINALS]):

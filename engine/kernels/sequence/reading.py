@@ -17,6 +17,7 @@ from oxiseq.engine.kernels.sequence.groups import find_bucket, find_group, hash_
 from oxiseq.engine.kernels.sequence.joining import ASK, NO, YES, joins
 from oxiseq.engine.kernels.sequence.leads import NEVER_SEEN, last_lead
 from oxiseq.engine.kernels.sequence.records import (
+    ANY,
     ASKED,
     ATTEMPT,
     CHAINED,
@@ -37,7 +38,6 @@ from oxiseq.engine.kernels.sequence.records import (
     NEED_PENDING,
     NEED_STACK,
     NEVER,
-    NEXT,
     NO_SLOT,
     NODE_BASE,
     NODE_TOP,
@@ -46,6 +46,7 @@ from oxiseq.engine.kernels.sequence.records import (
     PROBES,
     SLIDING,
     STAMP,
+    STRICT,
     TAU,
     TOUCHED,
     WINDOWED,
@@ -196,13 +197,19 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
             return acc, NEED_FIRED
         mark(S, g, v.scalars(S)[ATTEMPT])
         return acc, DONE
+    op = v.edges(T)[probe.edge].op
+    if op == STRICT and groups[g].inserted != v.instant(R)[k] - 1:  # only with partitions: see `_fire_chain`
+        if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
+            return acc, NEED_FIRED
+        mark(S, g, v.scalars(S)[ATTEMPT])
+        return acc, DONE
     if not sure:
         outcome = joins(T, S, p, v.values(R), r, v.keys(S), g, C)
         if outcome == ASK:
             return acc, NEED_DECISIONS
         if outcome == NO:
             return acc, DONE
-    if v.edges(T)[probe.edge].op == NEXT:
+    if op != ANY:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
         mark(S, g, v.scalars(S)[ATTEMPT])
@@ -309,7 +316,8 @@ def _gather(T: Any, S: Any, R: Any, r: int, p: int, b: int) -> int:
 
 @inner
 def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
-    """`,`: only what was put here at the instant just before."""
+    """`,`: only what was put here at the instant just before. (Of partitions each has its own instants, so there `,`
+    waits in groups, which are dead when the partition has gone on.)"""
     probe, edge = v.probes(T)[p], v.edges(T)[v.probes(T)[p].edge]
     for i in range(edge.chained):
         v.key(S)[i] = v.values(R)[r, v.equal(T)[probe.equal0 + i, 1]]

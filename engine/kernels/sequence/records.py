@@ -88,6 +88,7 @@ EDGE = np.dtype(
         ("chained", "i4"),  # ',' edges: how many equalities all arms share
         ("chain0", "i4"),  # their key slots
         ("stamps", "i4"),  # 1: some guard kills by a stamp on its bucket
+        ("part", "i4"),  # slot of the partition's number + 1 in the key
     ],
     align=True,
 )
@@ -127,9 +128,10 @@ PROBE = np.dtype(
 FILTER = np.dtype([("code0", "i4"), ("code1", "i4"), ("uses0", "i4"), ("uses1", "i4")], align=True)
 
 LEAD = np.dtype(
-    [("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4")], align=True
+    [("equal0", "i4"), ("equal1", "i4"), ("compatible", "i4"), ("part", "i4")], align=True
 )
-"""A leading negation as one start sees it: (column of the negated row, column of the starting row) pairs."""
+"""A leading negation as one start sees it: (column of the negated row, column of the starting row) pairs.
+`part`: which of them is the partition's number + 1."""
 
 PLACE_BITS = 13
 """An output names its row and its *place*: the position that the row took and whether a repeat began anew there.
@@ -173,11 +175,13 @@ NO_SLOT, AT_START = -1, -2
     NODE_BASE,  # nodes in use when the instant began, or before the strategy made its own
     TOUCHED,  # groups and entries looked at, for tests of complexity
     TAU,  # everything that starts before is dead in the instant that is being worked on
-    FORGOTTEN,  # CONSUME BY ANY: everything that starts before it is forgotten
+    OPENED,  # everything that starts before is out of the window, in every partition
+    FORGOTTEN,  # CONSUME BY ANY: everything that starts before it is forgotten; with partitions: that started by then
+    CONSUMED,  # with partitions: the last moment with matches, FORGOTTEN from the next one on
     EMITTED,  # matches of the instant that have been enumerated
     CHOSEN,  # 1: the strategy has chosen among the finals
     SCALARS,
-) = range(32)
+) = range(34)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
@@ -228,9 +232,11 @@ class Tables(NamedTuple):
 
 
 # positions in Tables.sizes
-WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED, LIMIT, CHOICE, CONSUMES = range(9)
+WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED, LIMIT, CHOICE, CONSUMES, PARTITIONED, COUNTED = range(11)
 """LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: 1 if a strategy chooses among an
-instant's finals; CONSUMES: 1 if an instant with matches makes everything that has started forgotten."""
+instant's finals; CONSUMES: what an instant with matches makes forgotten. PARTITIONED: 1 if instants are those of
+partitions; COUNTED: 1 if their clocks are their numbers in the partition, not to be compared between partitions."""
+NOTHING, EVERYTHING, THE_PARTITION = range(3)
 NO_LIMIT = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""
@@ -269,6 +275,9 @@ class Memory(NamedTuple):
     key: Array  # i64[width]: a key under construction
     vector: Array  # i64: unbound, row columns, key slots, coalesced values; what filters read
     spine: Array  # i64: right spine of a meld
+    floors: Array  # i64 by partition: everything that starts before is dead
+    moments: Array  # i64: when it was seen last
+    numbers: Array  # i64: the number of its instant then
 
 
 class Rows(NamedTuple):
@@ -278,8 +287,10 @@ class Rows(NamedTuple):
     values: Array  # i64[n, columns]: term ids
     measures: Array  # f64[n, m]
     measure_kinds: Array  # u8[n, m]
-    instant: Array  # i64[k]: number of the instant among the query's streams
+    instant: Array  # i64[k]: number of the instant among the query's streams, or in its partition
     clock: Array  # i64[k]
     tau: Array  # i64[k]: everything that starts before is dead
     first: Array  # i64[k + 1]: rows of an instant
     base: Array  # i64[1]: row id of the first row
+    partition: Array  # i64[k]: whose instant it is
+    moment: Array  # i64[k]: number of the instant among all of them

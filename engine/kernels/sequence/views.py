@@ -63,6 +63,9 @@ out_ends: Any = view_of(k.Memory, "out_ends", np.int64)
 key: Any = view_of(k.Memory, "key", np.int64)
 vector: Any = view_of(k.Memory, "vector", np.int64)
 spine: Any = view_of(k.Memory, "spine", np.int64)
+floors: Any = view_of(k.Memory, "floors", np.int64)
+moments: Any = view_of(k.Memory, "moments", np.int64)
+numbers: Any = view_of(k.Memory, "numbers", np.int64)
 
 # --- Rows --------------------------------------------------------------------------------------------
 
@@ -75,3 +78,5 @@ clock: Any = view_of(k.Rows, "clock", np.int64)
 tau: Any = view_of(k.Rows, "tau", np.int64)
 first: Any = view_of(k.Rows, "first", np.int64)
 base: Any = view_of(k.Rows, "base", np.int64)
+partition: Any = view_of(k.Rows, "partition", np.int64)
+moment: Any = view_of(k.Rows, "moment", np.int64)

@@ -46,6 +46,7 @@ from oxiseq.engine.kernels.sequence.records import (
     NEED_NODES,
     NEVER,
     NODE_TOP,
+    PARTITIONED,
     PENDING,
     PROBES,
     PROGRESS,
@@ -85,7 +86,7 @@ def write(T: Any, S: Any, C: Any, instant: int, clock: int, tau: int) -> int:
     while scalars[PROGRESS] < scalars[PENDING]:
         i = scalars[PROGRESS]
         edge = np.int64(v.pending(S)[i, 0])
-        if v.edges(T)[edge].op == STRICT and v.edges(T)[edge].waits == 0:
+        if v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
             need = _put_entry(T, S, i, edge, instant)
         else:
             need = _put_group(T, S, C, i, edge, instant, clock, tau)
@@ -133,7 +134,8 @@ def _put_group(T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: i
         v.key(S)[c] = v.pending_keys(S)[i, c]
     g = find_group(S, edge, h, v.key(S), width)
     if g >= 0:
-        if groups[g].maxs < tau or killed(T, S, g):
+        stale = v.edges(T)[edge].op == STRICT and groups[g].inserted != instant
+        if stale or groups[g].maxs < tau or killed(T, S, g):
             groups[g].node = node
         else:
             groups[g].node = meld(v.nodes(S), scalars, v.spine(S), node, np.int64(groups[g].node), tau)

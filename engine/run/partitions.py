@@ -1,0 +1,262 @@
+"""PARTITION BY: the instants of a batch, each split into one instant for every partition that it belongs to.
+
+Where it stands: GPM occurrences → **instants of partitions** → rows of letters → one sequence run for all partitions,
+in which the partition's number is part of every key (kernels/sequence/partitions.py). An event belongs to the
+partition of every value that some GPM's pattern, its FILTERs aside, binds in it; what it shows there are the mappings
+with that value, and those of GPMs that do not bind it (semantics.md 2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Variable
+
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
+from oxiseq.engine.matching.matcher import Rows
+from oxiseq.engine.plan.query import GpmPlan, QueryPlan
+from oxiseq.engine.run.letters import Frame
+from oxiseq.engine.sequence.run import SequenceRun
+from oxiseq.engine.sequence.states import PARTITION
+from oxiseq.engine.terms.dictionary import AnyIds
+
+Ids = NDArray[np.uint32]
+I64 = NDArray[np.int64]
+
+
+class PartitionTable:
+    """Value → number of its partition. A number is free again when the run remembers nothing of the partition.
+
+    `count` i64: how many instants of each partition there have been.
+    """
+
+    def __init__(self, width: int, sequence: SequenceRun, capacity: int) -> None:
+        self.count = np.zeros(capacity, np.int64)
+        self._values = np.zeros((capacity, width), np.uint32)
+        self._sequence = sequence
+        self._top = 0
+        self._free: list[int] = []
+        self._numbers: dict[bytes, int] = {}
+        self._single = np.full(1 if width == 1 else 0, -1, np.int32)  # by term id
+
+    @property
+    def live(self) -> int:
+        """How many partitions are known."""
+        return self._top - len(self._free)
+
+    def held_ids(self) -> tuple[AnyIds, ...]:
+        """The values of partitions, some of which are forgotten."""
+        return (self._values[: self._top],)
+
+    def values(self, numbers: I64, column: int) -> Ids:
+        """One of the values of each of these partitions."""
+        held: Ids = self._values[numbers, column]
+        return held
+
+    def find(self, values: Ids) -> I64:
+        """The number of each row's partition, −1 where it has none."""
+        if values.shape[1] == 1:
+            ids = values[:, 0].astype(np.int64)
+            return np.where(ids < len(self._single), self._single[np.minimum(ids, len(self._single) - 1)], -1)
+        rows, inverse = np.unique(values, axis=0, return_inverse=True)
+        numbers = np.array([self._numbers.get(row.tobytes(), -1) for row in rows], np.int64)
+        return numbers[inverse.reshape(-1)]
+
+    def number(self, values: Ids, forgettable: NDArray[np.bool_] | None) -> I64:
+        """`find`, and new partitions where there are none. `forgettable`: which may be forgotten if nothing is
+        remembered of them, for when there is no room; None: none."""
+        numbers = self.find(values)
+        missing = np.flatnonzero(numbers < 0)
+        if not len(missing):
+            return numbers
+        new = np.unique(values[missing], axis=0)
+        if len(self._free) + len(self.count) - self._top < len(new):
+            self._make_room(len(new), numbers, forgettable)
+        fresh = np.array([self._take() for _ in range(len(new))], np.int64)
+        self._values[fresh] = new
+        self.count[fresh] = 0
+        if new.shape[1] == 1:
+            self._cover(int(new.max()) + 1)
+            self._single[new[:, 0]] = fresh
+        else:
+            for row, at in zip(new, fresh.tolist(), strict=True):
+                self._numbers[row.tobytes()] = at
+        self._sequence.begin_partitions(fresh, len(self.count))
+        return self.find(values)
+
+    def _take(self) -> int:
+        if self._free:
+            return self._free.pop()
+        self._top += 1
+        return self._top - 1
+
+    def _cover(self, size: int) -> None:
+        if size > len(self._single):
+            longer = np.full(2 * size, -1, np.int32)
+            longer[: len(self._single)] = self._single
+            self._single = longer
+
+    def _make_room(self, wanted: int, present: I64, forgettable: NDArray[np.bool_] | None) -> None:
+        if forgettable is not None:
+            gone = ~self._sequence.partitions_in_use(self._top) & forgettable[: self._top]
+            gone[present[present >= 0]] = False
+            gone[self._free] = False
+            self._forget(np.flatnonzero(gone))
+        size = len(self.count)
+        while len(self._free) + size - self._top < max(wanted, size // 2):
+            size *= 2
+        if size > len(self.count):
+            self.count = np.concatenate([self.count, np.zeros(size - len(self.count), np.int64)])
+            self._values = np.concatenate(
+                [self._values, np.zeros((size - len(self._values), self._values.shape[1]), np.uint32)]
+            )
+
+    def _forget(self, gone: I64) -> None:
+        if self._values.shape[1] == 1:
+            self._single[self._values[gone, 0]] = -1
+        else:
+            for row in self._values[gone]:
+                del self._numbers[row.tobytes()]
+        self._values[gone] = 0
+        self._free += gone.tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The instants of partitions in a batch, in order. Of each: `instant`, which of the batch's it is part of;
+    `partition`; `number` among the partition's own; `clock` and `tau`. `members` and `places` find them."""
+
+    by: tuple[Variable, ...]
+    table: PartitionTable
+    instant: I64
+    partition: I64
+    number: I64
+    clock: I64
+    tau: I64
+    members: I64
+    """Keys (stream, instant, partition), ascending: whose event is in which partition."""
+    keys: I64
+    """Keys (instant, partition), ascending."""
+    places: I64
+    """Where each of `keys` stands among the instants of partitions."""
+    instants: int
+    """How many instants the batch has."""
+
+    def frame(self, plan: GpmPlan, frame: Frame) -> Frame:
+        """The mappings of a GPM as they are seen in partitions."""
+        room = len(self.table.count)
+        event = plan.stream * self.instants + frame.where
+        known = [v for v in self.by if v in plan.parts.variables]
+        if len(known) == len(self.by):
+            number = self.table.find(frame.table(self.by))
+            row = np.flatnonzero(number >= 0)
+            member = event[row] * room + number[row]
+            at = np.minimum(np.searchsorted(self.members, member), len(self.members) - 1)
+            row = row[self.members[at] == member]
+            number = number[row]
+        else:
+            low = np.searchsorted(self.members, event * room)
+            counts = np.searchsorted(self.members, (event + 1) * room) - low
+            row = np.repeat(np.arange(len(event)), counts)
+            ends = np.cumsum(counts)
+            number = self.members[np.arange(len(row)) - np.repeat(ends - counts - low, counts)] % room
+            for variable in known:
+                values = self.table.values(number, self.by.index(variable))
+                keep = values == frame.columns[variable][row]
+                row, number = row[keep], number[keep]
+        where = self.places[np.searchsorted(self.keys, frame.where[row] * room + number)]
+        order = np.argsort(where, kind="stable")
+        row = row[order]
+        columns = {v: c[row] for v, c in frame.columns.items()}
+        return Frame(where[order], {**columns, PARTITION: (number[order] + 1).astype(np.uint32)})
+
+
+class Partitions:
+    """Splits the instants of a query's batches. `capacity`: partitions that there is room for to begin with."""
+
+    def __init__(self, plan: QueryPlan, sequence: SequenceRun, capacity: int) -> None:
+        assert plan.query.partition is not None
+        self._plan = plan
+        self._by = plan.query.partition.by
+        self.table = PartitionTable(len(self._by), sequence, capacity)
+
+    def held_ids(self) -> Iterator[AnyIds]:
+        """The values of partitions."""
+        yield from self.table.held_ids()
+
+    def split(
+        self, found: Sequence[Sequence[Rows]], where: Sequence[I64], times: I64, start: int
+    ) -> Split | None:
+        """The instants of partitions; `found`: per stream the rows of each request, `where`: instants by event,
+        `start`: the first clock of the first tumbling window. None: there are none."""
+        event, instant, values = self._memberships(found, where, len(times))
+        if not len(event):
+            return None
+        partition = self.table.number(values, self._forgettable())
+        room = len(self.table.count)
+        members = np.unique(event * room + partition)
+        keys, first = np.unique(instant * room + partition, return_index=True)
+        order = np.lexsort((first, keys // room))
+        places = np.empty(len(keys), np.int64)
+        places[order] = np.arange(len(keys))
+        instant, partition = keys[order] // room, keys[order] % room
+        number = self._count(partition)
+        clock, tau = self._clocks(times[instant], number, start)
+        return Split(self._by, self.table, instant, partition, number, clock, tau, members, keys, places, len(times))
+
+    def _memberships(
+        self, found: Sequence[Sequence[Rows]], where: Sequence[I64], instants: int
+    ) -> tuple[I64, I64, Ids]:
+        """Of each mapping that puts an event into a partition: a number for the event, its instant, the values. In an
+        order that each instant's events alone decide."""
+        events, places, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [_no_values(self._by)]
+        for member in self._plan.members:
+            rows = found[member.stream][member.request]
+            if rows.low == rows.high:
+                continue
+            bound = rows.values[rows.low : rows.high][:, list(member.columns)]
+            at = where[member.stream][rows.event[rows.low : rows.high]]
+            if not bound.all():
+                whole = bound.all(axis=1)
+                bound, at = bound[whole], at[whole]
+            events.append(member.stream * instants + at)
+            places.append(at)
+            values.append(bound)
+        return np.concatenate(events), np.concatenate(places), np.concatenate(values)
+
+    def _count(self, partition: I64) -> I64:
+        """The number of each instant among those of its partition."""
+        order = np.argsort(partition, kind="stable")
+        run = partition[order]
+        begins = np.concatenate([[True], run[1:] != run[:-1]])
+        at = np.arange(len(run))
+        number = np.empty(len(run), np.int64)
+        number[order] = self.table.count[run] + at - np.maximum.accumulate(np.where(begins, at, 0))
+        np.maximum.at(self.table.count, partition, number + 1)
+        return number
+
+    def _clocks(self, time: I64, number: I64, start: int) -> tuple[I64, I64]:
+        window = self._plan.window
+        if window is None:
+            return time, np.full(len(time), BEFORE_ALL, np.int64)
+        clock = number if window.events else time
+        if window.sliding:
+            return clock, clock - window.size
+        return clock, start + (clock - start) // window.size * window.size
+
+    def _forgettable(self) -> NDArray[np.bool_] | None:
+        """A partition's next tumbling window of n EVENTS depends on how many it has had."""
+        if self._plan.deferred:
+            return None
+        window = self._plan.window
+        if window is not None and window.events and not window.sliding:
+            whole: NDArray[np.bool_] = self.table.count % window.size == 0
+            return whole
+        return np.ones(len(self.table.count), np.bool_)
+
+
+def _no_values(by: tuple[Variable, ...]) -> Ids:
+    return np.zeros((0, len(by)), np.uint32)
