@@ -25,12 +25,14 @@ _STRATEGIES: Final = {Strategy.NEXT: c.FIRST_WINS, Strategy.LAST: c.LAST_WINS, S
 
 
 class Chooser:
-    """Chooses among the complex events of one instant by NEXT, LAST or MAX. `capacity`: records to begin with."""
+    """Chooses among the complex events of one instant by NEXT, LAST or MAX.
 
-    def __init__(self, strategy: Strategy, capacity: int = 1024) -> None:
-        self._strategy = strategy
+    `capacity`: records to begin with. `silent`: the place of rows that are not in D, -1 if there is none.
+    """
+
+    def __init__(self, strategy: Strategy, capacity: int = 1024, silent: int = -1) -> None:
         self._state = np.zeros(c.CHOICE_STATES, np.int64)
-        self._state[[c.STRATEGY, c.MOST_STEPS]] = _STRATEGIES[strategy], MOST_STEPS
+        self._state[[c.STRATEGY, c.MOST_STEPS, c.SILENT]] = _STRATEGIES[strategy], MOST_STEPS, silent
         self._stack = np.zeros(max(capacity, 4), np.int64)
         self._spine = np.zeros(SPINE, np.int64)
         self._sets = np.zeros((max(capacity, 1) if strategy is Strategy.MAX else 1, 2), np.int64)

@@ -51,13 +51,15 @@ assert NODE_TOP == 0
     EPOCH,
     WANTED_STATE,
     WANTED_SYMBOL,
+    CHOSEN,  # 1: the strategy has chosen among the finals ...
+    CHOICE_BASE,  # ... and what it made of nodes begins here
     TOUCHED,  # records looked at and made, for tests of complexity
     SCALARS,
 ) = range(1, 18)
 
 READ, EMIT = range(2)
 
-DONE, NEED_NODES, NEED_LIVE, NEED_FRESH, NEED_SYMBOL, NEED_STATE, NEED_STACK, OUT_FULL = range(8)
+DONE, NEED_NODES, NEED_LIVE, NEED_FRESH, NEED_SYMBOL, NEED_STATE, NEED_STACK, NEED_CHOICE, OUT_FULL = range(8)
 """Why the kernel returned."""
 
 UNBOUNDED, BY_TIME, BY_EVENTS, BY_ATTRIBUTE = range(4)

@@ -7,7 +7,8 @@ nothing of the language that they come from: any engine may call it with
                them back (sets NODE_TOP to what it was) when the matches have been enumerated
     finals     nodes whose prefixes are the complex events, all of one cut: what starts before it is dead
     positions  row id + OFFSET → the position of the row's event; any numbers that rise with the stream will do. Of
-               length 0: rows are positions. D is the set of the positions of a complex event's rows
+               length 0: rows are positions. D is the set of the positions of a complex event's rows,
+               but for those at the place SILENT (-1: there is none)
 
 `picked` is then a list of nodes whose live prefixes are exactly the complex events kept; those with one D are kept
 together. Nothing is enumerated: a complex event is a path, and what is better below a node stays better above it,
@@ -43,6 +44,7 @@ CLASS: Final = np.dtype(
     ],
     align=True,
 )
+_PLACE: Final = (1 << PLACE_BITS) - 1
 FIRST_WINS, LAST_WINS, NONE_CONTAINED = range(3)
 """NEXT, LAST, MAX."""
 
@@ -52,6 +54,7 @@ FIRST_WINS, LAST_WINS, NONE_CONTAINED = range(3)
     FINAL_COUNT,
     OFFSET,
     MOST_STEPS,
+    SILENT,
     CLASSES,
     DONE_NODES,
     SETS,
@@ -59,8 +62,8 @@ FIRST_WINS, LAST_WINS, NONE_CONTAINED = range(3)
     STEPS,
     STAMP,
     CHOICE_STATES,
-) = range(12)
-"""Places in `state`: the first five are given; PICKED is how many nodes were picked, STEPS the comparisons made."""
+) = range(13)
+"""Places in `state`: the first six are given; PICKED is how many nodes were picked, STEPS the comparisons made."""
 
 CHOSEN, MORE_NODES, MORE_CLASSES, MORE_SETS, MORE_STACK, TOO_MANY_STEPS = range(6)
 """Outcomes: picked; too little room for something, to be called again; more comparisons than MOST_STEPS."""
@@ -149,6 +152,14 @@ def _finish(M: Any, node: int, best: int, kept: int) -> None:
 @inner
 def _room(M: Any) -> bool:
     return _scalars(M)[NODE_TOP] + 2 * SPINE < _nodes(M).shape[0]
+
+
+@inner
+def _with_row(M: Any, parent: int, node: int) -> int:
+    """The class of `parent`'s positions and that of the node's row; -1: there is no room for it."""
+    if _nodes(M)[node].pos & _PLACE == _state(M)[SILENT]:
+        return parent
+    return _class_of(M, parent, _position(M, node))
 
 
 # --- classes: sets of positions ---------------------------------------------------------------------
@@ -295,7 +306,7 @@ def _look_below(M: Any, final: int) -> int:
 @inner
 def _keep_output(M: Any, n: int, left: int) -> bool:
     nodes = _nodes(M)
-    made = _class_of(M, np.int64(_best(M)[left]) if left >= 0 else 0, _position(M, n))
+    made = _with_row(M, np.int64(_best(M)[left]) if left >= 0 else np.int64(0), n)
     if made < 0:
         return False
     kept = n
@@ -428,7 +439,7 @@ def _walk(M: Any, heap: int) -> int:
 @inner
 def _list_output(M: Any, n: int) -> int:
     nodes, state, sets = _nodes(M), _state(M), _sets(M)
-    left, position, first = np.int64(nodes[n].left), _position(M, n), state[SETS]
+    left, first = np.int64(nodes[n].left), state[SETS]
     count = np.int64(_kept(M)[left]) if left >= 0 else np.int64(1)
     if first + count > sets.shape[0]:
         return MORE_SETS
@@ -439,7 +450,7 @@ def _list_output(M: Any, n: int) -> int:
         if left >= 0:
             parent, below = sets[_best(M)[left] + i, 0], sets[_best(M)[left] + i, 1]
             kept = output(nodes, _scalars(M), below, nodes[n].pos, nodes[below].maxs)
-        made = _class_of(M, parent, position)
+        made = _with_row(M, parent, n)
         if made < 0:
             return MORE_CLASSES
         sets[first + i, 0] = made
