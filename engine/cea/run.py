@@ -20,6 +20,7 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.cea.written import Written, joined
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
@@ -27,6 +28,8 @@ from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
+MOST_CANDIDATES = 1_000_000
+"""Complex events that end at one event and that NEXT, LAST or MAX choose from."""
 _COLLECT_EVERY = 1 << 14
 _NO_LIMIT = 1 << 62
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
@@ -132,11 +135,11 @@ class CeaRun:
     @property
     def state(self) -> dict[str, int]:
         """Numbers of records, for tests of leaks and for explanations."""
-        s, cache = self._memory.scalars, self._cache
+        s, parts, cache = self._memory.scalars, self._memory.parts, self._cache
         arrays = (*self._memory, *cache.arrays)
-        return {"nodes": int(s[k.NODE_TOP]), "live": int(self._memory.parts["count"].sum()),
+        return {"nodes": int(s[k.NODE_TOP]), "live": int(parts["count"][parts["epoch"] == s[k.EPOCH]].sum()),
                 "states": cache.states, "symbols": cache.symbols, "rebuilds": cache.rebuilds,
-                "steps": int((cache.arrays.moves["flags"] != 0).sum()), "touched": int(s[k.TOUCHED]),
+                "steps": cache.steps, "touched": int(s[k.TOUCHED]),
                 "bytes": sum(int(a.nbytes) for a in arrays) + self._holders.bytes}  # fmt: skip
 
     def _arrays(self, events: MarkedEvents) -> k.Events:
@@ -188,10 +191,7 @@ class CeaRun:
         scalars, cache = self._memory.scalars, self._cache
         at = int(scalars[k.AT])
         symbols = need == k.NEED_SYMBOL
-        if symbols:
-            known = cache.add_symbol(self._events.symbol[at])
-        else:
-            known = cache.add_move(int(scalars[k.WANTED_STATE]), int(scalars[k.WANTED_SYMBOL]))
+        known = not symbols and cache.add_step(int(scalars[k.WANTED_STATE]), int(scalars[k.WANTED_SYMBOL]))
         position = int(scalars[k.BASE]) + at
         if known or cache.grow(symbols, beyond=False):
             return
@@ -215,6 +215,9 @@ class CeaRun:
             ends, last = memory.out_ends[: matches + 1].copy(), memory.out_last[:matches] + s[k.BASE]
             self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
             s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0
+            if self._chooses is not None and s[k.FOUND] > MOST_CANDIDATES:
+                what = f"complex events of one end for {self._chooses.name} to choose from"
+                raise LimitError(int(s[k.FOUND]), MOST_CANDIDATES, what)
             if full and self._chooses is not None:  # what is chosen of a part is chosen of the whole, or beaten there
                 self._written = [self._choose(joined(self._written), _NO_LIMIT)]
 
@@ -243,7 +246,7 @@ class CeaRun:
 def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
     """The kernel's numbers of a plan."""
     query = plan.query
-    sizes = np.zeros(6, np.int64)
+    sizes = np.zeros(7, np.int64)
     sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
     in_kernel = query.limit is not None and (query.selection is None or plan.strict)
     sizes[k.LIMIT] = query.limit.count if query.limit is not None and in_kernel else _NO_LIMIT

@@ -114,6 +114,14 @@ def test_limit_stops_a_walk_that_would_not_end() -> None:
     assert len(found("A+; B LIMIT 3", " ".join(["a"] * 200) + " b")) == 3
 
 
+@pytest.mark.parametrize("strategy", ["NEXT", "LAST", "MAX"])
+def test_a_strategy_refuses_to_choose_among_too_many(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oxiseq.engine.cea.run.MOST_CANDIDATES", 10_000)
+    driven = Driven(text("A+", f"{strategy} *"))
+    with pytest.raises(LimitError):
+        driven.feed(tuples(" ".join(["a"] * 40)))
+
+
 def test_events_of_no_partition_are_not_counted() -> None:
     formula = "A : B PARTITION BY [k] WITHIN 1 EVENTS"
     assert found(formula, "a/x c b/x a/y a/x b/y") == [(0, 2, [0, 2]), (3, 5, [3, 5])]
