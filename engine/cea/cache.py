@@ -1,7 +1,9 @@
 """The steps of the automaton made so far, in a table (state, symbol) → move that the kernel reads.
 
 A step depends on those bits of a symbol only that the state's letters ask for, so it is made once for all symbols
-that agree there; the kernel finds it again by itself (kernels/cea/symbols.py). The table is bounded: when it is full it is emptied, and only the states that partial matches are in stay. It
+that agree there; the kernel finds it again by itself (kernels/cea/symbols.py).
+
+The table is bounded: when it is full it is emptied, and only the states that partial matches are in stay. It
 exceeds the bound only as far as one event needs.
 """
 
@@ -27,6 +29,8 @@ _BEGINNING = 16
 
 class StepCache:
     """`arrays` are what the kernel takes; `most`: how many moves they are to hold."""
+
+    arrays: k.Cache
 
     def __init__(self, plan: CeaPlan, subsets: Subsets, sizes: NDArray[np.int64], most: int) -> None:
         self._subsets = subsets
