@@ -12,7 +12,7 @@ from oxiseq.engine.sequence.memory import Capacities
 
 SEQUENCES = ["A, B", "A; B:+; C", "A : B, C", "A; N!; B", "N!; A : B", "A;+ , C", "A, (B | C)+"]
 WINDOWS = ["", "WITHIN PT0.000012S SLIDING", "WITHIN PT0.000015S", "WITHIN 5 EVENTS SLIDING", "WITHIN 4 EVENTS"]
-KEYED = {name: "KEYED" for name in "ABCN"}
+KEYED = dict.fromkeys("ABCN", "KEYED")
 
 
 @given(
