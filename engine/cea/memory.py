@@ -89,6 +89,15 @@ def more_out(S: k.Memory) -> k.Memory:
     return _widen(S, "out_rows", "out_ends", "out_last")
 
 
+def put_finals(S: k.Memory, nodes: Array) -> k.Memory:
+    """These nodes become the finals."""
+    if len(nodes) > len(S.finals):
+        S = S._replace(finals=np.zeros(2 * len(nodes), np.int64))
+    S.finals[: len(nodes)] = nodes
+    S.scalars[k.FINALS] = len(nodes)
+    return S
+
+
 def _pack(S: k.Memory) -> k.Memory:
     """Blocks of live records moved together; twice the room that they take, and more for the one that grows."""
     none = np.zeros(0, k.LIVE)

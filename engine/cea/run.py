@@ -13,27 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
-from oxiseq.engine.cea.choose import chosen
 from oxiseq.engine.cea.held import Holders
-from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, more_out, more_parts
+from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, more_out, more_parts, put_finals
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.cea.written import Written, joined
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
+from oxiseq.engine.sequence.choice import Chooser
 from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
-MOST_CANDIDATES = 1_000_000
-"""Complex events that end at one event and that NEXT, LAST or MAX choose from."""
 _COLLECT_EVERY = 1 << 14
 _NO_LIMIT = 1 << 62
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << k.PLACE_BITS) - 1
+_POSITIONS = np.zeros(0, np.int64)
+"""Rows of nodes are positions, without a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,9 @@ class CeaRun:
         none = np.zeros(0, np.int64)
         self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
         selection = plan.query.selection
-        self._chooses = selection.strategy if selection is not None and not plan.strict else None
+        strategy = selection.strategy if selection is not None and not plan.strict else None
+        silent = -1 if all(plan.masks) else SILENT
+        self._chooser = Chooser(strategy, capacities.nodes // 4, silent) if strategy is not None else None
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._collected = 0
         self._rebuilt = -1
@@ -112,6 +113,8 @@ class CeaRun:
                 failed = at
             elif need == k.OUT_FULL:
                 self._drain(full=True)
+            elif need == k.NEED_CHOICE:
+                self._choose()
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
                 self._learn(need)
             else:
@@ -215,21 +218,13 @@ class CeaRun:
             ends, last = memory.out_ends[: matches + 1].copy(), memory.out_last[:matches] + s[k.BASE]
             self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
             s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0
-            if self._chooses is not None and s[k.FOUND] > MOST_CANDIDATES:
-                what = f"complex events of one end for {self._chooses.name} to choose from"
-                raise LimitError(int(s[k.FOUND]), MOST_CANDIDATES, what)
-            if full and self._chooses is not None:  # what is chosen of a part is chosen of the whole, or beaten there
-                self._written = [self._choose(joined(self._written), _NO_LIMIT)]
 
     def _found(self) -> FoundEvents:
-        """What has been drained, with the strategy applied."""
+        """What has been drained."""
         if not self._written:
             return self._nothing
-        limit = self.plan.query.limit
         written = joined(self._written)
         self._written = []
-        if self._chooses is not None:
-            written = self._choose(written, limit.count if limit is not None else _NO_LIMIT)
         start = (written.rows >> k.PLACE_BITS)[written.offsets[:-1]]
         if not all(self.plan.masks):
             written = written.of(written.rows & _PLACE != SILENT)
@@ -237,19 +232,28 @@ class CeaRun:
         held = self._holders.held(written.rows & _PLACE, positions, offsets, start, last)
         return FoundEvents(start, last, positions, offsets, held)
 
-    def _choose(self, written: Written, limit: int) -> Written:
-        assert self._chooses is not None
-        d = written.of(written.rows & _PLACE != SILENT)
-        return written.take(chosen(d.last, d.rows >> k.PLACE_BITS, d.offsets, self._chooses, limit))
+    def _choose(self) -> None:
+        """Let the strategy choose among the finals; what it makes of nodes goes after their enumeration."""
+        memory = self._memory
+        s = memory.scalars
+        s[k.CHOSEN], s[k.CHOICE_BASE] = 1, s[k.NODE_TOP]
+        finals = memory.finals[: s[k.FINALS]]
+        alive = finals[memory.nodes["maxs"][finals] >= s[k.CUT]]
+        if not len(alive):
+            return
+        assert self._chooser is not None, "the sizes say that a strategy chooses"
+        cuts = np.stack([alive, np.full(len(alive), s[k.CUT])], axis=1)
+        nodes, picked = self._chooser.choose(memory.nodes, s, cuts, len(alive), _POSITIONS, 0)
+        self._memory = put_finals(memory if nodes is memory.nodes else memory._replace(nodes=nodes), picked)
 
 
 def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
     """The kernel's numbers of a plan."""
     query = plan.query
-    sizes = np.zeros(7, np.int64)
+    sizes = np.zeros(8, np.int64)
     sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
-    in_kernel = query.limit is not None and (query.selection is None or plan.strict)
-    sizes[k.LIMIT] = query.limit.count if query.limit is not None and in_kernel else _NO_LIMIT
+    sizes[k.LIMIT] = query.limit.count if query.limit is not None else _NO_LIMIT
+    sizes[k.CHOOSES] = query.selection is not None and not plan.strict
     match query.consumption:
         case None:
             sizes[k.CONSUME] = k.KEEP_ALL

@@ -1,7 +1,8 @@
 """Complex event automata, event by event (CORE, PVLDB 2022, Algorithm 1).
 
     READ   the live states of the event's partition move on (moving.py)
-    EMIT   the complex events that end here are enumerated (emit.py); CONSUME BY forgets
+    EMIT   the strategy chooses (kernels/sequence/choice.py); the complex events that end here are enumerated
+           (emit.py); CONSUME BY forgets
 
 Whenever something is full or a step of the automaton is not known the kernel returns what it needs and is called
 again: READ starts over, EMIT goes on where it stopped.
@@ -18,6 +19,9 @@ from oxiseq.engine.kernels.cea.emit import emit
 from oxiseq.engine.kernels.cea.moving import read
 from oxiseq.engine.kernels.cea.records import (
     AT,
+    CHOICE_BASE,
+    CHOOSES,
+    CHOSEN,
     CONSUME,
     DONE,
     EMIT,
@@ -27,6 +31,8 @@ from oxiseq.engine.kernels.cea.records import (
     FORGET_PARTITION,
     FOUND,
     KEEP_ALL,
+    NEED_CHOICE,
+    NODE_TOP,
     PHASE,
     PROGRESS,
     READ,
@@ -56,9 +62,14 @@ def advance(A: Any, S: Any, E: Any) -> int:
             scalars[FOUND] = 0
         if scalars[FINALS] > 0:
             scalars[PHASE] = EMIT
+            if v.sizes(A)[CHOOSES] and not scalars[CHOSEN]:
+                return NEED_CHOICE
             need = emit(A, S)
             if need != DONE:
                 return need
+            if scalars[CHOSEN]:
+                scalars[CHOSEN] = 0
+                scalars[NODE_TOP] = scalars[CHOICE_BASE]
             _consume(A, S, v.partition(E)[scalars[AT]])
             scalars[FINALS] = 0
             scalars[PHASE] = READ

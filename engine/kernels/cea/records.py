@@ -55,11 +55,11 @@ assert NODE_TOP == 0
     CHOICE_BASE,  # ... and what it made of nodes begins here
     TOUCHED,  # records looked at and made, for tests of complexity
     SCALARS,
-) = range(1, 18)
+) = range(1, 20)
 
 READ, EMIT = range(2)
 
-DONE, NEED_NODES, NEED_LIVE, NEED_FRESH, NEED_SYMBOL, NEED_STATE, NEED_STACK, NEED_CHOICE, OUT_FULL = range(8)
+DONE, NEED_NODES, NEED_LIVE, NEED_FRESH, NEED_SYMBOL, NEED_STATE, NEED_STACK, NEED_CHOICE, OUT_FULL = range(9)
 """Why the kernel returned."""
 
 UNBOUNDED, BY_TIME, BY_EVENTS, BY_ATTRIBUTE = range(4)
@@ -71,9 +71,9 @@ NEVER = -(1 << 63)
 BEFORE_ALL = 1 - (1 << 63)
 """No later than any other clock."""
 
-KIND, SIZE, LIMIT, CONSUME, WORDS, STRIDE, SYMBOLS = range(7)
+KIND, SIZE, LIMIT, CONSUME, WORDS, STRIDE, SYMBOLS, CHOOSES = range(8)
 """Places in Cache.sizes. SIZE: events of a window; LIMIT: matches per event; STRIDE: symbols that there is room
-for; SYMBOLS: those that there are."""
+for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses."""
 
 
 class Cache(NamedTuple):
