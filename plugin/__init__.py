@@ -25,6 +25,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oxiseq.ceql.event import ComplexEvent
+    from oxiseq.ceql.matches import ComplexMatches
     from oxiseq.continuous import ContinuousQuery
     from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
     from oxiseq.grammar import check, parse, render
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
     from oxiseq.stream import Stream
 
 _HOMES = {
-    "ContinuousQuery": "continuous", "EventError": "engine.errors", "KbError": "engine.errors",
+    "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches", "ContinuousQuery": "continuous",
+    "EventError": "engine.errors", "KbError": "engine.errors",
     "LimitError": "engine.errors", "Match": "match", "Matches": "matches", "OxiseqError": "engine.errors",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "check": "grammar", "parse": "grammar",
     "render": "grammar", "run": "replay",
@@ -57,6 +60,8 @@ def __dir__() -> list[str]:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ComplexEvent",
+    "ComplexMatches",
     "ContinuousQuery",
     "EventError",
     "KbError",

@@ -11,22 +11,23 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-_TIME = pa.timestamp("us", tz="UTC")
+TIME = pa.timestamp("us", tz="UTC")
 
 
 def arrow_table(batch: MatchBatch, plan: QueryPlan, terms: TermDictionary) -> pa.Table:
     """`time`, a column per answer column, and per positive GPM the times of its events."""
-    columns: dict[str, pa.Array] = {"time": pa.array(batch.time, _TIME)}
+    columns: dict[str, pa.Array] = {"time": pa.array(batch.time, TIME)}
     for i, column in enumerate(plan.answer.columns):
-        columns[_free(column.variable.value, columns)] = _values(batch.values[:, i], terms)
+        columns[free_name(column.variable.value, columns)] = _values(batch.values[:, i], terms)
     for gpm in plan.gpms:
         letters = np.array([letter.positive and gpm in letter.letter for letter in plan.letters])
         if letters.any():
-            columns[_free(f"events_{gpm}", columns)] = _events(batch, letters)
+            columns[free_name(f"events_{gpm}", columns)] = _events(batch, letters)
     return pa.table(columns)
 
 
-def _free(name: str, taken: dict[str, pa.Array]) -> str:
+def free_name(name: str, taken: dict[str, pa.Array]) -> str:
+    """`name`, with a line below it if it is taken."""
     while name in taken:
         name += "_"
     return name
@@ -53,5 +54,5 @@ def _events(batch: MatchBatch, letters: NDArray[np.bool_]) -> pa.Array:
     mine = letters[batch.event_letter]
     counts = np.concatenate([[0], np.cumsum(mine)])
     return pa.ListArray.from_arrays(
-        pa.array(counts[batch.ends].astype(np.int32)), pa.array(batch.event_time[mine], _TIME)
+        pa.array(counts[batch.ends].astype(np.int32)), pa.array(batch.event_time[mine], TIME)
     )

@@ -4,22 +4,42 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.run.query import QueryRun
-from oxiseq.exchange import Exchange
+from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.exchange import Exchange, Timed
 from oxiseq.feed import Feed
 from oxiseq.late import LateEvent, late_events
-from oxiseq.match import Match, Shape
 
+M = TypeVar("M", bound=Timed)
+Found_co = TypeVar("Found_co", covariant=True)
 IDLE = 0.05
 """Seconds without a push after which a waiting consumer takes the open instant as complete."""
 
 
-class ContinuousQuery:
-    """A query registered by `store.register(text)`.
+class AnswerShape(Protocol[Found_co]):
+    """What the answers of one query have in common, of whatever language: `match` makes one of a batch."""
+
+    @property
+    def terms(self) -> TermDictionary: ...
+
+    @property
+    def variables(self) -> tuple[str, ...]: ...
+
+    @property
+    def reads(self) -> tuple[str, ...]: ...
+
+    @property
+    def feeds(self) -> str | None: ...
+
+    def match(self, batch: Any, index: int) -> Found_co: ...
+
+
+class ContinuousQuery(Generic[M]):
+    """A query registered by `store.register(text)`; its matches are `Match`es, or `ComplexEvent`s of CEQL.
 
     Matches are kept, as columns, until `matches()` hands them out; those that go to a callback are kept only if
     `matches()` has been called. Late events are kept until `late_events()` hands them out.
@@ -28,10 +48,10 @@ class ContinuousQuery:
     def __init__(
         self,
         text: str,
-        run: QueryRun,
-        shape: Shape,
+        run: AnyRun,
+        shape: AnswerShape[M],
         feed: Feed,
-        feeders: Callable[[ContinuousQuery], tuple[ContinuousQuery, ...]],
+        feeders: Callable[[ContinuousQuery[Any]], tuple[ContinuousQuery[Any], ...]],
     ) -> None:
         self.text = text
         self._feed = feed
@@ -39,9 +59,9 @@ class ContinuousQuery:
         self._shape = shape
         self._arrived = feed.arrived
         self._feeders = feeders
-        self._waiting: deque[MatchBatch] = deque()
+        self._waiting: deque[Any] = deque()
         self._next = 0
-        self._callbacks: list[Callable[[Match], object]] = []
+        self._callbacks: list[Callable[[M], object]] = []
         self._iterated = False
         self._late: list[tuple[str, EventBatch]] = []
         self._closed = False
@@ -49,7 +69,7 @@ class ContinuousQuery:
 
     # --- the consumer's side ------------------------------------------------------------------------
 
-    def matches(self, timeout: float | None = None, idle: float | None = IDLE) -> Iterator[Match]:
+    def matches(self, timeout: float | None = None, idle: float | None = IDLE) -> Iterator[M]:
         """The matches, as they complete; blocks for the next one, at most `timeout` seconds (None: for ever).
 
         The newest instant stays open for more graphs until something later comes. When nothing has been
@@ -63,11 +83,11 @@ class ContinuousQuery:
             idle = None
         return self._handed_out(None if timeout is None else time.monotonic() + timeout, idle)
 
-    def _handed_out(self, deadline: float | None, idle: float | None) -> Iterator[Match]:
+    def _handed_out(self, deadline: float | None, idle: float | None) -> Iterator[M]:
         while (match := self._take(deadline, idle)) is not None:
             yield match
 
-    def on_match(self, callback: Callable[[Match], object]) -> None:
+    def on_match(self, callback: Callable[[M], object]) -> None:
         """Call `callback` with each match that completes from now on, in the pushing thread."""
         with self._arrived:
             self._callbacks.append(callback)
@@ -97,12 +117,12 @@ class ContinuousQuery:
     @property
     def reads(self) -> tuple[str, ...]:
         """The streams that it reads."""
-        return self._shape.plan.streams
+        return self._shape.reads
 
     @property
     def feeds(self) -> str | None:
         """The stream that its results go to (CONSTRUCT ... INTO STREAM)."""
-        return self._shape.plan.answer.into
+        return self._shape.feeds
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -116,7 +136,7 @@ class ContinuousQuery:
                 self._closed = True
                 self._feed.close(self._run)
 
-    def _take(self, deadline: float | None, idle: float | None) -> Match | None:
+    def _take(self, deadline: float | None, idle: float | None) -> M | None:
         with self._arrived:
             while not self._waiting:
                 now = time.monotonic()
@@ -136,7 +156,7 @@ class ContinuousQuery:
                     waits.append(max(quiet_at - now, 0.001))
                 self._arrived.wait(min(waits, default=None))
             batch = self._waiting[0]
-            match = Match(self._shape, batch, self._next)
+            match = self._shape.match(batch, self._next)
             self._next += 1
             if self._next == len(batch):
                 self._waiting.popleft()
@@ -159,7 +179,7 @@ class ContinuousQuery:
 
     # --- the streams' side --------------------------------------------------------------------------
 
-    def receive(self, stream: str, late: EventBatch | None, batches: list[MatchBatch], exchange: Exchange) -> None:
+    def receive(self, stream: str, late: EventBatch | None, batches: Sequence[Any], exchange: Exchange) -> None:
         """What an event of `stream` has led to: late events, matches."""
         if late is not None:
             self._shape.terms.hold(*late.ids)
@@ -170,7 +190,7 @@ class ContinuousQuery:
         if callbacks or into is not None:
             for batch in batches:
                 for i in range(len(batch)):
-                    exchange.found(Match(self._shape, batch, i), callbacks, into)
+                    exchange.found(self._shape.match(batch, i), callbacks, into)
 
     def before_change(self) -> None:
         """The KB is about to change: events that are here already keep the answers of now."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.shared import Outcome, SharedRuns
+from oxiseq.engine.run.runs import AnyRun, Runs
+from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.exchange import Exchange
 from oxiseq.match import Match
 
 if TYPE_CHECKING:
     from oxiseq.continuous import ContinuousQuery
+
+    AnyQuery: TypeAlias = ContinuousQuery[Any]
 
 
 class Feed:
@@ -28,17 +30,17 @@ class Feed:
         self.lock = threading.RLock()
         self.arrived = threading.Condition(self.lock)
         """Told whenever matches have come, or events that wait."""
-        self._runs = SharedRuns(terms)
+        self._runs = Runs(terms)
         self._exchange = Exchange(push)
-        self._queries: dict[QueryRun, ContinuousQuery] = {}
+        self._queries: dict[AnyRun, AnyQuery] = {}
         self._last_push: dict[str, float] = {}
 
     @property
-    def queries(self) -> tuple[ContinuousQuery, ...]:
+    def queries(self) -> tuple[AnyQuery, ...]:
         """Those registered, in that order."""
         return tuple(self._queries.values())
 
-    def add(self, run: QueryRun, query: ContinuousQuery, start: int | None) -> None:
+    def add(self, run: AnyRun, query: AnyQuery, start: int | None) -> None:
         """Events go to `query` from now on."""
         self._queries[run] = query
         self._runs.add(run, start)
@@ -54,12 +56,12 @@ class Feed:
         with self.lock:
             self._hand_on(self._runs.punctuate(stream, until))
 
-    def settle(self, run: QueryRun) -> None:
+    def settle(self, run: AnyRun) -> None:
         """A query takes all that has been pushed as complete."""
         with self.lock:
             self._hand_on(self._runs.settle(run))
 
-    def close(self, run: QueryRun) -> None:
+    def close(self, run: AnyRun) -> None:
         """End a query: its streams count as ended, so trailing negations are decided; then it is forgotten."""
         with self.lock:
             outcomes = self._runs.close(run)
@@ -70,7 +72,7 @@ class Feed:
         """When events came last to one of the streams (monotonic clock); long ago if they never did."""
         return max((self._last_push.get(stream, 0.0) for stream in streams), default=0.0)
 
-    def _hand_on(self, outcomes: list[Outcome], stream: str = "", forget: QueryRun | None = None) -> None:
+    def _hand_on(self, outcomes: list[Outcome], stream: str = "", forget: AnyRun | None = None) -> None:
         with self._exchange:
             for outcome in outcomes:
                 self._queries[outcome.run].receive(stream, outcome.late, outcome.matches, self._exchange)

@@ -256,6 +256,11 @@ def _table(shape: Shape, batches: Batches) -> Iterator[str]:
     batch = MatchBatch.concat(list(batches), len(shape.variables))
     header, rows = table_rows(shape, batch)
     right = is_numeric(shape, batch)
+    yield from flush_lines(header, rows, right)
+
+
+def flush_lines(header: list[str], rows: list[list[str]], right: list[bool]) -> Iterator[str]:
+    """Lines of a plain table; the columns of numbers are flush right."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
 
     def line(cells: list[str]) -> str:
@@ -309,7 +314,11 @@ _WRITERS: Final[dict[str, Callable[[Shape, Batches], Iterator[str]]]] = {
 
 def _write_table(shape: Shape, batches: Batches, format: ResultFormat, out: Any, *, stream: bool) -> None:
     batch = MatchBatch.concat(list(batches), len(shape.plan.answer.columns))
-    table = arrow_table(batch, shape.plan, shape.terms)
+    write_arrow(arrow_table(batch, shape.plan, shape.terms), format, out, stream=stream)
+
+
+def write_arrow(table: pa.Table, format: ResultFormat, out: Any, *, stream: bool) -> None:
+    """A table in one of the `BINARY` formats. `stream`: Arrow as an IPC stream, not a file."""
     if format == "parquet":
         pq.write_table(table, out, compression="zstd")
         return
@@ -325,10 +334,12 @@ __all__ = [
     "TermTexts",
     "check_format",
     "completes_in_order",
+    "flush_lines",
     "is_numeric",
     "result_format",
     "result_text",
     "sorted_batch",
     "table_rows",
+    "write_arrow",
     "write_results",
 ]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
 
 from pyoxigraph import Triple
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events
+from oxiseq.engine.events.row_graphs import row_graphs
+from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.terms.dictionary import TermDictionary
+
+LateBatch: TypeAlias = EventBatch | TupleRows
 
 
 class LateEvent(NamedTuple):
@@ -20,6 +24,11 @@ class LateEvent(NamedTuple):
     graph: tuple[Triple, ...]
 
 
-def late_events(late: Iterable[tuple[str, EventBatch]], terms: TermDictionary) -> list[LateEvent]:
-    """Batches of late events, one by one."""
-    return [LateEvent(iri, time, graph) for iri, batch in late for time, graph in decode_events(batch, terms)]
+def late_events(late: Iterable[tuple[str, LateBatch]], terms: TermDictionary, vocab: str = "") -> list[LateEvent]:
+    """Batches of late events, one by one; `vocab`: the namespace of the names in tables."""
+    return [LateEvent(iri, time, graph) for iri, batch in late for time, graph in graphs(batch, terms, vocab)]
+
+
+def graphs(batch: LateBatch, terms: TermDictionary, vocab: str = "") -> Iterator[tuple[int, tuple[Triple, ...]]]:
+    """(time in µs, triples) of each event."""
+    return decode_events(batch, terms) if isinstance(batch, EventBatch) else row_graphs(batch, vocab)

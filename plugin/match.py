@@ -28,6 +28,20 @@ class Shape:
         """The answer's columns."""
         return tuple(column.variable.value for column in self.plan.answer.columns)
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The streams that the query reads."""
+        return self.plan.streams
+
+    @property
+    def feeds(self) -> str | None:
+        """The stream that its results go to (CONSTRUCT ... INTO STREAM)."""
+        return self.plan.answer.into
+
+    def match(self, batch: MatchBatch, index: int) -> Match:
+        """One match of a batch."""
+        return Match(self, batch, index)
+
     def gpms_of(self, letter: int) -> tuple[str, ...]:
         """The GPMs of a letter."""
         return self.plan.letters[letter].letter

@@ -6,24 +6,30 @@ to the store behind it, and what changes the content is noted, so that KB patter
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal, overload
 
 from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.continuous import ContinuousQuery
+from oxiseq.ceql.event import ComplexEvent, ComplexShape
+from oxiseq.continuous import AnswerShape, ContinuousQuery
+from oxiseq.driving import microseconds
+from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
 from oxiseq.first_run import prepare
 from oxiseq.grammar import load
-from oxiseq.match import Shape
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.match import Match, Shape
 from oxiseq.stream import Stream
 
 _CHANGES = frozenset(
@@ -118,31 +124,54 @@ class Store:
         return tuple(self._streams.values())
 
     @property
-    def queries(self) -> tuple[ContinuousQuery, ...]:
+    def queries(self) -> tuple[ContinuousQuery[Any], ...]:
         """The registered queries."""
         return self._feed.queries
 
+    @overload
     def register(
-        self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0
-    ) -> ContinuousQuery:
+        self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0,
+        language: Literal["spaseq"] = "spaseq",
+    ) -> ContinuousQuery[Match]: ...
+
+    @overload
+    def register(
+        self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0,
+        *, language: Literal["ceql"], stream_names: Mapping[str, str] = {},
+    ) -> ContinuousQuery[ComplexEvent]: ...
+
+    def register(
+        self,
+        text: str,
+        start: int | datetime | None = None,
+        lateness: int | timedelta = 0,
+        language: str = "spaseq",
+        stream_names: Mapping[str, str] = {},
+    ) -> ContinuousQuery[Any]:
         """Register a continuous query; it sees the events that are pushed from now on.
 
         `start` is the t of tumbling windows (default: the time of the first event it sees); `lateness`, in
-        microseconds or as timedelta, how much a stream may be out of order. Raises QueryError.
+        microseconds or as timedelta, how much a stream may be out of order. `stream_names`: for CEQL, name in FROM →
+        IRI, where it is not the vocabulary's. Raises QueryError.
         """
-        query = load(text)
-        delay = lateness if isinstance(lateness, int) else lateness // timedelta(microseconds=1)
-        if delay < 0:
-            raise OxiseqError(f"lateness must not be negative, but is {lateness}")
+        query = load(text, language)
+        if stream_names and not isinstance(query, CeqlQuery):
+            raise OxiseqError("stream_names are for CEQL: a SPAseq query says its streams' IRIs itself")
+        delay = microseconds(lateness)
+        begin = None if start is None else to_microseconds(start)
         prepare()
         with self._lock:
-            plan = compile_query(query, self._terms)
-            begin = None if start is None else to_microseconds(start)
-            run = QueryRun(plan, self._terms, self._kb, begin, delay)
-            shape = Shape(plan, self._terms)
+            run: AnyRun
+            shape: AnswerShape[Any]
+            if isinstance(query, CeqlQuery):
+                run = TupleRun(compile_ceql(query, stream_names), self._terms, begin, delay)
+                shape = ComplexShape(run.plan, self._terms)
+            else:
+                run = QueryRun(compile_query(query, self._terms), self._terms, self._kb, begin, delay)
+                shape = Shape(run.plan, self._terms)
             registered = ContinuousQuery(text, run, shape, self._feed, self._feeders)
             self._feed.add(run, registered, begin)
-            for iri in plan.streams:
+            for iri in shape.reads:
                 self.stream(iri)
             if registered.feeds is not None:
                 self.stream(registered.feeds)
@@ -157,9 +186,9 @@ class Store:
             for stream in self._sources_first():
                 stream.advance(time)
 
-    def _feeders(self, query: ContinuousQuery) -> tuple[ContinuousQuery, ...]:
+    def _feeders(self, query: ContinuousQuery[Any]) -> tuple[ContinuousQuery[Any], ...]:
         """The queries whose results reach `query` through streams, upstream first."""
-        found: list[ContinuousQuery] = []
+        found: list[ContinuousQuery[Any]] = []
         reached = [query]
         while reached:
             reads = reached.pop().reads

@@ -4,4 +4,7 @@
     letters.py  GPM occurrences → rows of letters (KB joins, `&`)
     query.py    one query over its streams
     shared.py   many queries: those that take events alike share the clock and the matching
+    merging.py  CEQL: marks of events in any order → all of them, each at its position
+    tuples.py   one CEQL query over its streams
+    runs.py     the queries of a store, of all languages
 """

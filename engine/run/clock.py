@@ -145,11 +145,7 @@ class Clock:
 
     def _sort_out(self, clock: _StreamClock, batch: EventBatch) -> EventBatch:
         """Events of which some may be late, or lie before the start."""
-        peaks = np.maximum.accumulate(np.maximum(batch.time, clock.largest))
-        before = np.concatenate([[clock.largest], peaks[:-1]])
-        marks = np.where(before == BEFORE_ALL, BEFORE_ALL, before - self.lateness)
-        late = batch.time < np.maximum(marks, clock.punctuation)
-        clock.largest = int(peaks[-1])
+        late, clock.largest = late_ones(batch.time, clock.largest, clock.punctuation, self.lateness)
         refused = _NONE
         if late.any():
             batch, refused = batch.take(np.flatnonzero(~late)), batch.take(np.flatnonzero(late))
@@ -272,6 +268,16 @@ def _split_rising(clock: _StreamClock, passed: int) -> EventBatch:
     clock.pending = rest
     clock.oldest = rest[0].low if rest else AFTER_ALL
     return EventBatch.concat(complete)
+
+
+def late_ones(
+    time: NDArray[np.int64], largest: int, punctuation: int, lateness: int
+) -> tuple[NDArray[np.bool_], int]:
+    """Which of a stream's next events (one at least, in order of arrival) are late, and the largest time then."""
+    peaks = np.maximum.accumulate(np.maximum(time, largest))
+    before = np.concatenate([[largest], peaks[:-1]])
+    marks = np.where(before == BEFORE_ALL, BEFORE_ALL, before - lateness)
+    return time < np.maximum(marks, punctuation), int(peaks[-1])
 
 
 def merge_instants(batch: EventBatch) -> EventBatch:

@@ -19,8 +19,10 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.matching.matcher import Rows, StreamMatcher
 from oxiseq.engine.matching.plan import StreamPlan, combine
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.query import CHUNK, QueryRun
+from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 Kind = tuple[tuple[str, ...], int, int | None]
@@ -30,8 +32,8 @@ Kind = tuple[tuple[str, ...], int, int | None]
 class Outcome(NamedTuple):
     """What a step did for one query: its matches, its late events, or an error, which has cost it the matches."""
 
-    run: QueryRun
-    matches: list[MatchBatch]
+    run: QueryRun | TupleRun
+    matches: Sequence[MatchBatch | ComplexEvents]
     late: EventBatch | None = None
     error: Exception | None = None
 
@@ -53,7 +55,7 @@ class SharedRuns:
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
         self._groups: list[_Group] = []
-        self._number: dict[QueryRun, int] = {}
+        self._number: dict[QueryRun | TupleRun, int] = {}
         self._passes: dict[Kind, _Pass] = {}
         self._count = 0
 

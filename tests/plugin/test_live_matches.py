@@ -19,7 +19,7 @@ def integer(number: int) -> Literal:
     return Literal(str(number), datatype=NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
 
 
-def times(found: oxiseq.ContinuousQuery) -> list[int]:
+def times(found: oxiseq.ContinuousQuery[oxiseq.Match]) -> list[int]:
     """End times of the matches that are complete, the open instant aside."""
     return [m.time for m in found.matches(timeout=0, idle=None)]
 

@@ -16,7 +16,7 @@ WHO, PAID = ox.NamedNode(E + "ann"), ox.NamedNode(E + "paid")
 FIVE = ox.Literal("5", datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
 
 
-def live(text: str = "") -> tuple[oxiseq.Store, oxiseq.ContinuousQuery, oxiseq.Stream]:
+def live(text: str = "") -> tuple[oxiseq.Store, oxiseq.ContinuousQuery[oxiseq.Match], oxiseq.Stream]:
     store = oxiseq.Store()
     return store, store.register(text or query("SELECT *", "A")), store.stream(S)
 

@@ -22,7 +22,7 @@ def filled() -> oxiseq.Store:
     return store
 
 
-def names(found: oxiseq.ContinuousQuery) -> list[str]:
+def names(found: oxiseq.ContinuousQuery[oxiseq.Match]) -> list[str]:
     """The names in the matches so far."""
     return [str(m["name"]).strip('"') for m in found.matches(timeout=0)]
 

@@ -185,7 +185,7 @@ def collect(S: Any, marks: Any, tau: int) -> int:
                 marks[node.left] = 1
             if node.right >= 0 and nodes[node.right].maxs >= tau:
                 marks[node.right] = 1
-    oldest = _slide(nodes, scalars, marks, top)
+    oldest = slide(nodes, scalars, marks, top)
     for g in range(scalars[GROUP_TOP]):
         if groups[g].edge >= 0:
             alive = groups[g].maxs >= tau
@@ -200,7 +200,7 @@ def collect(S: Any, marks: Any, tau: int) -> int:
 
 
 @inner
-def _slide(nodes: Any, scalars: Any, marks: Any, top: int) -> int:
+def slide(nodes: Any, scalars: Any, marks: Any, top: int) -> int:
     """Move marked nodes together; `marks` becomes the old → new index."""
     oldest = np.int64(1) << np.int64(62)
     to = 0

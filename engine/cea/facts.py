@@ -1,0 +1,156 @@
+"""What the atoms of a plan ask, taken apart: each distinct question once.
+
+Where it stands: atoms → **facts and gates** → symbols of events (term_marks.py, table_marks.py).
+
+A predicate is brought to leaves joined by "all of" and "any of". In SPARQL's three-valued logic a NOT passes through
+both (De Morgan), and what is left is true by which leaves are true alone, whatever the others are: false or an error.
+So a *fact* about an event is one bit: the leaf, or its negation, is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Variable
+
+from oxiseq.engine.cea.plan import Atom
+from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.scope import expression_variables
+
+Words = NDArray[np.uint64]
+_OPPOSITE = {"=": "!=", "!=": "="}
+"""Comparisons whose negation is another; not so for `<`, since NaN compares with nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactPlan:
+    """Fact i is `leaves[i]`; after them comes one fact for each gate. `words`: 64 facts in each.
+
+    The atoms of type t are `atom_of[first_atom[t] : first_atom[t + 1]]`, with a row of `masks` (u64[atoms, words], the
+    facts that all must be) at the same place; the leaves that they need `leaf_of[first_leaf[t] : first_leaf[t + 1]]`.
+    Gate g is true when all (any, where `any_of` is 1) of the facts in `gates[g]` (u64[gates, words]) are.
+    """
+
+    types: tuple[str, ...]
+    leaves: tuple[Expression, ...]
+    words: int
+    gates: Words
+    any_of: NDArray[np.uint8]
+    first_atom: NDArray[np.int64]
+    atom_of: NDArray[np.int64]
+    masks: Words
+    first_leaf: NDArray[np.int64]
+    leaf_of: NDArray[np.int64]
+
+    @property
+    def atoms(self) -> int:
+        """How many there are."""
+        return len(self.atom_of)
+
+    @property
+    def attributes(self) -> tuple[Variable, ...]:
+        """Those that some leaf asks for."""
+        return tuple(dict.fromkeys(v for leaf in self.leaves for v in sorted(expression_variables(leaf), key=str)))
+
+    def of_leaves(self, wanted: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """`first_leaf` and `leaf_of` of some leaves only."""
+        kept = [
+            [leaf for leaf in self.leaf_of[a:b].tolist() if leaf in wanted]
+            for a, b in zip(self.first_leaf, self.first_leaf[1:], strict=False)
+        ]
+        return _ranges(kept)
+
+
+def compile_facts(atoms: Sequence[Atom]) -> FactPlan:
+    """Take the atoms apart."""
+    types = tuple(dict.fromkeys(atom.type for atom in atoms))
+    compiler = _Compiler()
+    asked = [[fact for p in atom.predicates for fact in compiler.conjuncts(p)] for atom in atoms]
+    leaves = tuple(compiler.leaves)
+    words = max(1, -(-(len(leaves) + len(compiler.gates)) // 64))
+    numbers = [[i for i, atom in enumerate(atoms) if atom.type == t] for t in types]
+    first_atom, atom_of = _ranges(numbers)
+    first_leaf, leaf_of = _ranges([sorted({leaf for i in mine for f in asked[i] for leaf in compiler.below(f)})
+                                   for mine in numbers])  # fmt: skip
+    place = compiler.places()
+    return FactPlan(
+        types,
+        leaves,
+        words,
+        _masks([[place(f) for f in facts] for _, facts in compiler.gates], words),
+        np.array([any_of for any_of, _ in compiler.gates], np.uint8),
+        first_atom,
+        atom_of,
+        _masks([[place(f) for f in asked[i]] for i in atom_of], words),
+        first_leaf,
+        leaf_of,
+    )
+
+
+class _Compiler:
+    """Facts are numbered apart while they are found: leaves 0, 1, 2... and gates -1, -2..."""
+
+    def __init__(self) -> None:
+        self.leaves: dict[Expression, int] = {}
+        self.gates: dict[tuple[bool, tuple[int, ...]], int] = {}
+
+    def conjuncts(self, predicate: Expression) -> tuple[int, ...]:
+        """Facts that are all true just when the predicate holds."""
+        fact = self.fact(predicate, negated=False)
+        if fact < 0:
+            any_of, facts = list(self.gates)[-1 - fact]
+            if not any_of and -fact == len(self.gates):  # the newest gate, which nothing else needs
+                del self.gates[any_of, facts]
+                return facts
+        return (fact,)
+
+    def fact(self, e: Expression, *, negated: bool) -> int:
+        """The fact that `e`, or its negation, is true."""
+        match e:
+            case Call("!", (inner,)):
+                return self.fact(inner, negated=not negated)
+            case Call("&&" | "||" as name, args):
+                facts = tuple(dict.fromkeys(self.fact(arg, negated=negated) for arg in args))
+                gate = ((name == "||") is not negated, facts)
+                return facts[0] if len(facts) == 1 else self.gates.setdefault(gate, -1 - len(self.gates))
+            case Call("=" | "!=" as name, args) if negated:
+                return self.fact(Call(_OPPOSITE[name], args), negated=False)
+        leaf = Call("!", (e,)) if negated else e
+        return self.leaves.setdefault(leaf, len(self.leaves))
+
+    def below(self, fact: int) -> set[int]:
+        """The leaves that a fact rests on."""
+        if fact >= 0:
+            return {fact}
+        _, facts = list(self.gates)[-1 - fact]
+        return {leaf for f in facts for leaf in self.below(f)}
+
+    def places(self) -> _Places:
+        return _Places(len(self.leaves))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Gates stand after the leaves."""
+
+    leaves: int
+
+    def __call__(self, fact: int) -> int:
+        return fact if fact >= 0 else self.leaves - 1 - fact
+
+
+def _ranges(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    starts = np.array([0, *accumulate(map(len, lists))], np.int64)
+    return starts, np.array([x for numbers in lists for x in numbers], np.int64)
+
+
+def _masks(rows: Sequence[Sequence[int]], words: int) -> Words:
+    masks = np.zeros((len(rows), words), np.uint64)
+    for row, bits in enumerate(rows):
+        for bit in bits:
+            masks[row, bit >> 6] |= np.uint64(1 << (bit & 63))
+    return masks

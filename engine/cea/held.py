@@ -1,0 +1,138 @@
+"""Which variables hold the positions of complex events.
+
+Usually the automaton's step tells: all letters that it may have read there are held by the same variables. Where
+they are not, the match is read again, for which the events' symbols are kept as long as a run may refer to them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.cea.memory import longer
+from oxiseq.engine.cea.plan import CeaPlan, as_words
+from oxiseq.engine.cea.positions import bits
+from oxiseq.engine.cea.subsets import AMBIGUOUS, FIRST_MASK, Subsets
+from oxiseq.engine.kernels.cea import held as kernels
+from oxiseq.engine.kernels.memory.pointers import Pointers, call
+
+
+class Holders:
+    """`masks[place]`, u64[words of variables]: the variables that hold an event at that place of a run."""
+
+    def __init__(self, plan: CeaPlan, subsets: Subsets) -> None:
+        words = max(1, -(-len(plan.variables) // 64))
+        self.masks = np.zeros((FIRST_MASK + len(subsets.masks), words), np.uint64)
+        for n, mask in enumerate(subsets.masks):
+            self.masks[FIRST_MASK + n] = as_words(mask, words)
+        self._history = _History(plan, words) if plan.ambiguous else None
+
+    def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64]) -> None:
+        """Events come in."""
+        if self._history is not None:
+            self._history.append(symbol, partition)
+
+    def forget(self, oldest: int) -> None:
+        """No run refers to an earlier position."""
+        if self._history is not None:
+            self._history.forget(oldest)
+
+    def held(
+        self,
+        places: NDArray[np.int64],
+        positions: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        start: NDArray[np.int64],
+        end: NDArray[np.int64],
+    ) -> NDArray[np.uint64]:
+        """u64[positions, words]: for complex events as in FoundEvents, with the place of each position."""
+        held = self.masks[places]
+        if self._history is not None:
+            owners = np.searchsorted(offsets, np.flatnonzero(places == AMBIGUOUS), "right") - 1
+            self._history.resolve(kernels.Matches(start, end, positions, offsets, held), np.unique(owners))
+        return held
+
+    @property
+    def bytes(self) -> int:
+        return self._history.bytes if self._history is not None else 0
+
+
+class _History:
+    """The events that runs may refer to: their symbols and, in their partitions, the positions before."""
+
+    def __init__(self, plan: CeaPlan, words: int) -> None:
+        automaton = plan.positions
+        count = len(automaton.letters)
+        kinds = np.zeros((count, 3), np.uint8)
+        for column, members in enumerate((plan.kept, automaton.first, automaton.last)):
+            kinds[list(bits(members)), column] = 1
+        self._letters = kernels.Letters(
+            atom=np.array(plan.atom_of, np.int64),
+            mask=np.array([as_words(mask, words) for mask in plan.masks]),
+            kinds=kinds,
+            at_once=_matrix(automaton.at_once),
+            later=_matrix(automaton.later),
+            symbol=np.zeros((0, plan.words), np.uint64),
+            before=np.zeros(0, np.int64),
+            sizes=np.array([0, not all(plan.masks)], np.int64),
+        )
+        self._last = np.zeros(0, np.int64)
+        self._count = 0
+        self._scratch = _scratch(64, count)
+
+    def append(self, symbol: NDArray[np.uint64], partition: NDArray[np.int64]) -> None:
+        most = int(partition.max(initial=-1)) + 1
+        if most > len(self._last):
+            known = len(self._last)
+            self._last = longer(self._last, max(most, 2 * known))
+            self._last[known:] = -1
+        low, high = self._count, self._count + len(partition)
+        letters = self._letters
+        if high > len(letters.before):
+            room = max(high, 2 * len(letters.before))
+            letters = letters._replace(symbol=longer(letters.symbol, room), before=longer(letters.before, room))
+            self._letters = letters
+        letters.symbol[low:high] = symbol
+        kernels.link(partition, int(letters.sizes[kernels.OLDEST]) + low, self._last, letters.before[low:high])
+        self._count = high
+
+    def forget(self, oldest: int) -> None:
+        """Moves what remains to the front, once that is less than half."""
+        letters = self._letters
+        dead = oldest - int(letters.sizes[kernels.OLDEST])
+        if 2 * dead > self._count:
+            letters.sizes[kernels.OLDEST] = oldest
+            left = max(self._count - dead, 0)
+            for array in (letters.symbol, letters.before):
+                array[:left] = array[self._count - left : self._count].copy()
+            self._count = left
+
+    def resolve(self, found: kernels.Matches, matches: NDArray[np.int64]) -> None:
+        """Write `found.held` of some matches."""
+        letters, into = Pointers(self._letters), Pointers(found)
+        done = 0
+        while True:
+            done = int(call(kernels.resolve, letters, Pointers(self._scratch), into, matches, done))
+            if done == len(matches):
+                return
+            self._scratch = _scratch(2 * len(self._scratch.chain), len(self._scratch.wait))
+
+    @property
+    def bytes(self) -> int:
+        return sum(int(a.nbytes) for a in (*self._letters, *self._scratch, self._last))
+
+
+def _scratch(events: int, letters: int) -> kernels.Scratch:
+    return kernels.Scratch(
+        chain=np.zeros(events, np.int64),
+        flags=np.zeros((events, 3), np.uint8),
+        reach=np.zeros((events, letters), np.uint8),
+        wait=np.zeros(letters, np.uint8),
+    )
+
+
+def _matrix(follow: tuple[int, ...]) -> NDArray[np.uint8]:
+    matrix = np.zeros((len(follow), len(follow)), np.uint8)
+    for n, members in enumerate(follow):
+        matrix[n, list(bits(members))] = 1
+    return matrix

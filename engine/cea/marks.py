@@ -1,0 +1,55 @@
+"""What is said about events before they are put in order: the columns of `MarkedEvents`, apart from the order.
+
+Where it stands: events → **marks** (term_marks.py for RDF, table_marks.py for tables) → merging → `CeaRun`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.cea.facts import FactPlan
+from oxiseq.engine.kernels.cea import facts as kernels
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """n events: see `MarkedEvents` for the columns."""
+
+    symbol: NDArray[np.uint64]
+    time: NDArray[np.int64]
+    partition: NDArray[np.int64]
+    attribute: NDArray[np.float64] | None
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def take(self, index: NDArray[np.int64] | slice) -> Marks:
+        """Some of the events."""
+        attribute = None if self.attribute is None else self.attribute[index]
+        return Marks(self.symbol[index], self.time[index], self.partition[index], attribute)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Marks]) -> Marks:
+        """One after the other, one part at least."""
+        if len(parts) == 1:
+            return parts[0]
+        attributes = [p.attribute for p in parts if p.attribute is not None]
+        return cls(
+            np.concatenate([p.symbol for p in parts]),
+            np.concatenate([p.time for p in parts]),
+            np.concatenate([p.partition for p in parts]),
+            np.concatenate(attributes) if attributes else None,
+        )
+
+
+def symbols(plan: FactPlan, facts: NDArray[np.uint64], type_of: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """u64[n, words of atoms], from the facts about leaves (u64[n, plan.words], changed) and the numbers of types."""
+    out = np.zeros((len(type_of), max(1, -(-plan.atoms // 64))), np.uint64)
+    kernels.symbols(
+        facts, type_of, len(plan.leaves), plan.gates, plan.any_of, plan.first_atom, plan.atom_of, plan.masks, out
+    )
+    return out

@@ -1,0 +1,111 @@
+"""The running state of an automaton: allocation, growth and reclamation of the kernel's arrays.
+
+Everything starts small and doubles on demand; nothing is sized by the window or the stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oxiseq.engine.kernels.cea import records as k
+from oxiseq.engine.kernels.cea.collect import collect, pack
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
+from oxiseq.engine.kernels.sequence.compact_set import SPINE
+from oxiseq.engine.kernels.sequence.records import NODE
+
+_MOST_OUT = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Capacities:
+    """Numbers of records to begin with, and how many `moves` the automaton's table is to hold."""
+
+    nodes: int = 4096
+    live: int = 256
+    fresh: int = 64
+    parts: int = 16
+    out: int = 4096
+    stack: int = 256
+    moves: int = 1 << 18
+
+    @classmethod
+    def smallest(cls) -> Capacities:
+        """So small that every array has to grow at once."""
+        return cls(nodes=SPINE + 2, live=1, fresh=1, parts=1, out=2, stack=3, moves=1)
+
+
+def allocate(sizes: Capacities) -> k.Memory:
+    """Empty memory for one run."""
+    return k.Memory(
+        scalars=np.zeros(k.SCALARS, np.int64),
+        nodes=np.zeros(sizes.nodes, NODE),
+        parts=np.zeros(sizes.parts, k.PART),
+        live=np.zeros(sizes.live, k.LIVE),
+        fresh=np.zeros(sizes.fresh, k.LIVE),
+        finals=np.zeros(sizes.fresh, np.int64),
+        stack=np.zeros((sizes.stack, 2), np.int64),
+        path=np.zeros(sizes.stack, np.int64),
+        out_rows=np.zeros(sizes.out, np.int64),
+        out_ends=np.zeros(sizes.out, np.int64),
+        out_last=np.zeros(sizes.out, np.int64),
+        spine=np.zeros(SPINE, np.int64),
+    )
+
+
+def longer(array: Array, size: int) -> Array:
+    """A copy with room for `size`; the new part is zero."""
+    out = np.zeros((size, *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def _widen(S: k.Memory, *names: str) -> k.Memory:
+    return S._replace(**{name: longer(getattr(S, name), 2 * len(getattr(S, name))) for name in names})
+
+
+def grow(S: k.Memory, need: int) -> k.Memory:
+    """More room for what the kernel has asked for."""
+    if need == k.NEED_LIVE:
+        return _pack(S)
+    if need == k.NEED_FRESH:
+        return _widen(S, "fresh", "finals")
+    assert need == k.NEED_STACK
+    return _widen(S, "stack", "path")
+
+
+def more_parts(S: k.Memory, count: int) -> k.Memory:
+    """Room for `count` partitions."""
+    if count <= len(S.parts):
+        return S
+    return S._replace(parts=longer(S.parts, max(count, 2 * len(S.parts))))
+
+
+def more_out(S: k.Memory) -> k.Memory:
+    """Twice the room for output, up to a limit unless one match needs it."""
+    if len(S.out_ends) >= _MOST_OUT and S.scalars[k.OUT_MATCHES]:
+        return S
+    return _widen(S, "out_rows", "out_ends", "out_last")
+
+
+def _pack(S: k.Memory) -> k.Memory:
+    """Blocks of live records moved together; twice the room that they take, and more for the one that grows."""
+    none = np.zeros(0, k.LIVE)
+    used = int(call(pack, Pointers(S), none))
+    live = np.zeros(max(2 * used, len(S.live)) + 2 * len(S.fresh) + 2, k.LIVE)
+    call(pack, Pointers(S), live)
+    return S._replace(live=live)
+
+
+def free_nodes(A: Pointers, S: k.Memory, tau: int, again: bool) -> tuple[k.Memory, int]:
+    """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
+
+    Returns the memory and the smallest position that a node still refers to (1 << 62: none does). There is room
+    for as many nodes as partitions, since all of those are looked at.
+    """
+    marks = np.zeros(len(S.nodes), np.int32)
+    oldest = int(call(collect, A, Pointers(S), marks, tau))
+    if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes) or len(S.nodes) < len(S.parts):
+        S = S._replace(nodes=longer(S.nodes, 2 * len(S.nodes)))
+    return S, oldest

@@ -1,0 +1,90 @@
+"""Numbers of partitions: each combination of the values of PARTITION BY gets 0, 1, 2... when it is met first.
+
+Values are equal as RDF terms in normal form are, whichever stream they come from (semantics.md 3), so a table's text
+`x` and the literal `"x"` of an RDF event are of one partition, and 1 and 1.0 of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kernels.cea import pairs
+from oxiseq.engine.terms.texts import Term
+
+I64 = NDArray[np.int64]
+_DENSE = 4
+"""Possible keys per row up to which a table of them is faster than sorting."""
+
+
+class ValueNumbers:
+    """Terms ↔ 0, 1, 2..."""
+
+    def __init__(self) -> None:
+        self._number: dict[Term, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def number(self, term: Term) -> int:
+        """The number of a term in normal form."""
+        return self._number.setdefault(term, len(self._number))
+
+    def numbers(self, keys: Sequence[Any], known: dict[Any, int], term: Callable[[Any], Term]) -> I64:
+        """Of values that are known by other keys; `term` gives the term of a key that is not in `known`."""
+        for key in keys:
+            if key not in known:
+                known[key] = self.number(term(key))
+        return np.array([known[key] for key in keys], np.int64)
+
+
+class PairNumbers:
+    """Pairs of numbers below 2^31 ↔ 0, 1, 2..."""
+
+    def __init__(self, capacity: int = 1024) -> None:
+        self._keys = np.zeros(capacity, np.int64)
+        self._slots = np.zeros(2 * capacity, np.int32)
+        self._count = np.zeros(1, np.int64)
+
+    def numbers(self, a: I64, b: I64) -> I64:
+        """Of the pairs (a[i], b[i]); -1 where one is negative."""
+        out = np.empty(len(a), np.int64)
+        done = 0
+        while (done := int(pairs.number_pairs(a, b, self._slots, self._keys, self._count, done, out))) < len(a):
+            self._keys = np.concatenate([self._keys, np.zeros(len(self._keys), np.int64)])
+            self._slots = np.zeros(2 * len(self._keys), np.int32)
+            pairs.place_again(self._slots, self._keys, int(self._count[0]))
+        return out
+
+
+class Partitions:
+    """The partitions met so far, by the numbers of their values."""
+
+    def __init__(self, attributes: int) -> None:
+        self.values = [ValueNumbers() for _ in range(attributes)]
+        self._pairs = [PairNumbers() for _ in range(attributes - 1)]
+
+    def numbers(self, columns: Sequence[I64], count: int) -> I64:
+        """i64[count]: the partition of each event. columns: per attribute the numbers of its values, -1 for none."""
+        if not columns:
+            return np.zeros(count, np.int64)
+        found = columns[0]
+        for column, known in zip(columns[1:], self._pairs, strict=True):
+            found = known.numbers(found, column)
+        return found
+
+
+def distinct_numbers(keys: I64, bound: int) -> tuple[I64, I64]:
+    """The distinct keys, ascending, and the place of each key among them; keys are below `bound`, not negative."""
+    if bound > _DENSE * len(keys) + 1024:
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        return distinct, inverse.astype(np.int64)
+    met = np.zeros(bound, np.bool_)
+    met[keys] = True
+    distinct = np.flatnonzero(met)
+    place = np.zeros(bound, np.int64)
+    place[distinct] = np.arange(len(distinct))
+    return distinct, place[keys]

@@ -1,0 +1,254 @@
+"""A run of a compiled CEQL query: events with symbols in, complex events out.
+
+Where it stands: events → tuples → symbols → **run** → matches. It calls the kernel, gives it room, and answers
+what it does not know: numbers of new symbols, steps of the automaton.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.cea.cache import StepCache
+from oxiseq.engine.cea.choose import chosen
+from oxiseq.engine.cea.held import Holders
+from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, more_out, more_parts
+from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.subsets import SILENT, Subsets
+from oxiseq.engine.cea.windows import attribute_clocks, kind_of
+from oxiseq.engine.cea.written import Written, joined
+from oxiseq.engine.kernels.cea import records as k
+from oxiseq.engine.kernels.cea.advance import advance
+from oxiseq.engine.kernels.cea.collect import renumber
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
+from oxiseq.grammar.algebra import Consumption
+from oxiseq.grammar.ceql_algebra import AttributeWindow
+
+_COLLECT_EVERY = 1 << 14
+_NO_LIMIT = 1 << 62
+_PLACE = (1 << k.PLACE_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedEvents:
+    """n events in merged order, each at a position of its own (consecutive, going on from the batch before)."""
+
+    symbol: NDArray[np.uint64]
+    """u64[n, words]: which atoms each satisfies; words = ceil(len(plan.atoms) / 64), at least 1."""
+    time: NDArray[np.int64]
+    """i64[n]: µs, not falling."""
+    partition: NDArray[np.int64]
+    """i64[n]: number of its partition (dense, the caller gives them, 0 without PARTITION BY); -1: in none."""
+    attribute: NDArray[np.float64] | None = None
+    """f64[n]: value of the window's attribute (NaN: none), for `WITHIN n [attr]` only; None otherwise."""
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEvents:
+    """m complex events, in order of end; of one end in an order that the events of its partition fix.
+
+    Complex event i: `start[i]`, `end[i]` (positions); its D, ascending, is `positions[offsets[i]:offsets[i + 1]]`;
+    beside each position the plan's variables that hold it, `held`, u64[len(positions), words of variables].
+    """
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    held: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+class CeaRun:
+    """The running state of one query. `oldest`: no partial match refers to a position before it."""
+
+    def __init__(self, plan: CeaPlan, capacities: Capacities | None = None) -> None:
+        capacities = capacities or Capacities()
+        self.plan = plan
+        self.oldest = 0
+        subsets = Subsets(plan)
+        self._sizes = _sizes(plan)
+        self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
+        self._memory = allocate(capacities)
+        self._holders = Holders(plan, subsets)
+        self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
+        self._written: list[Written] = []
+        selection = plan.query.selection
+        self._chooses = selection.strategy if selection is not None and not plan.strict else None
+        self._pointers: dict[type, tuple[object, Pointers]] = {}
+        self._collected = 0
+        self._rebuilt = -1
+        self._tau = k.BEFORE_ALL
+
+    def feed(self, events: MarkedEvents) -> FoundEvents:
+        """Take in a batch; the complex events that end in it."""
+        self._events = self._arrays(events)
+        scalars = self._memory.scalars
+        self._memory = more_parts(self._memory, int(self._events.partition.max(initial=-1)) + 1)
+        self._holders.append(self._events.symbol, self._events.partition)
+        scalars[k.AT] = 0
+        failed = -1
+        while True:
+            need = advance(self._point(self._cache.arrays), self._point(self._memory), self._point(self._events))
+            if need == k.DONE:
+                break
+            at = int(scalars[k.AT])
+            if need == k.NEED_NODES:
+                self._free(again=failed == at)
+                failed = at
+            elif need == k.OUT_FULL:
+                self._drain(full=True)
+            elif need in (k.NEED_SYMBOL, k.NEED_STATE):
+                self._learn(need)
+            else:
+                self._memory = grow(self._memory, need)
+        self._drain(full=False)
+        scalars[k.BASE] += len(events)
+        found = self._found()
+        self._collect_at_times(len(events))
+        return found
+
+    def collect(self) -> None:
+        """Free what is dead now, to learn `oldest`."""
+        self._events = self._events._replace(partition=np.zeros(0, np.int64))
+        self._free(again=False)
+
+    @property
+    def position(self) -> int:
+        """How many events came in."""
+        return int(self._memory.scalars[k.BASE])
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Numbers of records, for tests of leaks and for explanations."""
+        s, cache = self._memory.scalars, self._cache
+        arrays = (*self._memory, *cache.arrays)
+        return {"nodes": int(s[k.NODE_TOP]), "live": int(self._memory.parts["count"].sum()),
+                "states": cache.states, "symbols": cache.symbols, "rebuilds": cache.rebuilds,
+                "steps": int((cache.arrays.moves["flags"] != 0).sum()), "touched": int(s[k.TOUCHED]),
+                "bytes": sum(int(a.nbytes) for a in arrays) + self._holders.bytes}  # fmt: skip
+
+    def _arrays(self, events: MarkedEvents) -> k.Events:
+        """What the kernel reads; each array contiguous, writable and of its type."""
+        symbol = _plain(events.symbol, np.uint64)
+        partition, time = _plain(events.partition, np.int64), _plain(events.time, np.int64)
+        kind = int(self._sizes[k.KIND])
+        if kind == k.BY_TIME:
+            cut = time - self._sizes[k.SIZE]
+            if len(cut):
+                self._tau = int(cut[-1])
+            return k.Events(symbol, partition, time, cut)
+        if kind == k.BY_ATTRIBUTE:
+            window = self.plan.query.window
+            assert isinstance(window, AttributeWindow) and events.attribute is not None
+            clocks, cuts = attribute_clocks(events.attribute.astype(np.float64), float(window.size.value))
+            return k.Events(symbol, partition, clocks, cuts)
+        return k.Events(symbol, partition, time, time)
+
+    def _point(self, arrays: k.Cache | k.Memory | k.Events) -> int:
+        """The address of the pointer table of a group of arrays, made anew only when the group has been replaced."""
+        known = self._pointers.get(type(arrays))
+        if known is None or known[0] is not arrays:
+            known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
+        return known[1].address
+
+    def _free(self, again: bool) -> None:
+        """Free dead nodes in the midst of a batch or at its end."""
+        scalars = self._memory.scalars
+        at, tau = int(scalars[k.AT]), self._tau
+        if self._sizes[k.KIND] == k.BY_TIME and at < len(self._events.partition):
+            tau = int(self._events.cut[at])
+        self._point(self._cache.arrays)
+        pointers = self._pointers[k.Cache][1]
+        self._memory, oldest = free_nodes(pointers, self._memory, tau, again)
+        position = int(scalars[k.BASE]) + (at if len(self._events.partition) else 0)
+        self.oldest = max(self.oldest, min(oldest, position))
+
+    def _collect_at_times(self, events: int) -> None:
+        """So that `oldest` moves even if nodes are few; amortised over the events."""
+        self._collected += events
+        if self._collected >= max(_COLLECT_EVERY, 2 * int(self._memory.scalars[k.NODE_TOP]) + len(self._memory.parts)):
+            self._collected = 0
+            self.collect()
+        self._holders.forget(self.oldest)
+
+    def _learn(self, need: int) -> None:
+        """Answer what the kernel does not know, or make room so that it asks again."""
+        scalars, cache = self._memory.scalars, self._cache
+        at = int(scalars[k.AT])
+        symbols = need == k.NEED_SYMBOL
+        if symbols:
+            known = cache.add_symbol(self._events.symbol[at])
+        else:
+            known = cache.add_move(int(scalars[k.WANTED_STATE]), int(scalars[k.WANTED_SYMBOL]))
+        position = int(scalars[k.BASE]) + at
+        if known or cache.grow(symbols, beyond=False):
+            return
+        if self._rebuilt == position:
+            cache.grow(symbols, beyond=True)
+            return
+        self._rebuilt = position
+        numbers = np.full(cache.states, -1, np.int32)
+        numbers[0] = 1
+        call(renumber, Pointers(self._memory), numbers)
+        cache.rebuild(numbers)
+
+    def _drain(self, full: bool) -> None:
+        """Take what has been written; more room if the buffers were full."""
+        memory = self._memory
+        s = memory.scalars
+        rows, matches = int(s[k.OUT_ROWS]), int(s[k.OUT_MATCHES])
+        if full:
+            self._memory = more_out(memory)
+        if matches:
+            ends, last = memory.out_ends[: matches + 1].copy(), memory.out_last[:matches] + s[k.BASE]
+            self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
+            s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0
+            if full and self._chooses is not None:  # what is chosen of a part is chosen of the whole, or beaten there
+                self._written = [self._choose(joined(self._written), _NO_LIMIT)]
+
+    def _found(self) -> FoundEvents:
+        """What has been drained, with the strategy applied."""
+        limit = self.plan.query.limit
+        written = joined(self._written)
+        self._written = []
+        if self._chooses is not None:
+            written = self._choose(written, limit.count if limit is not None else _NO_LIMIT)
+        start = (written.rows >> k.PLACE_BITS)[written.offsets[:-1]]
+        if not all(self.plan.masks):
+            written = written.of(written.rows & _PLACE != SILENT)
+        positions, offsets, last = written.rows >> k.PLACE_BITS, written.offsets, written.last
+        held = self._holders.held(written.rows & _PLACE, positions, offsets, start, last)
+        return FoundEvents(start, last, positions, offsets, held)
+
+    def _choose(self, written: Written, limit: int) -> Written:
+        assert self._chooses is not None
+        d = written.of(written.rows & _PLACE != SILENT)
+        return written.take(chosen(d.last, d.rows >> k.PLACE_BITS, d.offsets, self._chooses, limit))
+
+
+def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
+    """The kernel's numbers of a plan."""
+    query = plan.query
+    sizes = np.zeros(6, np.int64)
+    sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
+    in_kernel = query.limit is not None and (query.selection is None or plan.strict)
+    sizes[k.LIMIT] = query.limit.count if query.limit is not None and in_kernel else _NO_LIMIT
+    match query.consumption:
+        case None:
+            sizes[k.CONSUME] = k.KEEP_ALL
+        case Consumption(whole_query):
+            sizes[k.CONSUME] = k.FORGET_ALL if whole_query else k.FORGET_PARTITION
+    sizes[k.WORDS] = plan.words
+    return sizes
+
+
+def _plain(array: Array, dtype: type) -> Array:
+    return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])

@@ -1,0 +1,343 @@
+"""Marks of events that are rows of a table: predicates are answered on the typed columns, without RDF.
+
+    a comparison of a number with a constant      two comparisons a row (ranges.py)
+    a question about one attribute of few values   once for each distinct value, then looked up by its code
+    a question about several attributes            the stack machine, numbers without a term, else terms by value
+
+All three say what the exact evaluator says of the terms that the cells stand for (engine/events/cells.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyoxigraph import Literal, Variable
+
+from oxiseq.engine import kinds
+from oxiseq.engine.cea.facts import FactPlan
+from oxiseq.engine.cea.machine import LeafMachine
+from oxiseq.engine.cea.marks import Marks, symbols
+from oxiseq.engine.cea.partitions import Partitions, distinct_numbers
+from oxiseq.engine.cea.ranges import Range, as_array, compared, range_of
+from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.cells import Cells, Coded, Numbers, read_cells
+from oxiseq.engine.events.tuples import TupleRows
+from oxiseq.engine.expressions.exact import holds
+from oxiseq.engine.expressions.values import read
+from oxiseq.engine.kernels.cea import facts as kernels
+from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.algebra import Expression
+from oxiseq.grammar.scope import expression_variables
+
+_MOST_KNOWN: Final = 1 << 20
+"""Distinct values of a column whose facts are remembered."""
+_EXACT: Final = kinds.ROUNDED | kinds.EXACT_INTEGER | kinds.EXACT_NUMBER
+_TWO_53: Final = 2**53
+
+
+class TableMarker:
+    """Marks rows for one query. `vocab`: the namespace of types; `window`: the attribute of WITHIN."""
+
+    def __init__(
+        self,
+        facts: FactPlan,
+        vocab: str,
+        partitions: Partitions,
+        by: Sequence[Variable] = (),
+        window: Variable | None = None,
+    ) -> None:
+        self._facts = facts
+        self._partitions = partitions
+        self._by = tuple(by)
+        self._window = window
+        self._types = {name: i for i, iri in enumerate(facts.types) for name in (iri, iri.removeprefix(vocab))}
+        asked = [tuple(sorted(expression_variables(leaf), key=str)) for leaf in facts.leaves]
+        self._single = {
+            a: _Attribute(facts, tuple(i for i, names in enumerate(asked) if names == (a,))) for a in facts.attributes
+        }
+        joint = tuple(i for i, names in enumerate(asked) if len(names) != 1)
+        self._joint = _Joint(facts, joint) if joint else None
+        self._known: list[dict[Any, int]] = [{} for _ in by]
+
+    def mark(self, batch: TupleRows) -> Marks:
+        """The marks of the rows, in their order. Raises EventError for a column that cannot be an attribute."""
+        count = len(batch)
+        cells = self._cells(batch)
+        type_of = self._type_of(batch)
+        facts = np.zeros((count, self._facts.words), np.uint64)
+        for attribute, single in self._single.items():
+            if attribute in cells:
+                single.mark(cells[attribute], facts)
+            else:
+                single.mark(_missing(count), facts)
+        if self._joint is not None:
+            self._joint.mark(cells, type_of, facts)
+        numbers = [self._numbers(i, cells.get(a), count) for i, a in enumerate(self._by)]
+        window = None if self._window is None else _window_values(cells.get(self._window), count)
+        return Marks(
+            symbols(self._facts, facts, type_of), batch.time, self._partitions.numbers(numbers, count), window
+        )
+
+    def _cells(self, batch: TupleRows) -> dict[Variable, Cells]:
+        """The columns that are asked for and there."""
+        asked = dict.fromkeys((*self._facts.attributes, *self._by, *([self._window] if self._window else ())))
+        columns = {a: batch.column(a.value) for a in asked}
+        return {a: read_cells(c, a.value) for a, c in columns.items() if c is not None}
+
+    def _type_of(self, batch: TupleRows) -> NDArray[np.int64]:
+        name = batch.naming.type
+        column = batch.column(name)
+        assert column is not None, "readers see to it"
+        if not _is_text(column.type):
+            raise EventError(None, None, f"the column {name!r} holds {column.type}; the names of types are text")
+        out = np.empty(len(batch), np.int64)
+        if not len(batch):
+            return out
+        cells = read_cells(column, name)
+        assert isinstance(cells, Coded)
+        numbers = [-1, *(self._types.get(text, -1) for text in cells.values.to_pylist())]
+        kernels.type_numbers(cells.codes, np.array(numbers, np.int64), out)
+        return out
+
+    def _numbers(self, attribute: int, cells: Cells | None, count: int) -> NDArray[np.int64]:
+        """Numbers of a column's values, -1 where it has none."""
+        values, known = self._partitions.values[attribute], self._known[attribute]
+        if cells is None:
+            return np.full(count, -1, np.int64)
+        if isinstance(cells, Coded):
+            if _is_text(cells.values.type):
+                numbers = values.numbers(cells.values.to_pylist(), known, Literal)
+            else:
+                terms = cells.terms()
+                numbers = values.numbers(terms, {}, lambda term: term)
+            return np.append(numbers, -1)[cells.codes]
+        keys = cells.values
+        if keys.dtype == np.float64:
+            keys = np.where(np.isnan(keys), np.nan, keys).view(np.int64)
+        low = int(keys.min(initial=0))
+        bound = int(keys.max(initial=0)) - low + 1
+        distinct, inverse = distinct_numbers(keys - low, bound) if bound < 2**62 else _sorted(keys)
+        if bound < 2**62:
+            distinct = distinct + low
+        there = distinct.view(cells.values.dtype)
+        known_keys = [(cells.kind, key) for key in distinct.tolist()]
+        by_key = dict(zip(known_keys, there.tolist(), strict=True))
+        numbers = values.numbers(known_keys, known, lambda key: cells.term(by_key[key]))
+        return np.where(cells.present, numbers[inverse], -1)
+
+
+def _sorted(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    return distinct, inverse.astype(np.int64)
+
+
+def _missing(count: int) -> Coded:
+    return Coded(np.full(count, -1, np.int32), pa.array([], pa.string()))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+        or pa.types.is_null(kind)
+    )  # fmt: skip
+
+
+def _window_values(cells: Cells | None, count: int) -> NDArray[np.float64]:
+    """The numbers of a column, NaN where there is none."""
+    if cells is None:
+        return np.full(count, np.nan)
+    if isinstance(cells, Numbers):
+        return np.where(cells.present, cells.values.astype(np.float64), np.nan)
+    values = [read(term) for term in cells.terms()]
+    numeric = [float(v.number) if kinds.INTEGER <= v.kind <= kinds.DOUBLE else np.nan for v in values]
+    return np.array([*numeric, np.nan], np.float64)[cells.codes]
+
+
+# --- one attribute ----------------------------------------------------------------------------------
+
+
+class _Attribute:
+    """The leaves that ask for one attribute alone."""
+
+    def __init__(self, facts: FactPlan, leaves: tuple[int, ...]) -> None:
+        self._words = facts.words
+        self._leaves = {i: facts.leaves[i] for i in leaves}
+        self._ranges: dict[int, _Ranges] = {}
+        self._values: dict[Any, NDArray[np.uint64]] = {}
+        self._last: tuple[pa.Array, NDArray[np.uint64]] | None = None
+        what = [compared(leaf) for leaf in self._leaves.values()]
+        self._equalities = all(
+            w is not None and w[0] in ("=", "!=") and read(w[2]).kind == kinds.STRING for w in what
+        )
+        """Whether all leaves ask for texts: then a text that no leaf names is like any other such."""
+        self._named = list(dict.fromkeys(w[2].value for w in what if w is not None)) if self._equalities else []
+
+    def mark(self, cells: Cells, facts: NDArray[np.uint64]) -> None:
+        """Set the leaves' facts."""
+        if not self._leaves:
+            return
+        if isinstance(cells, Coded):
+            kernels.look_up(cells.codes, self._of_codes(cells), facts)
+            return
+        if cells.kind not in self._ranges:
+            self._ranges[cells.kind] = _Ranges(self._leaves, cells.kind)
+        ranges = self._ranges[cells.kind]
+        ranges.mark(cells, facts)
+        for leaf, expression in ranges.others.items():
+            truth = _by_distinct_value(expression, cells)
+            facts[truth, leaf >> 6] |= np.uint64(1 << (leaf & 63))
+
+    def _of_codes(self, cells: Coded) -> NDArray[np.uint64]:
+        """u64[1 + values, words]: the facts by code, those of a missing value first."""
+        if self._last is not None and _same(self._last[0], cells.values):
+            return self._last[1]
+        if self._equalities and _is_text(cells.values.type) and len(cells.values):
+            words = self._of_texts(cells.values)
+        else:
+            words = np.concatenate([np.zeros((1, self._words), np.uint64), self._of_values(cells)])
+        self._last = (cells.values, words)
+        return words
+
+    def _of_texts(self, values: pa.Array) -> NDArray[np.uint64]:
+        """Only the texts that leaves name are looked at one by one."""
+        named = pa.array(self._named, values.type)
+        place = np.array(pc.index_in(values, named).fill_null(len(named)).to_numpy(zero_copy_only=False), np.int64)
+        other = "x" + "".join(self._named)  # is none of them
+        words = np.stack([self._of_term(Literal(text)) for text in (*self._named, other)])
+        return np.concatenate([np.zeros((1, self._words), np.uint64), words[place]])
+
+    def _of_values(self, cells: Coded) -> NDArray[np.uint64]:
+        if len(self._values) > _MOST_KNOWN:
+            self._values.clear()
+        out = np.zeros((len(cells.values), self._words), np.uint64)
+        for i, term in enumerate(cells.terms()):
+            words = self._values.get(term)
+            if words is None:
+                words = self._values[term] = self._of_term(term)
+            out[i] = words
+        return out
+
+    def _of_term(self, term: Term) -> NDArray[np.uint64]:
+        words = np.zeros(self._words, np.uint64)
+        for leaf, expression in self._leaves.items():
+            (attribute,) = expression_variables(expression)
+            if holds(expression, {attribute: term}):
+                words[leaf >> 6] |= np.uint64(1 << (leaf & 63))
+        return words
+
+
+def _same(a: pa.Array, b: pa.Array) -> bool:
+    """Whether two arrays are the same memory; one of them is kept, so that no other can come to stand there."""
+    places = [None if x is None else (x.address, x.size) for x in a.buffers()]
+    return a.type == b.type and (len(a), a.offset) == (len(b), b.offset) and places == [
+        None if x is None else (x.address, x.size) for x in b.buffers()
+    ]  # fmt: skip
+
+
+def _by_distinct_value(expression: Expression, cells: Numbers) -> NDArray[np.int64]:
+    """The rows where it holds."""
+    (attribute,) = expression_variables(expression)
+    keys = cells.values.view(np.int64)
+    distinct, inverse = _sorted(keys)
+    truth = np.array([holds(expression, {attribute: cells.term(v)}) for v in distinct.view(cells.values.dtype)])
+    return np.flatnonzero(truth[inverse] & cells.present) if len(truth) else np.zeros(0, np.int64)
+
+
+class _Ranges:
+    """The leaves of one attribute on numbers of a kind; those in `others` are no ranges."""
+
+    def __init__(self, leaves: dict[int, Expression], kind: int) -> None:
+        self._kind = kind
+        found: list[tuple[int, Range]] = []
+        self.others: dict[int, Expression] = {}
+        for i, leaf in leaves.items():
+            made = range_of(leaf, kind)
+            if made is None:
+                self.others[i] = leaf
+            else:
+                found.append((i, made))
+        self._low = as_array([r.low for _, r in found], kind)
+        self._high = as_array([r.high for _, r in found], kind)
+        self._negated = np.array([r.negated for _, r in found], np.int64)
+        self._leaf_of = np.array([i for i, _ in found], np.int64)
+
+    def mark(self, cells: Numbers, facts: NDArray[np.uint64]) -> None:
+        if len(self._leaf_of):
+            compare: Callable[..., None] = (
+                kernels.compare_integers if self._kind == kinds.INTEGER else kernels.compare_floats
+            )
+            compare(cells.values, cells.valid, self._low, self._high, self._negated, self._leaf_of, facts)
+
+
+# --- several attributes -----------------------------------------------------------------------------
+
+
+class _Joint:
+    """Leaves that ask for several attributes, or none: by the stack machine.
+
+    Its rows hold ids: of terms of a dictionary of its own, and beyond those of the batch's numbers, which need no text.
+    """
+
+    def __init__(self, facts: FactPlan, leaves: tuple[int, ...]) -> None:
+        self._facts = facts
+        self._leaves = leaves
+        asked = sorted({v for i in leaves for v in expression_variables(facts.leaves[i])}, key=str)
+        self._slots = {a: 1 + i for i, a in enumerate(asked)}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._terms = TermDictionary()
+        self._machine = LeafMachine(self._facts, self._leaves, self._slots, self._terms)
+
+    def mark(self, cells: dict[Variable, Cells], type_of: NDArray[np.int64], facts: NDArray[np.uint64]) -> None:
+        """Set the leaves' facts."""
+        if len(self._terms) > _MOST_KNOWN:
+            self._begin()
+        count = len(type_of)
+        values = np.zeros((count, 1 + len(self._slots)), np.int64)
+        for attribute, slot in self._slots.items():
+            column = cells.get(attribute)
+            if isinstance(column, Coded):
+                values[:, slot] = np.append(self._terms.intern_all(column.terms()), np.uint32(0))[column.codes]
+        first = len(self._terms)
+        parts, bases = [TermColumns._make(c[:first] for c in self._terms.columns)], [first]
+        numbers: list[Numbers] = []
+        for attribute, slot in self._slots.items():
+            column = cells.get(attribute)
+            if isinstance(column, Numbers):
+                values[:, slot] = np.where(column.present, bases[-1] + np.arange(count), 0)
+                parts.append(_number_columns(column))
+                numbers.append(column)
+                bases.append(bases[-1] + count)
+
+        def term(number: int) -> Term:
+            if number < first:
+                return self._terms.term(number)
+            which, row = divmod(number - first, count)
+            return numbers[which].term(numbers[which].values[row])
+
+        columns = TermColumns._make(np.concatenate(c) for c in zip(*parts, strict=True))
+        self._machine.mark(values, type_of, columns, term, facts)
+
+
+def _number_columns(cells: Numbers) -> TermColumns:
+    """What the term columns would hold of these numbers."""
+    count = len(cells.values)
+    kind = np.full(count, cells.kind, np.uint8)
+    number = cells.values.astype(np.float64)
+    if cells.kind != kinds.INTEGER:
+        exact, quality = np.zeros(count, np.int64), np.full(count, kinds.ROUNDED | kinds.EXACT_NUMBER, np.uint8)
+    else:
+        exact = cells.values
+        small = (exact >= -_TWO_53) & (exact <= _TWO_53)
+        quality = np.where(small, _EXACT, kinds.ROUNDED | kinds.EXACT_INTEGER).astype(np.uint8)
+    return TermColumns(kind, number, exact, quality)

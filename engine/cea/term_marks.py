@@ -1,0 +1,97 @@
+"""Marks of RDF events: what `_:e a :R ; :a v` says of each (semantics.md 3).
+
+    EventBatch ─ pivot ─▶ a row of term ids per event ─ stack machine ─▶ facts ─▶ symbols
+
+What the machine cannot decide, the exact evaluator does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.engine import kinds
+from oxiseq.engine.cea.facts import FactPlan
+from oxiseq.engine.cea.machine import LeafMachine
+from oxiseq.engine.cea.marks import Marks, symbols
+from oxiseq.engine.cea.partitions import Partitions
+from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.time import to_text
+from oxiseq.engine.kernels.cea import facts as kernels
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+_FAULTS = {
+    kernels.MANY_SUBJECTS: "its triples have several subjects",
+    kernels.MANY_VALUES: "it has two types, or two values of an attribute",
+}
+
+
+class TermMarker:
+    """Marks events of one query. `vocab`: the namespace of attributes; `window`: the attribute of WITHIN."""
+
+    def __init__(
+        self,
+        facts: FactPlan,
+        vocab: str,
+        terms: TermDictionary,
+        partitions: Partitions,
+        by: Sequence[Variable] = (),
+        window: Variable | None = None,
+    ) -> None:
+        self._facts = facts
+        self._terms = terms
+        self._partitions = partitions
+        extra = (*by, *([window] if window is not None else ()))
+        self._attributes = tuple(dict.fromkeys((*facts.attributes, *extra)))
+        slots = {a: 2 + i for i, a in enumerate(self._attributes)}
+        self._by = [slots[a] for a in by]
+        self._window = None if window is None else slots[window]
+        asked = [RDF_TYPE, *(NamedNode(vocab + a.value) for a in self._attributes)]
+        self._asked = np.array([terms.constant(iri) for iri in asked], np.int64)
+        self._types = np.array([terms.constant(NamedNode(t)) for t in facts.types], np.int64)
+        self._machine = LeafMachine(facts, tuple(range(len(facts.leaves))), slots, terms)
+        self._known = [np.zeros(0, np.int64) for _ in by]
+        self._generation = -1
+
+    def mark(self, batch: EventBatch) -> Marks:
+        """The marks of the events, in their order. Raises EventError for a graph that is not a tuple event's."""
+        count = len(batch)
+        values = np.zeros((count, 1 + len(self._asked)), np.int64)
+        type_of = np.empty(count, np.int64)
+        subject, predicate, object_ = (np.require(column, np.uint32, ("C", "W")) for column in batch.ids)
+        offset = np.require(batch.offset, np.int64, ("C", "W"))
+        fault = kernels.pivot(offset, subject, predicate, object_, self._asked, self._types, values, type_of)
+        if fault >= 0:
+            event, kind = divmod(int(fault), kernels.FAULTS)
+            when = to_text(int(batch.time[event]))
+            raise EventError(None, None, f"the graph of {when} is not a tuple event's: {_FAULTS[kind]}")
+        facts = np.zeros((count, self._facts.words), np.uint64)
+        self._machine.mark(values, type_of, self._terms.columns, self._terms.term, facts)
+        partition = self._partitions.numbers([self._numbers(i, values[:, s]) for i, s in enumerate(self._by)], count)
+        return Marks(symbols(self._facts, facts, type_of), batch.time, partition, self._window_values(values))
+
+    def _numbers(self, attribute: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of values, by id from a table that holds until ids are freed: 0 not known, else 1 more."""
+        terms = self._terms
+        if self._generation != terms.generation:
+            self._known = [np.zeros(0, np.int64) for _ in self._by]
+            self._generation = terms.generation
+        known = self._known[attribute]
+        if len(known) < len(terms):
+            known = self._known[attribute] = np.concatenate([known, np.zeros(len(terms), np.int64)])
+        for new in np.unique(ids[known[ids] == 0]).tolist():
+            known[new] = 1 + self._partitions.values[attribute].number(terms.term(new)) if new else 0
+        return known[ids] - 1
+
+    def _window_values(self, values: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        if self._window is None:
+            return None
+        columns, ids = self._terms.columns, values[:, self._window]
+        kind = columns.kind[ids]
+        numeric = (kind >= kinds.INTEGER) & (kind <= kinds.DOUBLE)
+        return np.where(numeric, columns.number[ids], np.nan)

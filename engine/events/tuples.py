@@ -1,0 +1,208 @@
+"""Tables of tuple events: one row is one event, with a column for its time, one for its type, one per attribute.
+
+Where it stands: files, Arrow tables, pandas frames → **batches of rows** → marks of events (engine/cea). No RDF and no
+term dictionary: CEQL's predicates are answered on the typed columns.
+
+The time is a timestamp (one without a zone is UTC), a date or integer microseconds since 1970 UTC, and never null. The
+type is text: a name of the query's vocabulary or an IRI; a null is an event of no type.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.report import ReadReport
+from oxiseq.engine.events.tables import FORMAT_KEY
+
+BATCH_ROWS: Final = 1 << 16
+"""Rows of a batch at most, so that memory does not grow with a table."""
+TableLike: TypeAlias = Any
+"""A pyarrow Table, RecordBatch or RecordBatchReader, a list of record batches, a pandas DataFrame."""
+_ARROW: Final = (".arrow", ".feather", ".ipc")
+_PARQUET: Final = (".parquet", ".pq")
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Which columns hold the type and the time."""
+
+    type: str = "type"
+    time: str = "time"
+
+
+USUAL_NAMES: Final = Naming()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TupleRows:
+    """n events as rows of a table. time: i64[n], microseconds since 1970 UTC, in order of arrival."""
+
+    time: NDArray[np.int64]
+    rows: pa.RecordBatch
+    naming: Naming
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def take(self, index: NDArray[np.int64]) -> TupleRows:
+        """The rows of these numbers."""
+        return TupleRows(self.time[index], self.rows.take(pa.array(index)), self.naming)
+
+    def slice(self, start: int, stop: int) -> TupleRows:
+        """The rows start, ..., stop - 1."""
+        return TupleRows(self.time[start:stop], self.rows.slice(start, stop - start), self.naming)
+
+    def column(self, name: str) -> pa.Array | None:
+        """A column, if there is one of this name."""
+        place = self.rows.schema.get_field_index(name)
+        return self.rows.column(place) if place >= 0 else None
+
+
+def is_table(source: object) -> bool:
+    """Whether it is a table and not (time, graph) pairs."""
+    if isinstance(source, pa.Table | pa.RecordBatch | pa.RecordBatchReader) or _is_frame(source):
+        return True
+    return isinstance(source, list | tuple) and bool(source) and all(isinstance(b, pa.RecordBatch) for b in source)
+
+
+def is_tuple_file(path: str | Path) -> bool:
+    """Whether a file holds a table of tuple events: by its ending, and for Arrow and Parquet by its schema."""
+    file = Path(path)
+    ending = file.suffix.lower()
+    try:
+        if ending in _ARROW:
+            with pa.memory_map(str(file)) as source, pa.ipc.open_file(source) as opened:
+                return FORMAT_KEY not in (opened.schema.metadata or {})
+        if ending in _PARQUET:
+            return FORMAT_KEY not in (pq.read_schema(file).metadata or {})
+    except (OSError, pa.ArrowException):
+        return False  # whoever opens it as events says what is wrong
+    return (file.stem if ending == ".gz" else file.name).lower().endswith(".csv")
+
+
+def read_rows(source: TableLike, naming: Naming = USUAL_NAMES) -> Iterator[TupleRows]:
+    """The rows of a table in batches. Raises EventError, some of it at once."""
+    name = "the table"
+    if _is_frame(source):
+        source = _from_pandas(source)
+    if isinstance(source, pa.RecordBatch):
+        source = [source]
+    elif isinstance(source, pa.Table):
+        _check(source.schema, naming, name)
+        source = source.to_batches()
+    return _cut(iter(source), naming, name)
+
+
+def open_rows(path: str | Path, naming: Naming = USUAL_NAMES, report: ReadReport | None = None) -> Iterator[TupleRows]:
+    """The rows of a CSV, Arrow or Parquet file; a CSV file is read whole, since any row may decide a column's type.
+
+    `report` is kept up to date. Raises EventError.
+    """
+    file = Path(path)
+    report = ReadReport(str(path)) if report is None else report
+    try:
+        report.bytes_total = file.stat().st_size
+        for part, batch in _read_file(file):
+            for rows in _cut(iter([batch]), naming, str(path)):
+                report.events += len(rows)
+                yield rows
+            report.bytes_read = int(report.bytes_total * part)
+    except FileNotFoundError as error:
+        raise EventError(str(path), None, "there is no such file") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise EventError(str(path), None, f"not a readable table: {error}") from error
+
+
+def _read_file(file: Path) -> Iterator[tuple[float, pa.RecordBatch]]:
+    """Record batches, each with the part of the file that has been read then."""
+    ending = file.suffix.lower()
+    if ending in _ARROW:
+        with pa.memory_map(str(file)) as source, pa.ipc.open_file(source) as opened:
+            for i in range(opened.num_record_batches):
+                yield (i + 1) / opened.num_record_batches, opened.get_batch(i)
+    elif ending in _PARQUET:
+        with pq.ParquetFile(file) as parquet:
+            texts = [f.name for f in parquet.schema_arrow if pa.types.is_string(f.type)]
+        with pq.ParquetFile(file, read_dictionary=texts) as parquet:
+            rows, done = max(1, parquet.metadata.num_rows), 0
+            for batch in parquet.iter_batches(BATCH_ROWS):
+                done += batch.num_rows
+                yield done / rows, batch
+    else:
+        batches = _read_csv(file).to_batches()
+        for i, batch in enumerate(batches):
+            yield (i + 1) / len(batches), batch
+
+
+def _read_csv(file: Path) -> pa.Table:
+    """An empty field is a null, an empty text stands in quotes; `NA` and the like are text."""
+    options = csv.ConvertOptions(
+        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
+        auto_dict_encode=True, auto_dict_max_cardinality=1 << 16,
+    )  # fmt: skip
+    parsing = csv.ParseOptions(newlines_in_values=True)
+    if file.suffix.lower() == ".gz":
+        with gzip.open(file) as unzipped:
+            return csv.read_csv(unzipped, convert_options=options, parse_options=parsing)
+    return csv.read_csv(file, convert_options=options, parse_options=parsing)
+
+
+def _is_frame(source: object) -> bool:
+    """Whether it is a pandas DataFrame, without importing pandas."""
+    return type(source).__name__ == "DataFrame" and type(source).__module__.startswith("pandas")
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError) as error:
+        raise EventError("the table", None, f"a column of mixed types: {error}") from error
+
+
+def _check(schema: pa.Schema, naming: Naming, name: str) -> None:
+    for what, column in (("type", naming.type), ("time", naming.time)):
+        if schema.get_field_index(column) < 0:
+            twice = schema.names.count(column) > 1
+            reason = f"two columns are called {column!r}" if twice else f"no column {column!r} for the {what}"
+            raise EventError(name, None, f"{reason}; it has {', '.join(schema.names) or 'none'}")
+
+
+def _cut(batches: Iterable[pa.RecordBatch], naming: Naming, name: str) -> Iterator[TupleRows]:
+    for batch in chain(batches):
+        _check(batch.schema, naming, name)
+        for low in range(0, batch.num_rows, BATCH_ROWS):
+            part = batch.slice(low, BATCH_ROWS)
+            yield TupleRows(_times(part.column(naming.time), naming.time, name), part, naming)
+
+
+def _times(column: pa.Array, title: str, name: str) -> NDArray[np.int64]:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.null_count:
+        raise EventError(name, None, f"an event without a time: a null in the column {title!r}")
+    kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        try:
+            column = column.cast(pa.timestamp("us")).cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise EventError(name, None, f"the column {title!r}: not whole microseconds in 64 bits: {error}") from error
+    elif pa.types.is_integer(kind):
+        try:
+            column = column.cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise EventError(name, None, f"the column {title!r}: {error}") from error
+    else:
+        raise EventError(name, None, f"the column {title!r} holds {kind}; timestamps or integer microseconds expected")
+    return np.array(np.from_dlpack(column), np.int64)

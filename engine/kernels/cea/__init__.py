@@ -1,0 +1,1 @@
+"""Kernels of complex event automata: many runs in one pass, over the compact set of `kernels/sequence`."""

@@ -1,0 +1,111 @@
+"""Reclamation: nodes by mark and slide, blocks of live records by packing, states by renumbering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea.records import BEFORE_ALL, BY_EVENTS, EPOCH, KIND, LIVE_TOP, NODE_TOP, SIZE
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.sequence.compact_set import slide
+
+
+@kernel
+def collect(A: Any, S: Any, marks: Any, tau: int) -> int:
+    """Drop what is dead and slide the nodes down; the smallest position still referred to.
+
+    `marks` is i32[nodes]. What starts before `tau` is dead, in windows of events what the partition's clock has
+    left behind. Must not run while matches are being enumerated.
+    """
+    scalars, nodes, parts, live = v.scalars(S), v.nodes(S), v.parts(S), v.live(S)
+    top = scalars[NODE_TOP]
+    for i in range(top):
+        marks[i] = 0
+    for p in range(parts.shape[0]):
+        dead = _dead_before(A, S, p, tau)
+        count = np.int64(0)
+        if parts[p].epoch == scalars[EPOCH]:
+            first = np.int64(parts[p].first)
+            for i in range(first, first + parts[p].count):
+                if live[i].maxs >= dead:
+                    marks[live[i].node] = p + 1  # nodes are never shared between partitions
+                    there = live[first + count]
+                    there.maxs = live[i].maxs
+                    there.state = live[i].state
+                    there.node = live[i].node
+                    count += 1
+        else:
+            parts[p].epoch = scalars[EPOCH]
+        parts[p].count = count
+        if count == 0:
+            parts[p].restless = 0
+    for i in range(top - 1, -1, -1):
+        if marks[i]:
+            dead = _dead_before(A, S, marks[i] - 1, tau)
+            _mark(nodes, marks, nodes[i].leaf, marks[i], BEFORE_ALL)
+            _mark(nodes, marks, nodes[i].left, marks[i], dead)
+            _mark(nodes, marks, nodes[i].right, marks[i], dead)
+    oldest = slide(nodes, scalars, marks, top)
+    for p in range(parts.shape[0]):
+        for i in range(parts[p].first, parts[p].first + parts[p].count):
+            live[i].node = marks[live[i].node]
+    return oldest
+
+
+@inner
+def _dead_before(A: Any, S: Any, p: int, tau: int) -> int:
+    if v.sizes(A)[KIND] == BY_EVENTS:
+        return v.parts(S)[p].clock - v.sizes(A)[SIZE]
+    return tau
+
+
+@inner
+def _mark(nodes: Any, marks: Any, node: int, mark: int, dead: int) -> None:
+    if node >= 0 and nodes[node].maxs >= dead:
+        marks[node] = mark
+
+
+@kernel
+def pack(S: Any, target: Any) -> int:
+    """Move the partitions' blocks of live records to `target`, without what lies between; records in use.
+
+    With an empty `target` nothing is moved, only counted.
+    """
+    scalars, parts, live = v.scalars(S), v.parts(S), v.live(S)
+    top = np.int64(0)
+    for p in range(parts.shape[0]):
+        count = np.int64(parts[p].count) if parts[p].epoch == scalars[EPOCH] else np.int64(0)
+        room = np.int64(0)
+        if count > 0:
+            room = np.int64(2)
+        while room < count:
+            room *= 2
+        if target.shape[0] > 0:
+            for i in range(count):
+                target[top + i] = live[parts[p].first + i]
+            parts[p].first = top
+            parts[p].count = count
+            parts[p].room = room
+        top += room
+    if target.shape[0] > 0:
+        scalars[LIVE_TOP] = top
+    return top
+
+
+@kernel
+def renumber(S: Any, numbers: Any) -> None:
+    """States in use get `numbers[state]`; where that is -1 it becomes the next number from `numbers[0]` on.
+
+    `numbers` is i32[states], all -1 but numbers[0], which is the first number to give.
+    """
+    scalars, parts, live = v.scalars(S), v.parts(S), v.live(S)
+    for p in range(parts.shape[0]):
+        if parts[p].epoch == scalars[EPOCH]:
+            for i in range(parts[p].first, parts[p].first + parts[p].count):
+                state = live[i].state
+                if numbers[state] < 0:
+                    numbers[state] = numbers[0]
+                    numbers[0] += 1
+                live[i].state = numbers[state]

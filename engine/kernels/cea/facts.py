@@ -1,0 +1,168 @@
+"""From events to symbols: facts about each event as bits, then the atoms that it satisfies (engine/cea/facts.py).
+
+Facts are u64[n, words]. Each kernel here sets the bits of some facts; `symbols` comes last.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, entry_truth, fused, run
+
+MANY_SUBJECTS: Final = 1
+MANY_VALUES: Final = 2
+FAULTS: Final = 4
+"""`pivot` tells a fault as event · FAULTS + its kind."""
+
+
+@inner
+def _mark(bits: Any, row: int, bit: int) -> None:
+    bits[row, bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
+
+
+@kernel
+def pivot(
+    offset: Any, subject: Any, predicate: Any, object: Any, asked: Any, types: Any, values: Any, type_of: Any
+) -> int:
+    """The graphs of events (see EventBatch) → a row per event.
+
+    asked: i64[k] ids of predicates, the first is rdf:type. values: i64[n, 1 + k], zeros; what predicate i has goes to
+    column 1 + i. types: i64[t] ids, type_of: i64[n], for the number of the event's type, -1 for none of them.
+    Returns -1, or the first fault: an event with two subjects, or with two values of something that is asked.
+    """
+    for event in range(len(type_of)):
+        low, high = offset[event], offset[event + 1]
+        for i in range(low, high):
+            if subject[i] != subject[low]:
+                return event * FAULTS + MANY_SUBJECTS
+            for slot in range(len(asked)):
+                if predicate[i] == asked[slot]:
+                    before, now = values[event, 1 + slot], np.int64(object[i])
+                    if before != 0 and before != now:
+                        return event * FAULTS + MANY_VALUES
+                    values[event, 1 + slot] = now
+                    break
+        type_of[event] = -1
+        for number in range(len(types)):
+            if values[event, 1] == types[number]:
+                type_of[event] = number
+    return -1
+
+
+@kernel
+def leaf_facts(
+    values: Any, type_of: Any, first_leaf: Any, leaf_of: Any, code: Any, starts: Any,
+    kind: Any, number: Any, exact: Any, quality: Any, facts: Any, undecided: Any,
+) -> int:  # fmt: skip
+    """Leaf l, compiled to code[starts[l] : starts[l + 1]], of the rows of `values` (i64[n, slots] of term ids).
+
+    Only the leaves that an event's type needs are looked at. What the machine cannot decide is marked in `undecided`
+    (u64[n, words], zeros); returns how often.
+    """
+    depth = 1
+    for leaf in range(len(starts) - 1):
+        if starts[leaf + 1] > starts[leaf]:
+            depth = max(depth, np.int64(code[starts[leaf] + 1]))
+    numbers = np.empty((depth, 2), np.float64)
+    entries = np.empty((depth, 4), np.int64)
+    memo = np.empty((1, 1), np.uint8)
+    left = 0
+    for row in range(len(type_of)):
+        kind_of = type_of[row]
+        if kind_of < 0:
+            continue
+        vals = values[row]
+        for i in range(first_leaf[kind_of], first_leaf[kind_of + 1]):
+            leaf = leaf_of[i]
+            start, end = starts[leaf], starts[leaf + 1]
+            if code[start + 2] == FUSED and end == start + 6:
+                outcome = fused(
+                    code[start + 3], vals[code[start + 4]], np.int64(code[start + 5]), kind, number, exact, quality
+                )
+            else:
+                run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
+                outcome = entry_truth(0, numbers, entries)
+            if outcome == TRUE:
+                _mark(facts, row, leaf)
+            elif outcome == UNDECIDED:
+                _mark(undecided, row, leaf)
+                left += 1
+    return left
+
+
+@kernel
+def look_up(codes: Any, words: Any, facts: Any) -> None:
+    """Facts by value: codes i32[n] (-1: missing), words u64[1 + codes, words], the row of -1 first."""
+    for row in range(len(codes)):
+        for word in range(facts.shape[1]):
+            facts[row, word] |= words[codes[row] + 1, word]
+
+
+@kernel
+def type_numbers(codes: Any, numbers: Any, type_of: Any) -> None:
+    """The same for the type: numbers i64[1 + codes]."""
+    for row in range(len(codes)):
+        type_of[row] = numbers[codes[row] + 1]
+
+
+@inner
+def _inside(value: Any, low: Any, high: Any, negated: int) -> int:
+    return (np.int64(low <= value) & np.int64(value <= high)) ^ negated
+
+
+@kernel
+def compare_integers(values: Any, valid: Any, low: Any, high: Any, negated: Any, leaf_of: Any, facts: Any) -> None:
+    """Leaf leaf_of[j] is: low[j] <= value <= high[j], or the contrary where `negated` is 1 (all i64).
+
+    values: i64[n]; valid: b1[n], or empty when none is missing.
+    """
+    for row in range(len(values)):
+        if len(valid) == 0 or valid[row]:
+            value = values[row]
+            for j in range(len(leaf_of)):
+                bit = leaf_of[j]
+                met = np.uint64(_inside(value, low[j], high[j], negated[j]))
+                facts[row, bit >> 6] |= met << np.uint64(bit & 63)
+
+
+@kernel
+def compare_floats(values: Any, valid: Any, low: Any, high: Any, negated: Any, leaf_of: Any, facts: Any) -> None:
+    """The same for f64; NaN is inside nothing."""
+    for row in range(len(values)):
+        if len(valid) == 0 or valid[row]:
+            value = values[row]
+            for j in range(len(leaf_of)):
+                bit = leaf_of[j]
+                met = np.uint64(_inside(value, low[j], high[j], negated[j]))
+                facts[row, bit >> 6] |= met << np.uint64(bit & 63)
+
+
+@kernel
+def symbols(
+    facts: Any, type_of: Any, leaves: int, gates: Any, any_of: Any, first_atom: Any, atom_of: Any, masks: Any, out: Any
+) -> None:
+    """The atoms that each event satisfies: out u64[n, words of atoms], zeros. See FactPlan for the others."""
+    words = facts.shape[1]
+    for row in range(len(type_of)):
+        number = type_of[row]
+        if number < 0:
+            continue
+        for gate in range(len(any_of)):
+            met = any_of[gate] == 0
+            for word in range(words):
+                found = facts[row, word] & gates[gate, word]
+                if any_of[gate] != 0:
+                    met = met or found != 0
+                else:
+                    met = met and found == gates[gate, word]
+            if met:
+                _mark(facts, row, leaves + gate)
+        for i in range(first_atom[number], first_atom[number + 1]):
+            met = True
+            for word in range(words):
+                met = met and facts[row, word] & masks[i, word] == masks[i, word]
+            if met:
+                _mark(out, row, atom_of[i])

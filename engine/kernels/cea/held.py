@@ -1,0 +1,217 @@
+"""Which variables hold each position of a match, where that depends on the rest of the match.
+
+A match's events are read again through the position automaton: forwards, which letters each can be, then one path
+backwards. Takes a look at each position of D and, if some letters are silent, at the events between.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+
+
+class Letters(NamedTuple):
+    """The position automaton and what has happened."""
+
+    atom: Array  # i64[letters]
+    mask: Array  # u64[letters, words of variables]
+    kinds: Array  # u8[letters, 3]: KEPT, FIRST, LAST
+    at_once: Array  # u8[letters, letters]
+    later: Array  # u8[letters, letters]
+    symbol: Array  # u64[events, words]
+    before: Array  # i64[events]: the position before in its partition
+    sizes: Array  # i64: OLDEST, the position of the first event here; SILENT, whether some letter is silent
+
+
+class Scratch(NamedTuple):
+    """Room for the events of one match."""
+
+    chain: Array  # i64: positions
+    flags: Array  # u8[n, 3]: IN_D, MUST be read, ADJACENT to the one before
+    reach: Array  # u8[n, letters]
+    wait: Array  # u8[letters]
+
+
+class Matches(NamedTuple):
+    """As in FoundEvents."""
+
+    start: Array
+    end: Array
+    positions: Array
+    offsets: Array
+    held: Array
+
+
+KEPT, FIRST, LAST = range(3)
+IN_D, MUST, ADJACENT = range(3)
+OLDEST, SILENT = range(2)
+
+_atom: Any = view_of(Letters, "atom", np.int64)
+_mask: Any = view_of(Letters, "mask", np.uint64, 2)
+_kinds: Any = view_of(Letters, "kinds", np.uint8, 2)
+_at_once: Any = view_of(Letters, "at_once", np.uint8, 2)
+_later: Any = view_of(Letters, "later", np.uint8, 2)
+_symbol: Any = view_of(Letters, "symbol", np.uint64, 2)
+_before: Any = view_of(Letters, "before", np.int64)
+_sizes: Any = view_of(Letters, "sizes", np.int64)
+_chain: Any = view_of(Scratch, "chain", np.int64)
+_flags: Any = view_of(Scratch, "flags", np.uint8, 2)
+_reach: Any = view_of(Scratch, "reach", np.uint8, 2)
+_wait: Any = view_of(Scratch, "wait", np.uint8)
+_start: Any = view_of(Matches, "start", np.int64)
+_end: Any = view_of(Matches, "end", np.int64)
+_positions: Any = view_of(Matches, "positions", np.int64)
+_offsets: Any = view_of(Matches, "offsets", np.int64)
+_held: Any = view_of(Matches, "held", np.uint64, 2)
+
+
+@kernel
+def link(partition: Any, base: int, last: Any, before: Any) -> None:
+    """For events from position `base` on: the position before in the same partition, -1 if there is none.
+
+    `last[p]` is the last position of partition p so far, -1 if there is none.
+    """
+    for i in range(partition.shape[0]):
+        p = partition[i]
+        before[i] = -1
+        if p >= 0:
+            before[i] = last[p]
+            last[p] = base + i
+
+
+@kernel
+def resolve(L: Any, X: Any, M: Any, matches: Any, done: int) -> int:
+    """Write `held` for the positions of some matches (their numbers in `offsets`), from the number `done` of them on.
+
+    Returns how many are done: less than all if the scratch has no room for the next.
+    """
+    offsets, positions = _offsets(M), _positions(M)
+    while done < matches.shape[0]:
+        match = matches[done]
+        low, high = offsets[match], offsets[match + 1]
+        if _sizes(L)[SILENT]:
+            count = _between(L, X, _start(M)[match], _end(M)[match], positions, low, high)
+        else:
+            count = _only(L, X, positions, low, high)
+        if count < 0:
+            return done
+        for i in range(count):
+            _forward(L, X, i)
+        _backward(L, X, count, _held(M), high)
+        done += 1
+    return done
+
+
+@inner
+def _between(L: Any, X: Any, start: int, end: int, positions: Any, low: int, high: int) -> int:
+    """The chain of all events of the partition from start to end; its length, -1 without room."""
+    chain, flags, before, oldest = _chain(X), _flags(X), _before(L), _sizes(L)[OLDEST]
+    count = np.int64(0)
+    at = end
+    while at >= start and at >= 0:
+        count += 1
+        at = before[at - oldest]
+    if count > chain.shape[0]:
+        return np.int64(-1)
+    at = end
+    d = high - 1
+    for i in range(count - 1, -1, -1):
+        chain[i] = at
+        is_in = d >= low and positions[d] == at
+        flags[i, IN_D] = is_in
+        flags[i, MUST] = is_in or i == 0 or i == count - 1
+        flags[i, ADJACENT] = i > 0
+        if is_in:
+            d -= 1
+        at = before[at - oldest]
+    return count
+
+
+@inner
+def _only(L: Any, X: Any, positions: Any, low: int, high: int) -> int:
+    """The chain of the positions of D, all of which are read."""
+    chain, flags, before, oldest = _chain(X), _flags(X), _before(L), _sizes(L)[OLDEST]
+    if high - low > chain.shape[0]:
+        return np.int64(-1)
+    for i in range(high - low):
+        at = positions[low + i]
+        chain[i] = at
+        flags[i, IN_D] = 1
+        flags[i, MUST] = 1
+        flags[i, ADJACENT] = i > 0 and before[at - oldest] == chain[max(i - 1, 0)]
+    return high - low
+
+
+@inner
+def _reads(L: Any, X: Any, i: int, letter: int) -> bool:
+    """Whether event number i of the chain can be the letter, by itself."""
+    if _kinds(L)[letter, KEPT] != _flags(X)[i, IN_D]:
+        return False
+    atom = _atom(L)[letter]
+    word = _symbol(L)[_chain(X)[i] - _sizes(L)[OLDEST], atom >> 6]
+    return (word >> np.uint64(atom & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@inner
+def _forward(L: Any, X: Any, i: int) -> None:
+    """Which letters event number i of the chain can be, after those before it."""
+    reach, wait, flags, at_once, later = _reach(X), _wait(X), _flags(X), _at_once(L), _later(L)
+    letters = wait.shape[0]
+    for m in range(letters):
+        reach[i, m] = 0
+        if not _reads(L, X, i, m):
+            continue
+        if i == 0:
+            reach[i, m] = _kinds(L)[m, FIRST]
+            continue
+        possible = wait[m] != 0
+        if not possible and flags[i, ADJACENT]:
+            for n in range(letters):
+                if reach[i - 1, n] and at_once[n, m]:
+                    possible = True
+                    break
+        reach[i, m] = possible
+    if flags[i, MUST]:
+        for m in range(letters):
+            wait[m] = 0
+    for n in range(letters):
+        if reach[i, n]:
+            for m in range(letters):
+                wait[m] |= later[n, m]
+
+
+@inner
+def _backward(L: Any, X: Any, count: int, held: Any, high: int) -> None:
+    """One path from the last event of the chain to the first; the masks of its letters."""
+    reach, flags, mask = _reach(X), _flags(X), _mask(L)
+    letters = _wait(X).shape[0]
+    letter, i, d = np.int64(0), count - 1, high - 1
+    while letter < letters and not (reach[i, letter] and _kinds(L)[letter, LAST]):
+        letter += 1
+    while True:
+        if flags[i, IN_D]:
+            for w in range(mask.shape[1]):
+                held[d, w] = mask[letter, w]
+            d -= 1
+        if i == 0:
+            return
+        j = i - 1
+        found = _predecessor(L, X, j, letter, flags[i, ADJACENT] != 0)
+        while found < 0:  # there is one at or after the last event that must be read
+            j -= 1
+            found = _predecessor(L, X, j, letter, False)
+        i, letter = j, found
+
+
+@inner
+def _predecessor(L: Any, X: Any, i: int, letter: int, adjacent: bool) -> int:
+    """A letter that event number i can be and that `letter` may follow; -1: none."""
+    reach = _reach(X)
+    for n in range(_wait(X).shape[0]):
+        if reach[i, n] and (_later(L)[n, letter] or (adjacent and _at_once(L)[n, letter])):
+            return n
+    return np.int64(-1)

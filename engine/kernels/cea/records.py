@@ -1,0 +1,111 @@
+"""Record layouts and numbered scalars of the automaton's kernels."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.kernels.sequence import records
+
+MOVE = np.dtype([("marked", "i4"), ("place", "i4"), ("other", "i4"), ("flags", "i4")], align=True)
+"""A step of the deterministic automaton: states reached when the event is in D (place > 0) and when it is not;
+NONE: nothing can follow."""
+NONE = -1
+KNOWN, MARKED_ENDS, OTHER_ENDS, OTHER_BEGINS = 1, 2, 4, 8
+"""Flags. OTHER_BEGINS: the event may begin a run without being in D."""
+
+LIVE = np.dtype([("maxs", "i8"), ("state", "i4"), ("node", "i4")], align=True)
+"""All prefixes of a partition in one state: their node, and the largest start clock below it."""
+
+PART = np.dtype(
+    [
+        ("clock", "i8"),  # events so far
+        ("epoch", "i8"),  # its prefixes are forgotten if an earlier one than the run's
+        ("first", "i4"),  # its block of live records
+        ("count", "i4"),
+        ("room", "i4"),
+        ("restless", "i4"),  # 1: an event that no letter reads changes something
+    ],
+    align=True,
+)
+"""A partition."""
+
+NODE_TOP = records.NODE_TOP  # where the compact set counts its nodes
+PLACE_BITS = records.PLACE_BITS
+assert NODE_TOP == 0
+(
+    LIVE_TOP,  # live records in use, those of blocks left behind included
+    AT,  # event that is being worked on
+    BASE,  # position of the batch's first event
+    PHASE,
+    PROGRESS,  # finals enumerated
+    STACK,
+    FINALS,
+    CUT,  # what starts before does not match, though it may match later
+    FOUND,  # matches of this event
+    OUT_ROWS,
+    OUT_MATCHES,
+    SERIAL,  # number of the attempt, to tell the seats
+    EPOCH,
+    WANTED_STATE,
+    WANTED_SYMBOL,
+    TOUCHED,  # records looked at and made, for tests of complexity
+    SCALARS,
+) = range(1, 18)
+
+READ, EMIT = range(2)
+
+DONE, NEED_NODES, NEED_LIVE, NEED_FRESH, NEED_SYMBOL, NEED_STATE, NEED_STACK, OUT_FULL = range(8)
+"""Why the kernel returned."""
+
+UNBOUNDED, BY_TIME, BY_EVENTS, BY_ATTRIBUTE = range(4)
+"""Kinds of window."""
+KEEP_ALL, FORGET_ALL, FORGET_PARTITION = range(3)
+"""CONSUME BY."""
+NEVER = -(1 << 63)
+"""The clock of an event that cannot begin a match."""
+BEFORE_ALL = 1 - (1 << 63)
+"""No later than any other clock."""
+
+KIND, SIZE, LIMIT, CONSUME, WORDS, STRIDE = range(6)
+"""Places in Cache.sizes. SIZE: events of a window; LIMIT: matches per event; STRIDE: symbols that there is room for."""
+
+
+class Cache(NamedTuple):
+    """The steps of the automaton that are known."""
+
+    sizes: Array  # i64
+    moves: Array  # MOVE[states * STRIDE]; state 0 is before a run begins
+    restless: Array  # i32[states]
+    seat: Array  # i32[states]: where the state stands in `fresh`, if
+    seated: Array  # i64[states]: ... it is the attempt's SERIAL
+    symbols: Array  # u64[STRIDE, WORDS]
+    table: Array  # i32: open addressing over symbols
+
+
+class Memory(NamedTuple):
+    """The running state."""
+
+    scalars: Array
+    nodes: Array
+    parts: Array
+    live: Array
+    fresh: Array  # LIVE: the partition's new records while an event is worked on
+    finals: Array  # i64: nodes of complex events that end at the event
+    stack: Array  # i64[n, 2]: node, depth
+    path: Array
+    out_rows: Array
+    out_ends: Array
+    out_last: Array  # i64: the end of each match, as number of the event in the batch
+    spine: Array
+
+
+class Events(NamedTuple):
+    """A batch."""
+
+    symbol: Array  # u64[n, WORDS]
+    partition: Array  # i64[n]; -1: in none
+    clock: Array  # i64[n]: what starts here has this clock (windows of time and attribute)
+    cut: Array  # i64[n]: what ends here must start at this clock or later (the same)

@@ -1,0 +1,43 @@
+"""The arrays of the automaton's kernels, each by the address of its pointer table: `nodes(S)`, `moves(A)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.cea import records as k
+from oxiseq.engine.kernels.memory.pointers import view_of
+from oxiseq.engine.kernels.sequence.records import NODE
+
+# --- Cache -------------------------------------------------------------------------------------------
+
+sizes: Any = view_of(k.Cache, "sizes", np.int64)
+moves: Any = view_of(k.Cache, "moves", k.MOVE)
+restless: Any = view_of(k.Cache, "restless", np.int32)
+seat: Any = view_of(k.Cache, "seat", np.int32)
+seated: Any = view_of(k.Cache, "seated", np.int64)
+symbols: Any = view_of(k.Cache, "symbols", np.uint64, 2)
+table: Any = view_of(k.Cache, "table", np.int32)
+
+# --- Memory ------------------------------------------------------------------------------------------
+
+scalars: Any = view_of(k.Memory, "scalars", np.int64)
+nodes: Any = view_of(k.Memory, "nodes", NODE)
+parts: Any = view_of(k.Memory, "parts", k.PART)
+live: Any = view_of(k.Memory, "live", k.LIVE)
+fresh: Any = view_of(k.Memory, "fresh", k.LIVE)
+finals: Any = view_of(k.Memory, "finals", np.int64)
+stack: Any = view_of(k.Memory, "stack", np.int64, 2)
+path: Any = view_of(k.Memory, "path", np.int64)
+out_rows: Any = view_of(k.Memory, "out_rows", np.int64)
+out_ends: Any = view_of(k.Memory, "out_ends", np.int64)
+out_last: Any = view_of(k.Memory, "out_last", np.int64)
+spine: Any = view_of(k.Memory, "spine", np.int64)
+
+# --- Events ------------------------------------------------------------------------------------------
+
+symbol: Any = view_of(k.Events, "symbol", np.uint64, 2)
+partition: Any = view_of(k.Events, "partition", np.int64)
+clock: Any = view_of(k.Events, "clock", np.int64)
+cut: Any = view_of(k.Events, "cut", np.int64)

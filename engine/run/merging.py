@@ -1,0 +1,135 @@
+"""Streams of tuple events merged in order of time: each event has a position of its own (semantics.md 3).
+
+Where it stands: marks of each stream's events, in order of arrival → **marks of all, in order** → `CeaRun`.
+Simultaneous events stand in the order of FROM, then of arrival. As with instants (clock.py) a stream has a watermark
+and an event older than it is late; but a single stream's event need not wait for a later one, since what comes at the
+same time comes after it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.cea.marks import Marks
+from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, late_ones
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """One stream's events that are not in order yet. `rising`: their times do not fall, piece by piece."""
+
+    pieces: deque[Marks] = field(default_factory=deque)
+    rising: bool = True
+    oldest: int = AFTER_ALL
+    newest: int = BEFORE_ALL
+    """The largest time that waits."""
+    largest: int = BEFORE_ALL
+    """The largest time ever seen."""
+    punctuation: int = BEFORE_ALL
+
+    def mark(self, lateness: int) -> int:
+        """The watermark: no event before it will be taken any more."""
+        return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
+
+    def wait(self, marks: Marks) -> None:
+        """More events, some at least."""
+        low, high = int(marks.time.min()), int(marks.time.max())
+        self.rising = self.rising and low >= self.newest and bool((marks.time[1:] >= marks.time[:-1]).all())
+        self.pieces.append(marks)
+        self.oldest, self.newest = min(self.oldest, low), max(self.newest, high)
+
+    def up_to(self, limit: int) -> list[Marks]:
+        """Take out those whose time is at most `limit`, in order."""
+        if self.oldest > limit:
+            return []
+        if not self.rising:
+            every = Marks.concat(self.pieces)
+            self.pieces = deque([every.take(np.argsort(every.time, kind="stable"))])
+            self.rising = True
+        done = []
+        while self.pieces and int(self.pieces[0].time[-1]) <= limit:
+            done.append(self.pieces.popleft())
+        if self.pieces and (cut := int(np.searchsorted(self.pieces[0].time, limit, "right"))):
+            done.append(self.pieces[0].take(slice(None, cut)))
+            self.pieces[0] = self.pieces[0].take(slice(cut, None))
+        self.oldest = int(self.pieces[0].time[0]) if self.pieces else AFTER_ALL
+        if not self.pieces:
+            self.newest = BEFORE_ALL
+        return done
+
+
+class Merging:
+    """Orders the events of streams. Counters: `events` taken, `late` refused."""
+
+    def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
+        self._streams = [_Waiting() for _ in range(streams)]
+        self.lateness = lateness
+        """How much a stream may be out of order, in microseconds."""
+        self._start = start
+        self.events = self.late = 0
+
+    def push(self, stream: int, marks: Marks) -> NDArray[np.int64]:
+        """Take events of a stream in order of arrival; returns the numbers of those that are late."""
+        self.events += len(marks)
+        none = np.zeros(0, np.int64)
+        if not len(marks):
+            return none
+        waiting = self._streams[stream]
+        late, waiting.largest = late_ones(marks.time, waiting.largest, waiting.punctuation, self.lateness)
+        kept = ~late
+        if self._start is not None:  # the query is registered then: what was before, it does not see
+            kept &= marks.time >= self._start
+        if not kept.all():
+            marks = marks.take(np.flatnonzero(kept))
+        if len(marks):
+            waiting.wait(marks)
+        refused = np.flatnonzero(late) if late.any() else none
+        self.late += len(refused)
+        return refused
+
+    def advance(self, stream: int, time: int) -> None:
+        """Punctuation: no event of `stream` before `time` will come (if one does, it is late)."""
+        waiting = self._streams[stream]
+        waiting.punctuation = max(waiting.punctuation, time)
+
+    def settle(self) -> None:
+        """Take everything seen so far as complete: what comes for it from now on is late."""
+        newest = max(waiting.largest for waiting in self._streams)
+        if newest > BEFORE_ALL:
+            for stream in range(len(self._streams)):
+                self.advance(stream, newest + 1)
+
+    def close(self) -> None:
+        """The streams have ended."""
+        for stream in range(len(self._streams)):
+            self.advance(stream, AFTER_ALL)
+
+    @property
+    def open(self) -> bool:
+        """Whether events wait."""
+        return any(waiting.pieces for waiting in self._streams)
+
+    def take(self) -> tuple[Marks, NDArray[np.int64]] | None:
+        """The events whose place is known by now, in order, and the number of the stream of each; None: there is none.
+
+        An event of the stream s at the time t has its place when no event can come any more that stands before it: on
+        every stream r with the watermark w, (t, s) is at most (w, r).
+        """
+        mark, last = min((waiting.mark(self.lateness), s) for s, waiting in enumerate(self._streams))
+        parts: list[Marks] = []
+        streams: list[NDArray[np.int64]] = []
+        for s, waiting in enumerate(self._streams):
+            done = waiting.up_to(mark if s <= last else mark - 1)
+            parts += done
+            streams += [np.full(len(part), s, np.int64) for part in done]
+        if not parts:
+            return None
+        marks, of = Marks.concat(parts), np.concatenate(streams)
+        if of[0] != of[-1]:  # of several streams, one after the other
+            order = np.argsort(marks.time, kind="stable")
+            marks, of = marks.take(order), of[order]
+        return marks, of

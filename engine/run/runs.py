@@ -1,0 +1,83 @@
+"""The registered queries of a store, of all languages.
+
+SPAseq queries share clocks and matching (shared.py); each CEQL query has an order of its own, since there every event
+has a position of its own (tuples.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.shared import Outcome, SharedRuns
+from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+AnyRun: TypeAlias = QueryRun | TupleRun
+
+
+class Runs:
+    """The queries of a store. Not safe for several threads. Outcomes come in order of registration."""
+
+    def __init__(self, terms: TermDictionary) -> None:
+        self._shared = SharedRuns(terms)
+        self._tuples: list[TupleRun] = []
+        self._number: dict[AnyRun, int] = {}
+        self._count = 0
+
+    def add(self, run: AnyRun, start: int | None = None) -> None:
+        """A query that has not seen any event yet; `start` as it was given."""
+        self._number[run] = self._count
+        self._count += 1
+        if isinstance(run, TupleRun):
+            self._tuples.append(run)
+        else:
+            self._shared.add(run, start)
+
+    def remove(self, run: AnyRun) -> None:
+        """Forget a query."""
+        del self._number[run]
+        if isinstance(run, TupleRun):
+            self._tuples.remove(run)
+        else:
+            self._shared.remove(run)
+
+    def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
+        """Events of a stream, in order of arrival; what that did."""
+        return self._with_tuples(
+            self._shared.push(stream, batch), stream, lambda run: _outcome(run, lambda: run.push(stream, batch))
+        )
+
+    def punctuate(self, stream: str, time: int) -> list[Outcome]:
+        """No event of `stream` before `time` (µs) will come."""
+        return self._with_tuples(
+            self._shared.punctuate(stream, time), stream, lambda run: _outcome(run, lambda: run.punctuate(stream, time))
+        )
+
+    def settle(self, run: AnyRun) -> list[Outcome]:
+        """One query takes everything seen so far as complete."""
+        return [_outcome(run, run.settle)] if isinstance(run, TupleRun) else self._shared.settle(run)
+
+    def close(self, run: AnyRun) -> list[Outcome]:
+        """The streams have ended for one query; `remove` it afterwards."""
+        return [_outcome(run, run.close)] if isinstance(run, TupleRun) else self._shared.close(run)
+
+    def _with_tuples(
+        self, outcomes: list[Outcome], stream: str, step: Callable[[TupleRun], Outcome]
+    ) -> list[Outcome]:
+        mine = [step(run) for run in self._tuples if stream in run.plan.streams]
+        mine = [o for o in mine if o.matches or o.late is not None or o.error is not None]
+        if mine and outcomes:
+            return sorted([*outcomes, *mine], key=lambda outcome: self._number[outcome.run])
+        return mine or outcomes
+
+
+def _outcome(run: TupleRun, step: Callable[[], EventBatch | None]) -> Outcome:
+    """What a step does, and what can be worked through then."""
+    try:
+        late = step()
+        return Outcome(run, run.advance(), late if late is not None and len(late) else None)
+    except Exception as error:
+        return Outcome(run, [], None, error)

@@ -1,0 +1,166 @@
+"""One CEQL query over its streams: events in, complex events out. All its state is here.
+
+    push ─ marks ─ merging ─ events in order ─ complex event automaton ─ complex events
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.cea.facts import compile_facts
+from oxiseq.engine.cea.marks import Marks
+from oxiseq.engine.cea.partitions import Partitions
+from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
+from oxiseq.engine.cea.table_marks import TableMarker
+from oxiseq.engine.cea.term_marks import TermMarker
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.tuples import TupleRows
+from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.run.merging import Merging
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.ceql_algebra import AttributeWindow
+
+Arrived = TypeVar("Arrived", EventBatch, TupleRows)
+I64 = NDArray[np.int64]
+CHUNK = 1 << 16
+"""Events worked through at a time, so that memory does not grow with a batch."""
+
+
+class TupleRun:
+    """The running state of a CEQL query. `lateness` in microseconds; events before `start` are not seen.
+
+    Counter: `matches` found.
+    """
+
+    def __init__(
+        self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0
+    ) -> None:
+        self.plan = plan
+        self.matches = 0
+        query = plan.query
+        by = query.partition.by if query.partition is not None else ()
+        window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
+        facts, vocab, partitions = compile_facts(plan.atoms), query.vocab or "", Partitions(len(by))
+        self._terms = TermMarker(facts, vocab, terms, partitions, by, window)
+        self._tables = TableMarker(facts, vocab, partitions, by, window)
+        self._merging = Merging(len(plan.streams), lateness, start)
+        self._cea = CeaRun(plan)
+        self._log = _Log()
+
+    def push(self, stream: str, batch: Arrived) -> Arrived:
+        """Take events of a stream in order of arrival; returns the late ones. Call `advance` for matches.
+
+        Raises EventError for what is no tuple event; then none of the batch is taken.
+        """
+        marks = self._terms.mark(batch) if isinstance(batch, EventBatch) else self._tables.mark(batch)
+        return batch.take(self._merging.push(self.plan.streams.index(stream), marks))
+
+    def punctuate(self, stream: str, time: int) -> None:
+        """No event of `stream` before `time` (µs) will come."""
+        self._merging.advance(self.plan.streams.index(stream), time)
+
+    def settle(self) -> None:
+        """Take everything seen so far as complete: what comes for it from now on is late."""
+        self._merging.settle()
+
+    def close(self) -> None:
+        """The streams have ended."""
+        self._merging.close()
+
+    def advance(self) -> list[ComplexEvents]:
+        """Work through all events whose place is known by now; what was found, in order of end."""
+        taken = self._merging.take()
+        if taken is None:
+            return []
+        marks, streams = taken
+        found = []
+        for low in range(0, len(marks), CHUNK):
+            part = slice(low, low + CHUNK)
+            batch = self._work(marks.take(part), streams[part])
+            if len(batch):
+                found.append(batch)
+        self.matches += sum(len(batch) for batch in found)
+        return found
+
+    def _work(self, marks: Marks, streams: I64) -> ComplexEvents:
+        self._log.add(marks.time, streams)
+        found = self._cea.feed(MarkedEvents(marks.symbol, marks.time, marks.partition, marks.attribute))
+        made = self._complex_events(found)
+        self._log.forget(self._cea.oldest)
+        return made
+
+    def _complex_events(self, found: FoundEvents) -> ComplexEvents:
+        time, _ = self._log.at(found.end)
+        event_time, event_stream = self._log.at(found.positions)
+        return ComplexEvents(
+            found.start, found.end, time, found.offsets, found.positions, found.held, event_time, event_stream
+        )
+
+    def keep_answers(self) -> None:
+        """The KB is about to change: nothing here asks it."""
+
+    # --- what it tells ------------------------------------------------------------------------------
+
+    @property
+    def events(self) -> int:
+        """How many events it has received."""
+        return self._merging.events
+
+    @property
+    def late(self) -> int:
+        """How many of them were late."""
+        return self._merging.late
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Numbers of live records."""
+        return {**self._cea.state, "events": self._log.held}
+
+    @property
+    def lateness(self) -> int:
+        """How much a stream may be out of order, in microseconds."""
+        return self._merging.lateness
+
+    @property
+    def open(self) -> bool:
+        """Whether events wait for their place in the order."""
+        return self._merging.open
+
+
+class _Log:
+    """Time and stream of the events by position, from some position on."""
+
+    def __init__(self) -> None:
+        self._first = self._count = 0
+        self._time = np.zeros(1024, np.int64)
+        self._stream = np.zeros(1024, np.int64)
+
+    @property
+    def held(self) -> int:
+        """How many are kept."""
+        return self._count
+
+    def add(self, time: I64, stream: I64) -> None:
+        """The events at the next positions."""
+        count = self._count + len(time)
+        if count > len(self._time):
+            more = np.zeros(max(count, 2 * len(self._time)) - len(self._time), np.int64)
+            self._time, self._stream = np.concatenate([self._time, more]), np.concatenate([self._stream, more])
+        self._time[self._count : count], self._stream[self._count : count] = time, stream
+        self._count = count
+
+    def at(self, positions: I64) -> tuple[I64, I64]:
+        """Times and streams."""
+        return self._time[positions - self._first], self._stream[positions - self._first]
+
+    def forget(self, before: int) -> None:
+        """Nobody asks for what is before this position; it goes when that is most of what is kept."""
+        gone = min(before - self._first, self._count)
+        if 2 * gone > self._count:
+            kept = self._count - gone
+            self._time[:kept], self._stream[:kept] = self._time[gone : self._count], self._stream[gone : self._count]
+            self._first, self._count = self._first + gone, kept

@@ -1,0 +1,121 @@
+"""Streams that are given whole, read in order of time: what replays of all languages share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from pyoxigraph import NamedNode
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.encode import GraphLike, encode_events
+from oxiseq.engine.events.open import open_events
+from oxiseq.engine.events.quads import GENERATED_AT
+from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.late import LateBatch
+
+Pairs: TypeAlias = Iterable[tuple[int | datetime, GraphLike]]
+Events: TypeAlias = str | Path | Pairs
+"""A file of events, or (time, graph) pairs in order of arrival."""
+B = TypeVar("B")
+
+_PAIRS = 4096
+
+
+class Driven(Protocol[B]):
+    """The running state of a query, of whatever language."""
+
+    def push(self, stream: str, batch: Any) -> Any:
+        """Take events of a stream; returns the late ones."""
+
+    def punctuate(self, stream: str, time: int) -> None:
+        """No event of `stream` before `time` (µs) will come."""
+
+    def advance(self) -> list[B]:
+        """Work through all that is complete by now."""
+
+
+class Driver(Generic[B]):
+    """A query and its streams, read in order of time so that little has to be kept.
+
+    `streams`: name in the query → IRI, in its order.
+    """
+
+    def __init__(self, run: Driven[B], terms: TermDictionary, streams: Mapping[str, str]) -> None:
+        self.terms = terms
+        self.reports: list[ReadReport] = []
+        """What was read of each file so far."""
+        self.late: list[tuple[str, LateBatch]] = []
+        """The late events: (stream IRI, events), in order of arrival."""
+        self._driven = run
+        self._names = streams
+        self._sources: dict[str, Iterator[LateBatch]] = {}
+
+    def attach(
+        self, name: str, events: Any, on_error: OnError = "stop", time_predicate: str | NamedNode = GENERATED_AT,
+    ) -> None:
+        """Give the events of a stream, by its IRI or the query's name for it. Raises EventError, OxiseqError."""
+        iri = self._names.get(name, name)
+        if iri not in self._names.values():
+            declared = ", ".join(f"{short} <{iri}>" for short, iri in self._names.items())
+            raise OxiseqError(f"the query reads no stream {name!r}; it declares {declared}")
+        if iri in self._sources:
+            raise OxiseqError(f"the stream {name!r} is given twice")
+        predicate = NamedNode(time_predicate) if isinstance(time_predicate, str) else time_predicate
+        self._sources[iri] = self._open(events, on_error, predicate)
+
+    def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
+        if not isinstance(events, str | Path):
+            return _pairs(events, self.terms)
+        reader = open_events(events, self.terms, time_predicate, on_error)
+        self.reports.append(reader.report)
+        return iter(reader)
+
+    def batches(self, progress: Callable[[], None] | None = None) -> Iterator[B]:
+        """Read on, always the stream that is furthest behind; matches in order of completion."""
+        reached: dict[str, int] = {}
+        for iri in dict.fromkeys(self._names.values()):
+            if iri in self._sources:
+                reached[iri] = BEFORE_ALL
+            else:
+                self._driven.punctuate(iri, AFTER_ALL)
+        while reached:
+            self.terms.collect_if_due()
+            iri = min(reached, key=lambda each: reached[each])
+            batch = next(self._sources[iri], None)
+            if batch is None:
+                del reached[iri]
+                self._driven.punctuate(iri, AFTER_ALL)
+            elif len(batch):
+                reached[iri] = max(reached[iri], int(batch.time.max()))
+                self._keep(iri, self._driven.push(iri, batch))
+            yield from self._driven.advance()
+            if progress is not None:
+                progress()
+        yield from self._driven.advance()
+
+    def _keep(self, iri: str, late: LateBatch) -> None:
+        if len(late):
+            if isinstance(late, EventBatch):
+                self.terms.hold(*late.ids)
+            self.late.append((iri, late))
+
+
+def microseconds(lateness: int | timedelta) -> int:
+    """How much a stream may be out of order. Raises OxiseqError for less than nothing."""
+    delay = lateness if isinstance(lateness, int) else lateness // timedelta(microseconds=1)
+    if delay < 0:
+        raise OxiseqError(f"lateness must not be negative, but is {lateness}")
+    return delay
+
+
+def _pairs(events: Pairs, terms: TermDictionary) -> Iterator[EventBatch]:
+    remaining = iter(events)
+    while part := list(islice(remaining, _PAIRS)):
+        yield encode_events(part, terms)

@@ -1,0 +1,145 @@
+"""Live CEQL queries: the protocol of continuous queries, late events, several streams, beside SPAseq."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, as_tuples, ceql_situations
+from hypothesis import given
+from hypothesis import strategies as st
+from reference.ceql import evaluate_ceql
+
+import oxiseq
+from oxiseq.grammar import load
+
+PAIR = f"VOCAB <{VOCAB}> SELECT * FROM S WHERE A AS x; B AS y WITHIN 10 SECONDS"
+TWO = f"VOCAB <{VOCAB}> SELECT * FROM S, T WHERE A; B"
+
+
+def event(kind: str, **values: object) -> str:
+    more = "".join(f"; <{VOCAB}{name}> {value}" for name, value in values.items())
+    return f"_:e a <{VOCAB}{kind}> {more} ."
+
+
+def spans(matches: list[oxiseq.ComplexEvent]) -> list[tuple[int, int]]:
+    return [(m.start, m.end) for m in matches]
+
+
+def test_a_match_comes_with_the_push_that_completes_it() -> None:
+    """With a single stream nothing later has to be waited for."""
+    store = oxiseq.Store()
+    query = store.register(PAIR, language="ceql")
+    seen: list[oxiseq.ComplexEvent] = []
+    query.on_match(seen.append)
+    stream = store.stream(f"{VOCAB}S")
+    stream.push(event("A"), 1)
+    stream.push(event("B"), 2)
+    assert spans(seen) == [(0, 1)] and not query.open
+    assert seen[0].events["y"] == ((f"{VOCAB}S", 2),)
+    stream.push(event("B"), 2)
+    assert spans(seen) == [(0, 1), (0, 2)]
+    assert query.events == 3 and query.variables == ("A", "x", "B", "y") and query.state["events"] <= 3
+
+
+def test_matches_are_handed_out_and_the_query_closes() -> None:
+    store = oxiseq.Store()
+    query = store.register(PAIR, language="ceql")
+    store.stream(f"{VOCAB}S").push_many([(1, event("A")), (2, event("B"))])
+    assert spans(list(query.matches(timeout=0))) == [(0, 1)]
+    query.close()
+    assert not list(query.matches()) and not store.queries
+
+
+def test_with_two_streams_an_event_waits_for_the_other_stream() -> None:
+    store = oxiseq.Store()
+    query = store.register(TWO, language="ceql")
+    s, t = store.stream(f"{VOCAB}S"), store.stream(f"{VOCAB}T")
+    s.push(event("A"), 1)
+    s.push(event("B"), 5)
+    assert query.open
+    t.push(event("B"), 3)
+    assert spans(list(query.matches(timeout=0, idle=None))) == [(0, 1)]
+    store.advance(6)
+    assert spans(list(query.matches(timeout=0, idle=None))) == [(0, 2)]
+    t.push(event("B"), 5)
+    assert query.late == 1
+
+
+def test_a_waiting_consumer_takes_what_is_there_as_complete() -> None:
+    store = oxiseq.Store()
+    query = store.register(TWO, language="ceql")
+    store.stream(f"{VOCAB}S").push_many([(1, event("A")), (2, event("B"))])
+    assert spans(list(query.matches(timeout=0.2))) == [(0, 1)]
+
+
+def test_late_events_are_counted_and_handed_out() -> None:
+    store = oxiseq.Store()
+    query = store.register(PAIR, language="ceql")
+    stream = store.stream(f"{VOCAB}S")
+    stream.push(event("B"), 5)
+    stream.push(event("A", v=1), 4)
+    assert query.late == 1
+    (late,) = query.late_events()
+    assert (late.stream, late.time, len(late.graph)) == (f"{VOCAB}S", 4, 2)
+
+
+def test_lateness_puts_events_in_order() -> None:
+    store = oxiseq.Store()
+    query = store.register(PAIR, language="ceql", lateness=5)
+    stream = store.stream(f"{VOCAB}S")
+    stream.push_many([(10, event("B")), (8, event("A"))])
+    assert query.open and not query.late
+    stream.advance(20)
+    assert spans(list(query.matches(timeout=0, idle=None))) == [(0, 1)]
+
+
+def test_what_is_no_tuple_is_an_error_and_the_query_goes_on() -> None:
+    store = oxiseq.Store()
+    query = store.register(PAIR, language="ceql")
+    stream = store.stream(f"{VOCAB}S")
+    with pytest.raises(oxiseq.EventError, match="not a tuple event's: its triples have several"):
+        stream.push(f"<urn:a> a <{VOCAB}A> . <urn:b> a <{VOCAB}A> .", 1)
+    with pytest.raises(oxiseq.EventError, match="two types"):
+        stream.push(f"<urn:a> a <{VOCAB}A>, <{VOCAB}B> .", 1)
+    stream.push_many([(1, event("A")), (2, event("B"))])
+    assert spans(list(query.matches(timeout=0))) == [(0, 1)]
+
+
+def test_queries_of_both_languages_share_a_stream() -> None:
+    """Matches of one push come in the order of registration."""
+    store = oxiseq.Store()
+    seen: list[str] = []
+    head = f"PREFIX v: <{VOCAB}> SELECT ?e FROM STREAM S <{VOCAB}S>"
+    spaseq = f"{head} WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?e a v:B }} }}"
+    store.register(PAIR, language="ceql").on_match(lambda _: seen.append("first"))
+    store.register(spaseq).on_match(lambda _: seen.append("spaseq"))
+    store.register(PAIR, language="ceql").on_match(lambda _: seen.append("second"))
+    store.stream(f"{VOCAB}S").push_many([(1, event("A")), (2, event("B")), (3, event("D"))])
+    assert seen == ["first", "spaseq", "second"]
+
+
+def test_names_of_streams_may_be_mapped() -> None:
+    store = oxiseq.Store()
+    query = store.register(PAIR, language="ceql", stream_names={"S": "urn:mine"})
+    store.stream("urn:mine").push_many([(1, event("A")), (2, event("B"))])
+    assert query.reads == ("urn:mine",) and len(list(query.matches(timeout=0))) == 1
+
+
+@given(ceql_situations(CeqlOptions(limits=False)), st.lists(st.integers(0, 3), max_size=30))
+def test_answers_do_not_depend_on_how_events_are_pushed(situation: CeqlSituation, cuts: list[int]) -> None:
+    """Streams in turn, in pieces; the clock of one behind that of the other."""
+    store = oxiseq.Store()
+    query = store.register(situation.text, language="ceql")
+    found: list[oxiseq.ComplexEvent] = []
+    query.on_match(found.append)
+    left = {name: [(e.time, e.graph) for e in situation.events if e.stream == name] for name in situation.streams}
+    for turn, count in enumerate([*cuts, *[9] * 9]):
+        name = situation.streams[turn % len(situation.streams)]
+        store.stream(VOCAB + name).push_many(left[name][:count])
+        left[name] = left[name][count:]
+    query.close()
+    expected = evaluate_ceql(load(situation.text, "ceql"), as_tuples(situation.events))
+    assert Counter((m.start, m.end, frozenset(m.positions)) for m in found) == Counter(
+        (c.start, c.end, c.positions) for c in expected
+    )
