@@ -49,7 +49,7 @@ def render_ceql(query: CeqlQuery) -> str:
     if query.partition is not None:
         lines.append("PARTITION BY " + ", ".join(f"[{v.value}]" for v in query.partition.by))
     if query.window is not None:
-        lines.append(_window(query.window))
+        lines.append(render_window(query.window))
     if query.consumption is not None:
         lines.append(render_consumption(query.consumption))
     if query.limit is not None:
@@ -57,7 +57,8 @@ def render_ceql(query: CeqlQuery) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _window(window: Window | AttributeWindow) -> str:
+def render_window(window: Window | AttributeWindow) -> str:
+    """WITHIN."""
     if isinstance(window, AttributeWindow):
         return f"WITHIN {_TERMS.literal(window.size)} [{window.attribute.value}]"
     if window.events:

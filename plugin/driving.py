@@ -16,6 +16,7 @@ from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.late import LateBatch
@@ -44,10 +45,13 @@ class Driven(Protocol[B]):
 class Driver(Generic[B]):
     """A query and its streams, read in order of time so that little has to be kept.
 
-    `streams`: name in the query → IRI, in its order.
+    `streams`: name in the query → IRI, in its order; `vocab`: the namespace of the names in tables.
     """
 
-    def __init__(self, run: Driven[B], terms: TermDictionary, streams: Mapping[str, str]) -> None:
+    def __init__(
+        self, run: Driven[B], terms: TermDictionary, streams: Mapping[str, str], vocab: str = ""
+    ) -> None:
+        self._vocab = vocab
         self.terms = terms
         self.reports: list[ReadReport] = []
         """What was read of each file so far."""
@@ -56,6 +60,16 @@ class Driver(Generic[B]):
         self._driven = run
         self._names = streams
         self._sources: dict[str, Iterator[LateBatch]] = {}
+
+    @property
+    def streams(self) -> Mapping[str, str]:
+        """Name in the query → IRI."""
+        return self._names
+
+    def late_batches(self) -> Iterator[EventBatch]:
+        """The late events, as RDF."""
+        for _, batch in self.late:
+            yield batch if isinstance(batch, EventBatch) else encode_events(row_graphs(batch, self._vocab), self.terms)
 
     def attach(
         self, name: str, events: Any, on_error: OnError = "stop", time_predicate: str | NamedNode = GENERATED_AT,

@@ -105,7 +105,7 @@ def as_dot(explanation: Explanation) -> str:
              '  edge [fontname="sans-serif", fontsize=10];', '  start [shape=point, label=""];']  # fmt: skip
     for state in explanation.states:
         peripheries = ", peripheries=2" if state.final else ""
-        lines.append(f"  s{state.number} [label={_quoted(state.letter)}{peripheries}];")
+        lines.append(f"  s{state.number} [label={quoted(state.letter)}{peripheries}];")
     for edge in explanation.edges:
         lines += _dot_edge(edge)
     if any(edge.op == "window" for edge in explanation.edges):
@@ -118,12 +118,13 @@ def _dot_edge(edge: EdgeFacts) -> Iterator[str]:
     without = [f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards]
     key = [f"key: {', '.join(edge.live)}"] if edge.live and edge.source >= 0 else []
     if edge.op == "window":
-        yield f"  {source} -> end [style=dashed, label={_quoted(*without, *key)}];"
+        yield f"  {source} -> end [style=dashed, label={quoted(*without, *key)}];"
     for arm in edge.arms:
         op = "" if edge.source < 0 else f"{edge.op} "
-        yield f"  {source} -> s{arm.target} [label={_quoted(op + arm.letter, *arm.conditions, *without, *key)}];"
+        yield f"  {source} -> s{arm.target} [label={quoted(op + arm.letter, *arm.conditions, *without, *key)}];"
 
 
-def _quoted(*lines: str) -> str:
+def quoted(*lines: str) -> str:
+    """A label of several lines."""
     escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for line in lines)
     return '"' + "\\n".join(escaped) + '"'

@@ -19,6 +19,8 @@ from time import monotonic, sleep
 from typing import Any, Final
 
 from oxiseq.engine.kernels import ahead
+from oxiseq.engine.kernels.cea import advance as automaton
+from oxiseq.engine.kernels.cea import facts
 from oxiseq.engine.kernels.compiling.options import before_compiling
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
@@ -30,14 +32,21 @@ _LOG: Final = logging.getLogger("oxiseq")
 _PATIENCE: Final = 120.0
 """Seconds that the second process may take; it takes a tenth."""
 _prepared: Final = Event()
+_prepared_ceql: Final = Event()
 
 
-def prepare(tell: Callable[[str], object] = _LOG.warning) -> None:
-    """If kernels have to be compiled: say so in one line, and let a second process compile some of them.
+def prepare(tell: Callable[[str], object] = _LOG.warning, *, ceql: bool = False) -> None:
+    """If kernels have to be compiled: say so in one line, and let a second process compile some of them; those of CEQL
+    take it no longer alone.
 
     Does nothing when it is called again.
     """
-    if not _prepared.is_set():
+    if ceql:
+        if not _prepared_ceql.is_set():
+            _prepared_ceql.set()
+            if not all(_on_disk(kernel) for kernel in (automaton.advance, facts.leaf_facts)):
+                tell(NOTE)
+    elif not _prepared.is_set():
         _prepared.set()
         if not is_compiled():
             tell(NOTE)

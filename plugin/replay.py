@@ -105,7 +105,7 @@ def run(
         if stream_names:
             raise OxiseqError("stream_names are for CEQL: a SPAseq query says its streams' IRIs itself")
         replay = Replay(query, kb, start, lateness)
-    prepare()
+    prepare(ceql=isinstance(query, CeqlQuery))
     for name, events in streams.items():
         replay.attach(name, events, on_error, time_predicate)
     return replay.matches()

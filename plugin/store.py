@@ -159,7 +159,7 @@ class Store:
             raise OxiseqError("stream_names are for CEQL: a SPAseq query says its streams' IRIs itself")
         delay = microseconds(lateness)
         begin = None if start is None else to_microseconds(start)
-        prepare()
+        prepare(ceql=isinstance(query, CeqlQuery))
         with self._lock:
             run: AnyRun
             shape: AnswerShape[Any]

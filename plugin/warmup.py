@@ -10,15 +10,23 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Final
 
+import numpy as np
+import pyarrow as pa
 from pyoxigraph import RdfFormat
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.engine.cea.memory import Capacities as Small
+from oxiseq.engine.cea.partitions import PairNumbers
+from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.events.assembler import Block, EventAssembler
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
+from oxiseq.engine.events.row_graphs import row_graphs
+from oxiseq.engine.events.tuples import read_rows
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.first_run import prepare
@@ -40,6 +48,12 @@ _QUERIES: Final = (
     ("SELECT ?d ?e", "", "D"),
 )
 _EVENTS: Final = 60
+_CEQL: Final = (
+    "VOCAB <urn:w:> SELECT * FROM S WHERE A AS x; (A OR B)+ AS y FILTER x[v > 1] AND y[w < 2.5 OR k = 'x'] "
+    "AND y[v <= w] PARTITION BY [k], [p] WITHIN 9 SECONDS",
+    "VOCAB <urn:w:> SELECT LAST y FROM S WHERE A AS x; B+ AS y; A CONSUME BY ANY",
+    "VOCAB <urn:w:> SELECT MAX x FROM S WHERE A AS x; B+ AS y WITHIN 9 [v]",
+)
 
 
 def warm_up() -> float:
@@ -51,6 +65,8 @@ def warm_up() -> float:
     for form, window, seq in _QUERIES:
         _answer(_TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS), StoreKb(kb))
     _read()
+    for text in _CEQL:
+        _answer_ceql(text)
     return perf_counter() - begun
 
 
@@ -71,6 +87,25 @@ def _answer(text: str, kb: StoreKb) -> None:
         run.advance()
     run.close()
     run.advance()
+
+
+def _answer_ceql(text: str) -> None:
+    """Over graphs and over rows, in memory so small that it has to grow and to be tidied."""
+    terms = TermDictionary()
+    run = TupleRun(compile_ceql(load(text, "ceql")), terms, capacities=Small.smallest())
+    for low in range(0, _EVENTS, 20):
+        numbers = range(low, low + 20)
+        rows = {"time": numbers, "type": ["AB"[i % 2] for i in numbers], "k": ["xy"[i % 3 == 0] for i in numbers],
+                "v": numbers, "w": [i / 4 for i in numbers], "p": [i % 2 for i in numbers]}  # fmt: skip
+        for batch in read_rows(pa.table(rows)):
+            run.push("urn:w:S", batch)
+            for time, graph in row_graphs(batch, "urn:w:"):
+                run.push("urn:w:S", encode_events([(time, list(graph))], terms))
+        run.advance()
+    run.close()
+    run.advance()
+    pairs = PairNumbers(capacity=1)
+    pairs.numbers(np.arange(3), np.arange(3))
 
 
 def _facts(i: int) -> str:

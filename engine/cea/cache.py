@@ -49,7 +49,7 @@ class StepCache:
             return False
         self._letters.append(self._subsets.letters(int.from_bytes(bits.astype("<u8").tobytes(), "little")))
         self.arrays.symbols[number] = bits
-        call(enter_symbols, Pointers(self.arrays), number + 1)
+        call(enter_symbols, Pointers(self.arrays), number, number + 1)
         return True
 
     def add_move(self, state: int, symbol: int) -> bool:
@@ -92,7 +92,7 @@ class StepCache:
         self.arrays.restless[:held] = old.restless
         self.arrays.seated[:held] = old.seated
         self.arrays.symbols[: len(old.symbols)] = old.symbols
-        call(enter_symbols, Pointers(self.arrays), len(self._letters))
+        call(enter_symbols, Pointers(self.arrays), 0, len(self._letters))
         return True
 
     def rebuild(self, numbers: NDArray[np.int32]) -> None:

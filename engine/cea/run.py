@@ -7,6 +7,7 @@ what it does not know: numbers of new symbols, steps of the automaton.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.cea.written import Written, joined
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
@@ -26,8 +28,11 @@ from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
+MOST_CANDIDATES = 1_000_000
+"""Complex events that end at one event and that NEXT, LAST or MAX choose from."""
 _COLLECT_EVERY = 1 << 14
 _NO_LIMIT = 1 << 62
+_U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << k.PLACE_BITS) - 1
 
 
@@ -80,6 +85,8 @@ class CeaRun:
         self._holders = Holders(plan, subsets)
         self._events = k.Events(np.zeros((0, plan.words), np.uint64), *(np.zeros(0, np.int64) for _ in range(3)))
         self._written: list[Written] = []
+        none = np.zeros(0, np.int64)
+        self._nothing = FoundEvents(none, none, none, np.zeros(1, np.int64), self._holders.masks[none])
         selection = plan.query.selection
         self._chooses = selection.strategy if selection is not None and not plan.strict else None
         self._pointers: dict[type, tuple[object, Pointers]] = {}
@@ -128,17 +135,17 @@ class CeaRun:
     @property
     def state(self) -> dict[str, int]:
         """Numbers of records, for tests of leaks and for explanations."""
-        s, cache = self._memory.scalars, self._cache
+        s, parts, cache = self._memory.scalars, self._memory.parts, self._cache
         arrays = (*self._memory, *cache.arrays)
-        return {"nodes": int(s[k.NODE_TOP]), "live": int(self._memory.parts["count"].sum()),
+        return {"nodes": int(s[k.NODE_TOP]), "live": int(parts["count"][parts["epoch"] == s[k.EPOCH]].sum()),
                 "states": cache.states, "symbols": cache.symbols, "rebuilds": cache.rebuilds,
                 "steps": int((cache.arrays.moves["flags"] != 0).sum()), "touched": int(s[k.TOUCHED]),
                 "bytes": sum(int(a.nbytes) for a in arrays) + self._holders.bytes}  # fmt: skip
 
     def _arrays(self, events: MarkedEvents) -> k.Events:
         """What the kernel reads; each array contiguous, writable and of its type."""
-        symbol = _plain(events.symbol, np.uint64)
-        partition, time = _plain(events.partition, np.int64), _plain(events.time, np.int64)
+        symbol = _plain(events.symbol, _U64)
+        partition, time = _plain(events.partition, _I64), _plain(events.time, _I64)
         kind = int(self._sizes[k.KIND])
         if kind == k.BY_TIME:
             cut = time - self._sizes[k.SIZE]
@@ -211,11 +218,16 @@ class CeaRun:
             ends, last = memory.out_ends[: matches + 1].copy(), memory.out_last[:matches] + s[k.BASE]
             self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
             s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0
+            if self._chooses is not None and s[k.FOUND] > MOST_CANDIDATES:
+                what = f"complex events of one end for {self._chooses.name} to choose from"
+                raise LimitError(int(s[k.FOUND]), MOST_CANDIDATES, what)
             if full and self._chooses is not None:  # what is chosen of a part is chosen of the whole, or beaten there
                 self._written = [self._choose(joined(self._written), _NO_LIMIT)]
 
     def _found(self) -> FoundEvents:
         """What has been drained, with the strategy applied."""
+        if not self._written:
+            return self._nothing
         limit = self.plan.query.limit
         written = joined(self._written)
         self._written = []
@@ -250,5 +262,7 @@ def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
     return sizes
 
 
-def _plain(array: Array, dtype: type) -> Array:
+def _plain(array: Array, dtype: np.dtype[Any]) -> Array:
+    if array.dtype == dtype and array.flags.c_contiguous and array.flags.writeable:
+        return array
     return np.require(array, dtype, ["C_CONTIGUOUS", "WRITEABLE"])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.marks import Marks
+from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.partitions import Partitions
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
@@ -37,7 +38,8 @@ class TupleRun:
     """
 
     def __init__(
-        self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0
+        self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0,
+        capacities: Capacities | None = None,
     ) -> None:
         self.plan = plan
         self.matches = 0
@@ -48,7 +50,7 @@ class TupleRun:
         self._terms = TermMarker(facts, vocab, terms, partitions, by, window)
         self._tables = TableMarker(facts, vocab, partitions, by, window)
         self._merging = Merging(len(plan.streams), lateness, start)
-        self._cea = CeaRun(plan)
+        self._cea = CeaRun(plan, capacities)
         self._log = _Log()
 
     def push(self, stream: str, batch: Arrived) -> Arrived:

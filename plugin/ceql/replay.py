@@ -41,7 +41,7 @@ class CeqlReplay(Driver[ComplexEvents]):
         self.shape = ComplexShape(self.plan, terms)
         self._naming = naming
         names = dict(zip((s.name for s in query.streams), self.plan.streams, strict=True))
-        super().__init__(self.run, terms, names)
+        super().__init__(self.run, terms, names, query.vocab or "")
 
     def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
         if isinstance(events, str | Path) and is_tuple_file(events):

@@ -41,7 +41,7 @@ def complain(message: str) -> None:
 @click.group(cls=OxiseqGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="oxiseq", prog_name="oxiseq")
 def main() -> None:
-    """SPAseq queries over RDF event streams: event sequences beside an Oxigraph store.
+    """SPAseq and CEQL queries over event streams: event sequences beside an Oxigraph store.
 
     Begin with `oxiseq demo`, or check a query with `oxiseq check QUERY`.
     """

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
-from oxiseq.cli.options import QueryFile, QuerySource
+from oxiseq.cli.options import QueryFile, QuerySource, language_option
 from oxiseq.grammar import Finding, QueryError, check, parse
 from oxiseq.grammar.errors import Severity
 
@@ -25,15 +25,19 @@ class Found:
 
 @click.command("check")
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True, type=QueryFile())
+@language_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON list of findings on stdout.")
 @click.pass_context
-def check_command(ctx: click.Context, queries: tuple[QuerySource, ...], as_json: bool) -> None:
+def check_command(
+    ctx: click.Context, queries: tuple[QuerySource, ...], language: str | None, as_json: bool
+) -> None:
     """Errors and lints of queries, with their places.
 
     QUERY is a file (.ceql holds CEQL, any other SPAseq), or - for stdin.
 
     The exit status is 1 if there is an error, 0 if there are only lints.
     """
+    queries = tuple(replace(source, chosen=language) for source in queries)
     found = [(source, finding) for source in queries for finding in findings(source)]
     if as_json:
         click.echo(json.dumps([as_values(source, finding) for source, finding in found], indent=2))

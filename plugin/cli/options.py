@@ -14,8 +14,8 @@ from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.grammar import OxiseqError, QueryError, language_of, load
-from oxiseq.grammar.algebra import Query
+from oxiseq.grammar import LANGUAGES, QueryError, language_of, load
+from oxiseq.grammar.languages import AnyQuery
 
 GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 _DATETIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
@@ -35,19 +35,18 @@ class QuerySource:
 
     name: str
     text: str
+    chosen: str | None = None
+    """The language that the command line names."""
 
     @property
     def language(self) -> str:
-        """What the file's ending says: `ceql` for .ceql, else `spaseq`."""
-        return language_of(self.name)
+        """What the command line or else the file's ending says: `ceql` for .ceql, else `spaseq`."""
+        return self.chosen or language_of(self.name)
 
-    def load(self) -> Query:
-        """The checked query. Raises QueryError that names the file, and OxiseqError for CEQL."""
+    def load(self) -> AnyQuery:
+        """The checked query. Raises QueryError that names the file."""
         with self.named():
-            query = load(self.text, self.language)
-        if isinstance(query, Query):
-            return query
-        raise OxiseqError(f"{self.name}: CEQL is not supported yet by the engine; `oxiseq check` reads it")
+            return load(self.text, self.language)
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -140,6 +139,10 @@ class Iri(click.ParamType[str]):
         return text
 
 
+language_option = click.option(
+    "--language", "-l", type=click.Choice(LANGUAGES),
+    help="The query's language. [default: ceql for .ceql, else spaseq]",
+)  # fmt: skip
 time_predicate_option = click.option(
     "--time-predicate", metavar="IRI", type=Iri(), default=GENERATED_AT, show_default=True,
     help="The predicate that gives an event its time.",

@@ -15,9 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from oxiseq.engine.events.write import replacing
-from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.formats import is_numeric, result_text, table_rows
-from oxiseq.match import Shape
+from oxiseq.formats import flush_lines
 
 MOST_ROWS = 1000
 """Beyond this, matches on the terminal are plain lines: laying out a rich table takes a while."""
@@ -41,17 +39,16 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
                 yield file
 
 
-def show_table(shape: Shape, batch: MatchBatch) -> int:
+def show_table(header: list[str], rows: list[list[str]], right: list[bool]) -> int:
     """Matches as a table on the terminal; returns how many."""
-    if len(batch) > MOST_ROWS:
-        for text in result_text(shape, [batch], "table"):
+    if len(rows) > MOST_ROWS:
+        for text in flush_lines(header, rows, right):
             click.echo(text, nl=False)
-        return len(batch)
-    header, rows = table_rows(shape, batch)
+        return len(rows)
     table = Table(header_style="bold")
-    for name, right in zip(header, is_numeric(shape, batch), strict=True):
-        table.add_column(Text(name), justify="right" if right else "left", no_wrap=name == "time")
+    for name, flush in zip(header, right, strict=True):
+        table.add_column(Text(name), justify="right" if flush else "left", no_wrap=name == "time")
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)
-    return len(batch)
+    return len(rows)

@@ -23,6 +23,8 @@ class RunRequest:
     start: int | None
     lateness: int
     late: Path | None
+    columns: tuple[str, str]
+    """Of tables of tuples: those that hold the type and the time."""
     time_predicate: str
     on_error: OnError
     sort: bool

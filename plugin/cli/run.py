@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from oxiseq.cli.options import (
     QueryFile,
     QuerySource,
     Time,
+    language_option,
     on_error_option,
     quiet_option,
     time_predicate_option,
@@ -25,8 +27,9 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
 @click.option(
     "--stream", "-s", "streams", metavar="NAME=FILE", multiple=True, required=True,
     help="Events of a stream, by the query's name for it or its IRI; FILE alone if the query has one stream. "
-    "N-Quads, TriG (.gz too), Arrow or Parquet event tables.",
+    "N-Quads, TriG (.gz too), Arrow or Parquet event tables; for CEQL also tables of tuples: CSV, Arrow, Parquet.",
 )  # fmt: skip
+@language_option
 @click.option(
     "--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True,
     help="Knowledge base: an RDF file (into the graph IRI, if given) or a store's folder; several are put together.",
@@ -39,27 +42,36 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
               help="How much a stream may be out of order: 5s, 2m, PT5S or microseconds. [default: 0]")  # fmt: skip
 @click.option("--late", "late", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
               help="Write late events there; the name tells the format, as in convert.")  # fmt: skip
+@click.option("--type-column", metavar="NAME", default="type", show_default=True,
+              help="CEQL: the column of a table that holds an event's type.")  # fmt: skip
+@click.option("--time-column", metavar="NAME", default="time", show_default=True,
+              help="CEQL: the one that holds its time, timestamps or integer microseconds.")  # fmt: skip
 @time_predicate_option
 @on_error_option
 @click.option("--sort", is_flag=True, help="Matches of equal end time by the times of their events.")
 @quiet_option
 def run_command(
-    query: QuerySource, streams: tuple[str, ...], kbs: tuple[str, ...], format_: str | None, output: Path | None,
-    start: int | None, lateness: int, late: Path | None, time_predicate: str, on_error: OnError, sort: bool,
-    quiet: bool,
+    query: QuerySource, streams: tuple[str, ...], language: str | None, kbs: tuple[str, ...], format_: str | None,
+    output: Path | None, start: int | None, lateness: int, late: Path | None, type_column: str, time_column: str,
+    time_predicate: str, on_error: OnError, sort: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Answer a query over files of events.
 
     QUERY is a file, or - for stdin. Matches go to stdout in order of end time, a summary to stderr.
     CSV, TSV and JSON are the W3C's results formats, which have no column for the time: select
     (ENDTIME() AS ?time) to have it. nquads writes the graphs of a CONSTRUCT query as events.
+    A CEQL query gives time, start, end and positions, then the positions that each variable holds.
 
     \b
     oxiseq run rises.spaseq --stream S1=quotes.nq.gz --kb companies.ttl
     oxiseq run rises.spaseq -s S1=quotes.arrow -o rises.parquet
+    oxiseq run sells.ceql -s Stock=trades.csv -f json
     """
     from oxiseq.cli.running import run_query  # noqa: PLC0415  loads the engine: see __init__.py
 
     run_query(
-        RunRequest(query, streams, kbs, format_, output, start, lateness, late, time_predicate, on_error, sort, quiet)
-    )
+        RunRequest(
+            replace(query, chosen=language), streams, kbs, format_, output, start, lateness, late,
+            (type_column, time_column), time_predicate, on_error, sort, quiet,
+        )
+    )  # fmt: skip

@@ -3,61 +3,54 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import cast
+from typing import Any, cast
 
 import click
 
-from oxiseq.cli.knowledge import combined
+from oxiseq.cli.answering import Answering, answering
 from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
 from oxiseq.engine.events.open import event_format, write_events
-from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.first_run import prepare
-from oxiseq.formats import (
-    BINARY,
-    ResultFormat,
-    check_format,
-    completes_in_order,
-    result_format,
-    sorted_batch,
-    write_results,
-)
-from oxiseq.grammar.algebra import Query
-from oxiseq.replay import Replay
+from oxiseq.formats import BINARY, ResultFormat, result_format
+from oxiseq.grammar.ceql_algebra import CeqlQuery
 
 
 def run_query(request: RunRequest) -> None:
     """Answer the query. Raises OxiseqError and click's usage errors."""
     begun = perf_counter()
     query = request.query.load()
-    files = stream_files(request.streams, query)
     chosen = _format(request)
     if request.late is not None:
         event_format(request.late)  # an unknown ending is told before the work, not after it
     with request.query.named():
-        replay = Replay(query, combined(request.kbs), request.start, request.lateness)
-    check_format(replay.shape, chosen)
+        answer: Answering[Any] = answering(request, query)
+    replay = answer.replay
+    files = stream_files(request.streams, replay.streams)
+    answer.check(chosen)
     for name, path in files.items():
         replay.attach(name, path, request.on_error, request.time_predicate)
     if not request.quiet:
-        _tell_unfed(query, files)
-    prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
+        _tell_unfed(replay.streams, files)
+    prepare(
+        lambda note: None if request.quiet else click.echo(f"note: {note}", err=True),
+        ceql=isinstance(query, CeqlQuery),
+    )
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
-        count = _write(request, replay, chosen, bar)
+        count = _write(request, answer, chosen, bar)
     if request.late is not None:
-        write_events((batch for _, batch in replay.late), replay.terms, request.late)
+        write_events(replay.late_batches(), replay.terms, request.late)
     if not request.quiet:
-        click.echo(_summary(replay, count, perf_counter() - begun), err=True)
+        click.echo(_summary(answer, count, perf_counter() - begun), err=True)
 
 
-def stream_files(given: tuple[str, ...], query: Query) -> dict[str, Path]:
-    """Stream IRI → file, from `NAME=FILE`, `IRI=FILE` or, with a single stream, `FILE`."""
-    iris = {s.name: s.iri.value for s in query.streams}
+def stream_files(given: tuple[str, ...], iris: Mapping[str, str]) -> dict[str, Path]:
+    """Stream IRI → file, from `NAME=FILE`, `IRI=FILE` or, with a single stream, `FILE`. `iris`: by name."""
     files: dict[str, Path] = {}
     for text in given:
         iri, file = _split(text, iris)
@@ -67,7 +60,7 @@ def stream_files(given: tuple[str, ...], query: Query) -> dict[str, Path]:
     return files
 
 
-def _split(text: str, iris: dict[str, str]) -> tuple[str, str]:
+def _split(text: str, iris: Mapping[str, str]) -> tuple[str, str]:
     known = {**{iri: iri for iri in iris.values()}, **iris}
     for i, character in enumerate(text):  # an IRI may hold a "="
         if character == "=":
@@ -90,32 +83,23 @@ def _format(request: RunRequest) -> ResultFormat:
     return chosen
 
 
-def _tell_unfed(query: Query, files: dict[str, Path]) -> None:
-    for stream in query.streams:
-        if stream.iri.value not in files:
-            click.echo(f"note: no events are given for the stream {stream.name} <{stream.iri.value}>", err=True)
+def _tell_unfed(streams: Mapping[str, str], files: dict[str, Path]) -> None:
+    for name, iri in streams.items():
+        if iri not in files:
+            click.echo(f"note: no events are given for the stream {name} <{iri}>", err=True)
 
 
-def _write(request: RunRequest, replay: Replay, chosen: ResultFormat, bar: Bar) -> int:
-    if chosen == "table" and request.output is None and sys.stdout.isatty() and not replay.plan.answer.ask:
-        batch = sorted_batch(replay.shape, replay.batches(bar.update), ties=request.sort)
+def _write(request: RunRequest, answer: Answering[Any], chosen: ResultFormat, bar: Bar) -> int:
+    batches = answer.ordered(bar.update, ties=request.sort)
+    if chosen == "table" and request.output is None and sys.stdout.isatty() and answer.tabular:
+        header, rows, right = answer.table(batches)
         bar.close()
-        return show_table(replay.shape, batch)
+        return show_table(header, rows, right)
     with open_output(request.output) as out:
-        return write_results(
-            replay.shape, _ordered(request, replay, bar.update), chosen, out, stream=request.output is None
-        )
+        return answer.write(batches, chosen, out, stream=request.output is None)
 
 
-def _ordered(request: RunRequest, replay: Replay, progress: Callable[[], None]) -> Iterator[MatchBatch]:
-    """The matches in order of end time: as they come where that is the order they come in."""
-    if completes_in_order(replay.shape) and not request.sort:
-        yield from replay.batches(progress)
-    else:
-        yield sorted_batch(replay.shape, replay.batches(progress), ties=request.sort)
-
-
-def _summary(replay: Replay, count: int, seconds: float) -> str:
-    events = replay.run.events
-    parts = [counted(events, "event", "events"), counted(count, "match", "matches"), f"{replay.run.late:,} late"]
-    return closing(replay.reports, parts, events, seconds)
+def _summary(answer: Answering[Any], count: int, seconds: float) -> str:
+    run = answer.run
+    parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
+    return closing(answer.replay.reports, parts, run.events, seconds)

@@ -218,10 +218,6 @@ def test_what_the_engine_does_not_have_yet_is_refused(
     assert result.exit_code == 1
     assert "limit.spaseq: LIMIT is not supported yet by the engine\nline 9, column 3\n" in result.stderr
     assert "  9 | } LIMIT 3\n    |   ^^^^^^^" in result.stderr
-    write(folder, "buy.ceql", "VOCAB <http://e/> SELECT * FROM S WHERE BUY")
-    result = oxiseq(*command, "buy.ceql")
-    assert result.exit_code == 1
-    assert "buy.ceql: CEQL is not supported yet by the engine" in result.stderr
 
 
 @pytest.mark.parametrize(

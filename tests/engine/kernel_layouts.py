@@ -20,18 +20,23 @@ from pyoxigraph import RdfFormat, Store
 
 import oxiseq.engine.kernels as kernels
 from oxiseq import run
+from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.open import write_events
+from oxiseq.engine.events.tuples import TupleRows, read_rows
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.warmup import warm_up
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from corpus_cases import Case, load_cases
+sys.path.insert(0, str(Path(__file__).parent.parent / "ceql"))
+from ceql_tables import batches_of
+from corpus_cases import Case, CeqlCase, load_cases, load_ceql_cases
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
@@ -75,6 +80,23 @@ def answer(case: Case, layout: Callable[[np.ndarray], np.ndarray]) -> None:
     driven.advance()
 
 
+def answer_ceql(case: CeqlCase, layout: Callable[[np.ndarray], np.ndarray]) -> None:
+    """The same for a case of CEQL; and its events as rows."""
+    terms = TermDictionary()
+    plan = compile_ceql(load(case.query, "ceql"), case.streams)
+    driven, rows = TupleRun(plan, terms), TupleRun(plan, terms)
+    for iri in plan.streams:
+        batch = encode_events([(time, graph) for stream, time, graph in case.events if stream == iri], terms)
+        laid = EventBatch(*(layout(getattr(batch, field.name)) for field in fields(batch)))
+        for i in range(len(laid)):
+            driven.push(iri, laid.slice(i, i + 1))
+        for part in read_rows(batches_of([(time, graph) for stream, time, graph in case.events if stream == iri])):
+            rows.push(iri, TupleRows(layout(part.time), part.rows, part.naming))
+    for each in (driven, rows):
+        each.close()
+        each.advance()
+
+
 def answer_from_files(case: Case, folder: Path, ending: str) -> None:
     """The case's query, its events written to files and read again."""
     files = {}
@@ -102,6 +124,9 @@ def main() -> None:
     for case in cases:
         for layout in LAYOUTS:
             answer(case, layout)
+    for ceql_case in load_ceql_cases():
+        for layout in LAYOUTS:
+            answer_ceql(ceql_case, layout)
     with TemporaryDirectory() as folder:
         for i, case in enumerate(cases):
             answer_from_files(case, Path(folder), ("arrow", "parquet", "nq")[i % 3])

@@ -1,12 +1,10 @@
 """Complex event automata, event by event (CORE, PVLDB 2022, Algorithm 1).
 
-    READ   every live state of the event's partition moves on, twice: with the event in D and without it; a run
-           begins; what comes to one state is melded
-    EMIT   the complex events that end here are enumerated; CONSUME BY forgets
+    READ   the live states of the event's partition move on (moving.py)
+    EMIT   the complex events that end here are enumerated (emit.py); CONSUME BY forgets
 
-READ writes its states aside and changes nothing before it is through, so when something is full or a step of
-the automaton is not known the kernel returns what it needs and is called again. An event costs one look per
-live state of its partition, however many prefixes they stand for and whatever the window.
+Whenever something is full or a step of the automaton is not known the kernel returns what it needs and is called
+again: READ starts over, EMIT goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -17,14 +15,10 @@ import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.emit import emit
+from oxiseq.engine.kernels.cea.moving import read
 from oxiseq.engine.kernels.cea.records import (
     AT,
-    BASE,
-    BEFORE_ALL,
-    BY_EVENTS,
-    BY_TIME,
     CONSUME,
-    CUT,
     DONE,
     EMIT,
     EPOCH,
@@ -33,39 +27,12 @@ from oxiseq.engine.kernels.cea.records import (
     FORGET_PARTITION,
     FOUND,
     KEEP_ALL,
-    KIND,
-    KNOWN,
-    LIVE_TOP,
-    MARKED_ENDS,
-    NEED_FRESH,
-    NEED_LIVE,
-    NEED_NODES,
-    NEED_STATE,
-    NEED_SYMBOL,
-    NEVER,
-    NODE_TOP,
-    NONE,
-    OTHER_BEGINS,
-    OTHER_ENDS,
     PHASE,
-    PLACE_BITS,
     PROGRESS,
     READ,
-    SERIAL,
-    SIZE,
-    STRIDE,
-    TOUCHED,
-    UNBOUNDED,
-    WANTED_STATE,
-    WANTED_SYMBOL,
     WORDS,
 )
-from oxiseq.engine.kernels.cea.symbols import find_symbol
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
-
-FEW = 8
-"""As many live records may be marked in place, by searching for the states that they come to."""
 
 
 @kernel
@@ -82,7 +49,7 @@ def advance(A: Any, S: Any, E: Any) -> int:
             scalars[AT] = at
             if at == count:
                 return DONE
-            need = _read(A, S, E, at)
+            need = read(A, S, E, at)
             if need != DONE:
                 return need
             scalars[PROGRESS] = 0
@@ -115,270 +82,6 @@ def _skip(A: Any, S: Any, E: Any, at: int) -> int:
             parts[p].clock += 1
         at += 1
     return at
-
-
-@inner
-def _read(A: Any, S: Any, E: Any, at: int) -> int:
-    """READ for one event."""
-    scalars, sizes = v.scalars(S), v.sizes(A)
-    symbol = find_symbol(A, v.symbol(E), at)
-    if symbol < 0:
-        return NEED_SYMBOL
-    part = v.parts(S)[v.partition(E)[at]]
-    if part.epoch != scalars[EPOCH]:
-        part.epoch = scalars[EPOCH]
-        part.count = 0
-        part.restless = 0
-    scalars[FINALS] = 0
-    scalars[TOUCHED] += part.count
-    if 2 * part.count + 2 > v.fresh(S).shape[0]:
-        return NEED_FRESH
-    kind = sizes[KIND]
-    clock, cut = np.int64(0), np.int64(BEFORE_ALL)
-    if kind == BY_EVENTS:
-        clock = np.int64(part.clock)
-        cut = clock - sizes[SIZE]
-    elif kind != UNBOUNDED:
-        clock, cut = v.clock(E)[at], v.cut(E)[at]
-    scalars[CUT] = cut
-    tau = cut if kind == BY_EVENTS or kind == BY_TIME else np.int64(BEFORE_ALL)
-    changed = _scan(A, S, part, symbol, tau)
-    if changed == 0 and v.moves(A)[symbol].flags == KNOWN and not v.moves(A)[symbol].place:
-        part.clock += 1
-        return DONE
-    base = scalars[NODE_TOP]
-    pos = (scalars[BASE] + at) << PLACE_BITS
-    in_place = changed >= 0 and _has_room(S, part, changed)
-    if in_place:
-        made = _mark_in_place(A, S, part, symbol, pos, tau, changed)
-    else:
-        scalars[SERIAL] += 1
-        made = _move_all(A, S, part, symbol, pos, tau)
-    if made >= 0 and clock != NEVER:
-        made = _begin(A, S, part, in_place, symbol, pos, clock, tau, made)
-    if made >= 0:
-        made = _keep_in_place(A, S, part, made) if in_place else _keep(A, S, part, made)
-    if made < 0:
-        scalars[NODE_TOP] = base
-        scalars[FINALS] = 0
-        return -made
-    scalars[TOUCHED] += scalars[NODE_TOP] - base
-    part.clock += 1
-    return DONE
-
-
-@inner
-def _scan(A: Any, S: Any, part: Any, symbol: int, tau: int) -> int:
-    """How many live records do more than wait; they are copied to `fresh`. -1: more than FEW, or something leaves
-    its state, is dead or not known."""
-    moves, live, fresh = v.moves(A), v.live(S), v.fresh(S)
-    stride = v.sizes(A)[STRIDE]
-    if not moves[symbol].flags & KNOWN:
-        return np.int64(-1)
-    changed = np.int64(0)
-    first = np.int64(part.first)
-    for i in range(first, first + part.count):
-        entry = live[i]
-        state = np.int64(entry.state)
-        move = moves[state * stride + symbol]
-        if move.other != state or entry.maxs < tau or not move.flags & KNOWN:
-            return np.int64(-1)
-        if move.flags != KNOWN or move.place:
-            if changed == FEW:
-                return np.int64(-1)
-            there = fresh[changed]
-            there.maxs = entry.maxs
-            there.state = entry.state
-            there.node = entry.node
-            changed += 1
-    return changed
-
-
-@inner
-def _has_room(S: Any, part: Any, changed: int) -> bool:
-    """Whether nothing can be lacking when so many records are marked and runs begin: then nothing need be undone."""
-    most = v.scalars(S)[NODE_TOP] + (changed + 2) * (SPINE + 2)
-    return most <= v.nodes(S).shape[0] and part.count + changed + 2 <= part.room
-
-
-@inner
-def _mark_in_place(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int, changed: int) -> int:
-    """The moves of the records that `_scan` has copied; the others stay where they are. As `_move_all`."""
-    moves, fresh = v.moves(A), v.fresh(S)
-    stride = v.sizes(A)[STRIDE]
-    made = np.int64(part.count)
-    for i in range(changed):
-        if moves[fresh[i].state * stride + symbol].flags & OTHER_ENDS:
-            _end(S, np.int64(fresh[i].node))
-    for i in range(changed):
-        move = moves[fresh[i].state * stride + symbol]
-        if move.place:
-            made = _mark(A, S, part, True, fresh[i], move, pos, tau, made)
-    return made
-
-
-@inner
-def _move_all(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int) -> int:
-    """The live states' moves; how many new live records there are, or minus what is needed.
-
-    First those without the event, then those with it in D: the order in which states come to stand.
-    """
-    scalars, live, moves = v.scalars(S), v.live(S), v.moves(A)
-    stride = v.sizes(A)[STRIDE]
-    made = np.int64(0)
-    first = np.int64(part.first)
-    for i in range(first, first + part.count):
-        entry = live[i]
-        if entry.maxs < tau:
-            continue
-        move = moves[entry.state * stride + symbol]
-        if not move.flags & KNOWN:
-            scalars[WANTED_STATE] = entry.state
-            scalars[WANTED_SYMBOL] = symbol
-            return -NEED_STATE
-        if move.flags & OTHER_ENDS:
-            _end(S, np.int64(entry.node))
-        if move.other != NONE:
-            made = _seat(A, S, np.int64(move.other), np.int64(entry.node), entry.maxs, tau, made)
-            if made < 0:
-                return made
-    for i in range(first, first + part.count):
-        move = moves[live[i].state * stride + symbol]
-        if move.place and live[i].maxs >= tau:
-            made = _mark(A, S, part, False, live[i], move, pos, tau, made)
-            if made < 0:
-                return made
-    return made
-
-
-@inner
-def _mark(A: Any, S: Any, part: Any, in_place: bool, entry: Any, move: Any, pos: int, tau: int, made: int) -> int:
-    """The event comes into D after the prefixes of a live record."""
-    scalars, nodes = v.scalars(S), v.nodes(S)
-    if scalars[NODE_TOP] + SPINE + 2 > nodes.shape[0]:
-        return -NEED_NODES
-    node = output(nodes, scalars, np.int64(entry.node), pos | move.place, entry.maxs)
-    if move.flags & MARKED_ENDS:
-        _end(S, node)
-    if move.marked == NONE:
-        return made
-    return _come(A, S, part, in_place, np.int64(move.marked), node, entry.maxs, tau, made)
-
-
-@inner
-def _begin(
-    A: Any, S: Any, part: Any, in_place: bool, symbol: int, pos: int, clock: int, tau: int, made: int
-) -> int:
-    """Runs that begin with the event, not in D or in it; as `_move_all`."""
-    scalars, nodes = v.scalars(S), v.nodes(S)
-    move = v.moves(A)[symbol]
-    if not move.flags & KNOWN:
-        scalars[WANTED_STATE] = 0
-        scalars[WANTED_SYMBOL] = symbol
-        return -NEED_STATE
-    if move.flags & OTHER_BEGINS:
-        if scalars[NODE_TOP] + 1 > nodes.shape[0]:
-            return -NEED_NODES
-        node = output(nodes, scalars, NONE, pos, clock)
-        if move.flags & OTHER_ENDS:
-            _end(S, node)
-        if move.other != NONE:
-            made = _come(A, S, part, in_place, np.int64(move.other), node, clock, tau, made)
-    if made >= 0 and move.place:
-        if scalars[NODE_TOP] + 1 > nodes.shape[0]:
-            return -NEED_NODES
-        node = output(nodes, scalars, NONE, pos | move.place, clock)
-        if move.flags & MARKED_ENDS:
-            _end(S, node)
-        if move.marked != NONE:
-            made = _come(A, S, part, in_place, np.int64(move.marked), node, clock, tau, made)
-    return made
-
-
-@inner
-def _end(S: Any, node: int) -> None:
-    """Complex events end here: there is room for two per live state and two that begin."""
-    scalars = v.scalars(S)
-    v.finals(S)[scalars[FINALS]] = node
-    scalars[FINALS] += 1
-
-
-@inner
-def _come(
-    A: Any, S: Any, part: Any, in_place: bool, state: int, node: int, maxs: int, tau: int, made: int
-) -> int:
-    """Prefixes come to a state; the number of live records, or minus what is needed."""
-    if not in_place:
-        return _seat(A, S, state, node, maxs, tau, made)
-    live = v.live(S)
-    at = np.int64(part.first)
-    end = at + made
-    while at < end and live[at].state != state:
-        at += 1
-    there = live[at]
-    if at == end:
-        there.state = state
-        there.node = node
-        there.maxs = maxs
-        return made + 1
-    there.node = meld(v.nodes(S), v.scalars(S), v.spine(S), node, np.int64(there.node), tau)
-    there.maxs = max(there.maxs, maxs)
-    return made
-
-
-@inner
-def _seat(A: Any, S: Any, state: int, node: int, maxs: int, tau: int, made: int) -> int:
-    """`_come` to the new live records."""
-    scalars, fresh, seat, seated = v.scalars(S), v.fresh(S), v.seat(A), v.seated(A)
-    if seated[state] != scalars[SERIAL]:
-        seated[state] = scalars[SERIAL]
-        seat[state] = made
-        fresh[made].state = state
-        fresh[made].node = node
-        fresh[made].maxs = maxs
-        return made + 1
-    if scalars[NODE_TOP] + SPINE + 2 > v.nodes(S).shape[0]:
-        return -NEED_NODES
-    there = fresh[seat[state]]
-    there.node = meld(v.nodes(S), scalars, v.spine(S), node, np.int64(there.node), tau)
-    there.maxs = max(there.maxs, maxs)
-    return made
-
-
-@inner
-def _keep_in_place(A: Any, S: Any, part: Any, made: int) -> int:
-    """The records that have been added count; `made`."""
-    live, restless = v.live(S), v.restless(A)
-    first = np.int64(part.first)
-    for i in range(first + part.count, first + made):
-        part.restless |= restless[live[i].state]
-    part.count = made
-    return made
-
-
-@inner
-def _keep(A: Any, S: Any, part: Any, made: int) -> int:
-    """The new live records become the partition's; `made`, or minus what is needed."""
-    scalars, live, fresh, restless = v.scalars(S), v.live(S), v.fresh(S), v.restless(A)
-    if made > part.room:
-        room = max(np.int64(2), 2 * np.int64(part.room))
-        while room < made:
-            room *= 2
-        if scalars[LIVE_TOP] + room > live.shape[0]:
-            return -NEED_LIVE
-        part.first = scalars[LIVE_TOP]
-        part.room = room
-        scalars[LIVE_TOP] += room
-    waits = np.int64(0)
-    for i in range(made):
-        entry, there = fresh[i], live[part.first + i]
-        there.state = entry.state
-        there.node = entry.node
-        there.maxs = entry.maxs
-        waits |= restless[entry.state]
-    part.count = made
-    part.restless = waits
-    return made
 
 
 @inner

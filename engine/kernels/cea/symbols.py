@@ -44,13 +44,11 @@ def find_symbol(A: Any, bits: Any, row: int) -> int:
 
 
 @kernel
-def enter_symbols(A: Any, count: int) -> None:
-    """Fill the table with the first `count` symbols; it has room for twice as many."""
+def enter_symbols(A: Any, first: int, end: int) -> None:
+    """Enter the symbols first..end into the table, which has room for twice as many as there are."""
     table, symbols = v.table(A), v.symbols(A)
     mask = table.shape[0] - 1
-    for i in range(table.shape[0]):
-        table[i] = -1
-    for number in range(count):
+    for number in range(first, end):
         at = _hash(symbols, number, v.sizes(A)[WORDS]) & mask
         while table[at] >= 0:
             at = (at + 1) & mask

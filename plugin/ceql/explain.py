@@ -1,0 +1,147 @@
+"""What a CEQL query is compiled to, as plain facts, then as text, Graphviz or JSON.
+
+The automaton is CORE's with a position for each event that the formula names: what an event there must satisfy, which
+variables hold it, and which positions may come after it, at the very next event (`:`) or at any later one (`;`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.positions import bits
+from oxiseq.explain_text import quoted
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.render_ceql import render_formula, render_predicate, render_window
+from oxiseq.grammar.render_clauses import render_consumption
+
+
+@dataclass(frozen=True, slots=True)
+class AtomFacts:
+    """What is asked of an event by itself, once for all positions that ask it."""
+
+    number: int
+    type: str
+    predicates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFacts:
+    """An event of the formula; `variables`: those of SELECT that hold it (none: the event is not shown)."""
+
+    number: int
+    atom: int
+    variables: tuple[str, ...]
+    start: bool
+    final: bool
+    at_once: tuple[int, ...]
+    later: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CeqlExplanation:
+    """All of it."""
+
+    formula: str
+    variables: tuple[str, ...]
+    streams: dict[str, str]
+    window: str
+    strategy: str
+    consumption: str
+    partition: tuple[str, ...]
+    limit: int | None
+    atoms: tuple[AtomFacts, ...]
+    positions: tuple[PositionFacts, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def explain_ceql(plan: CeaPlan) -> CeqlExplanation:
+    """The explanation of a plan."""
+    query = plan.query
+    return CeqlExplanation(
+        render_formula(query.formula),
+        plan.variables,
+        dict(zip((s.name for s in query.streams), plan.streams, strict=True)),
+        "none" if query.window is None else render_window(query.window).removeprefix("WITHIN "),
+        "ALL" if query.selection is None else query.selection.strategy.value,
+        "NONE" if query.consumption is None else render_consumption(query.consumption).removeprefix("CONSUME BY "),
+        () if query.partition is None else tuple(v.value for v in query.partition.by),
+        None if query.limit is None else query.limit.count,
+        tuple(
+            AtomFacts(i, _short(atom.type, query), tuple(render_predicate(p) for p in atom.predicates))
+            for i, atom in enumerate(plan.atoms)
+        ),
+        tuple(_position(plan, n) for n in range(len(plan.positions.letters))),
+    )
+
+
+def _position(plan: CeaPlan, n: int) -> PositionFacts:
+    positions = plan.positions
+    held = tuple(v for i, v in enumerate(plan.variables) if plan.masks[n] >> i & 1)
+    return PositionFacts(
+        n, plan.atom_of[n], held, bool(positions.first >> n & 1), bool(positions.last >> n & 1),
+        tuple(bits(positions.at_once[n])), tuple(bits(positions.later[n])),
+    )  # fmt: skip
+
+
+def _short(iri: str, query: CeqlQuery) -> str:
+    return iri.removeprefix(query.vocab or "")
+
+
+# --- for people -----------------------------------------------------------------------------------
+
+
+def as_text(explanation: CeqlExplanation) -> str:
+    """The whole explanation, for a terminal."""
+    return "\n".join(_lines(explanation)) + "\n"
+
+
+def _lines(e: CeqlExplanation) -> Iterator[str]:
+    yield f"SELECT {', '.join(e.variables)}"
+    yield e.formula
+    yield f"window: {e.window}"
+    yield f"strategy: {e.strategy}"
+    yield f"consumption: {e.consumption}"
+    if e.partition:
+        yield f"partitions: by {', '.join(f'[{a}]' for a in e.partition)}"
+    if e.limit is not None:
+        yield f"limit: {e.limit} for each completing event"
+    yield from ["", "streams", *(f"  {name} <{iri}>" for name, iri in e.streams.items())]
+    yield from ["", "atoms", *(f"  {a.number}: {_condition(a)}" for a in e.atoms)]
+    yield from ["", "automaton"]
+    yield f"  start → {_list(p.number for p in e.positions if p.start)}"
+    for p in e.positions:
+        final = ", a match" if p.final else ""
+        yield f"  position {p.number}: atom {p.atom}, held by {', '.join(p.variables) or 'no variable'}{final}"
+        if p.at_once:
+            yield f"    at the very next event (:) → {_list(p.at_once)}"
+        if p.later:
+            yield f"    at any later event (;) → {_list(p.later)}"
+
+
+def _condition(atom: AtomFacts) -> str:
+    return f"{atom.type}[{' AND '.join(atom.predicates)}]" if atom.predicates else atom.type
+
+
+def _list(numbers: Any) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def as_dot(e: CeqlExplanation) -> str:
+    """The automaton in Graphviz' language."""
+    lines = ["digraph query {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];',
+             '  edge [fontname="sans-serif", fontsize=10];', '  start [shape=point, label=""];']  # fmt: skip
+    for p in e.positions:
+        double = ", peripheries=2" if p.final else ""
+        label = quoted(_condition(e.atoms[p.atom]), ", ".join(p.variables))
+        lines.append(f"  p{p.number} [label={label}{double}];")
+        if p.start:
+            lines.append(f"  start -> p{p.number};")
+        lines += [f'  p{p.number} -> p{after} [label=":"];' for after in p.at_once]
+        lines += [f'  p{p.number} -> p{after} [label=";"];' for after in p.later]
+    return "\n".join([*lines, "}"]) + "\n"

@@ -1,0 +1,138 @@
+"""CEQL on the command line: `.ceql` files and `--language`, tables of tuples, every format, `explain`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from cli_files import oxiseq, write
+
+VOCAB = "http://example.org/stock#"
+QUERY = f"""VOCAB <{VOCAB}>
+SELECT x, y FROM Stock
+WHERE SELL AS x; BUY+ AS y FILTER x[name = 'MSFT'] AND x[price > 100] AND y[price < 2.5e3]
+PARTITION BY [name]
+WITHIN 10 SECONDS
+CONSUME BY ANY
+"""
+CSV = """time,type,name,price
+2024-05-01T10:00:00Z,SELL,MSFT,101
+2024-05-01T10:00:01Z,BUY,AAPL,7
+2024-05-01T10:00:02Z,BUY,MSFT,
+2024-05-01T10:00:03Z,BUY,MSFT,99.5
+2024-05-01T10:01:00Z,BUY,MSFT,99
+"""
+FOUND = {"time": "2024-05-01T10:00:03Z", "start": 0, "end": 3, "positions": [0, 3]}
+
+
+@pytest.fixture(autouse=True)
+def stocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "sells.ceql", QUERY)
+    write(tmp_path, "trades.csv", CSV)
+    return tmp_path
+
+
+def test_a_csv_file_is_a_stream() -> None:
+    result = oxiseq("run", "sells.ceql", "--stream", "Stock=trades.csv", "-f", "json")
+    assert result.exit_code == 0, result.stderr
+    (match,) = json.loads(result.stdout)
+    assert {name: match[name] for name in FOUND} == FOUND
+    assert match["events"]["y"] == [{"position": 3, "stream": f"{VOCAB}Stock", "time": "2024-05-01T10:00:03Z"}]
+    assert "5 events · 1 match · 0 late" in result.stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "arrow", "parquet"])
+def test_the_same_events_in_every_kind_of_file(stocks: Path, ending: str) -> None:
+    table = pa.table({
+        "at": pa.array([0, 1, 2]), "kind": ["SELL", "BUY", "BUY"], "name": ["MSFT", "MSFT", "x"], "price": [101.5, 2, 3]
+    })  # fmt: skip
+    path = stocks / f"events.{ending}"
+    if ending == "parquet":
+        pq.write_table(table, path)
+    elif ending == "arrow":
+        with pa.ipc.new_file(path, table.schema) as file:
+            file.write_table(table)
+    else:
+        write(stocks, path.name, "at,kind,name,price\n0,SELL,MSFT,101.5\n1,BUY,MSFT,2\n2,BUY,x,3\n")
+    columns = ["--type-column", "kind", "--time-column", "at"]
+    result = oxiseq("run", "sells.ceql", "-s", path.name, "-f", "csv", *columns)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == "time,start,end,positions,x,y\n1970-01-01T00:00:00.000001Z,0,1,0 1,0,1\n"
+
+
+def test_rdf_events_are_a_stream_too(stocks: Path) -> None:
+    lines = []
+    for n, (kind, price) in enumerate([("SELL", 200), ("BUY", 5)]):
+        at = '<http://www.w3.org/ns/prov#generatedAtTime> "2024-05-01T10:00:0'
+        lines.append(f'<urn:e{n}> {at}{n}Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .')
+        for p, o in [("name", '"MSFT"'), ("price", f'"{price}"^^<http://www.w3.org/2001/XMLSchema#integer>')]:
+            lines.append(f"_:b{n} <{VOCAB}{p}> {o} <urn:e{n}> .")
+        lines.append(f"_:b{n} <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{VOCAB}{kind}> <urn:e{n}> .")
+    write(stocks, "trades.nq", "\n".join(lines) + "\n")
+    result = oxiseq("run", "sells.ceql", "-s", "trades.nq", "-f", "tsv")
+    assert result.stdout == "time\tstart\tend\tpositions\tx\ty\n2024-05-01T10:00:01Z\t0\t1\t0 1\t0\t1\n"
+
+
+def test_tables_for_people_and_for_programs(stocks: Path) -> None:
+    shown = oxiseq("run", "sells.ceql", "-s", "trades.csv", "--sort").stdout.splitlines()
+    assert shown[0].split() == ["time", "start", "end", "positions", "x", "y"]
+    assert shown[2].split() == ["2024-05-01T10:00:03Z", "0", "3", "0", "3", "0", "3"]
+    assert oxiseq("run", "sells.ceql", "-s", "trades.csv", "-o", "found.parquet", "-q").stderr == ""
+    oxiseq("run", "sells.ceql", "-s", "trades.csv", "-o", "found.arrow")
+    with pa.ipc.open_file(str(stocks / "found.arrow")) as file:
+        found = file.read_all()
+    assert found == pq.read_table(stocks / "found.parquet")
+    assert found.column_names == ["time", "start", "end", "positions", "x", "y", "events_x", "events_y"]
+    assert found["positions"].to_pylist() == [[0, 3]]
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    result = oxiseq("run", "sells.ceql", "-s", "trades.csv", "-f", "nquads")
+    assert result.exit_code == 1
+    assert "a CEQL query answers complex events" in result.stderr
+    result = oxiseq("run", "sells.ceql", "-s", "trades.csv", "--kb", "kb.ttl")
+    assert result.exit_code == 2
+    assert "asks no knowledge base" in result.stderr
+    result = oxiseq("run", "sells.ceql", "-s", "X=trades.csv")
+    assert result.exit_code == 2
+    assert "NAME=FILE with one of Stock" in " ".join(result.stderr.split())
+    result = oxiseq("run", "sells.ceql", "-s", "trades.csv", "--type-column", "kind")
+    assert result.exit_code == 1
+    assert "trades.csv: no column 'kind' for the type; it has time, type, name, price" in result.stderr
+
+
+def test_late_rows_are_written_as_rdf(stocks: Path) -> None:
+    write(stocks, "late.csv", "time,type,name\n5,BUY,x\n4,SELL,MSFT\n")
+    result = oxiseq("run", "sells.ceql", "-s", "late.csv", "--late", "late.nq")
+    assert "2 events · 0 matches · 1 late" in result.stderr
+    assert '#name> "MSFT"' in (stocks / "late.nq").read_text()
+    assert "0 late" in oxiseq("run", "sells.ceql", "-s", "late.csv", "--lateness", "1us").stderr
+
+
+def test_the_language_may_be_named(stocks: Path) -> None:
+    write(stocks, "sells.txt", QUERY)
+    assert oxiseq("check", "sells.txt").exit_code == 1
+    assert oxiseq("check", "sells.txt", "--language", "ceql").exit_code == 0
+    assert oxiseq("explain", "sells.txt", "-l", "ceql").exit_code == 0
+    result = oxiseq("run", "sells.txt", "-l", "ceql", "-s", "trades.csv")
+    assert "1 match" in result.stderr
+
+
+def test_the_explanation_tells_the_automaton() -> None:
+    text = oxiseq("explain", "sells.ceql").stdout
+    for line in (
+        "window: 10 SECONDS", "strategy: ALL", "consumption: ANY", "partitions: by [name]",
+        f"  Stock <{VOCAB}Stock>", "  start → 0", "  position 0: atom 0, held by x", "    at any later event (;) → 1",
+        "  position 1: atom 1, held by y, a match",
+    ):  # fmt: skip
+        assert line in text
+    assert "SELL[name = 'MSFT' AND price > 100]" in text or 'SELL[name = "MSFT" AND price > 100]' in text
+    facts = json.loads(oxiseq("explain", "sells.ceql", "--json").stdout)
+    assert facts["positions"][0]["later"] == [1] and facts["atoms"][1]["type"] == "BUY"
+    assert facts["consumption"] == "ANY"
+    dot = oxiseq("explain", "sells.ceql", "--dot").stdout
+    assert 'p0 -> p1 [label=";"];' in dot and 'p1 -> p1 [label=";"];' in dot and "start -> p0;" in dot
