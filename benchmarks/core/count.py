@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.core.queries import LIMIT, Query, Step
+from benchmarks.core.streams import numbers
 
 _COMPARE: Final[dict[str, Callable[[Any, Any], Any]]] = {"=": operator.eq, ">": operator.gt, ">=": operator.ge}
 
@@ -24,8 +25,8 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], Any]]] = {"=": operator.eq, ">": 
 def count(query: Query, table: pa.Table) -> int:
     """Matches, at most `LIMIT` for each event that completes some (one for LAST)."""
     fits = np.stack([_fits(step, table) for step in query.steps], axis=1)
-    clock = table[query.clock].to_numpy()
-    part = np.zeros(len(table), np.int64) if query.by is None else table[query.by].to_numpy()
+    clock = numbers(table[query.clock])
+    part = np.zeros(len(table), np.int64) if query.by is None else numbers(table[query.by])
     more = [step.more for step in query.steps]
     ways: dict[int, _Ways] = {}
     found = 0
@@ -77,5 +78,5 @@ def _fits(step: Step, table: pa.Table) -> NDArray[np.bool_]:
 def _column(table: pa.Table, name: str) -> NDArray[Any]:
     column = table[name].combine_chunks()
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+        return np.array(column.dictionary.to_pylist())[np.from_dlpack(column.indices)]
+    return np.from_dlpack(column)

@@ -6,7 +6,7 @@ Every `EVERY` events the twelve steps of the stream's queries stand one after th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.core.queries import HOMES, LOAD, STOCKS, TRIPS
 from benchmarks.data import RATE, SECOND, START
+from oxiseq.engine.events.cells import texts
 
 EVENTS: Final = {"stocks": 224_473, "homes": 1_000_000, "taxis": 585_762}
 """How many the originals have."""
@@ -47,23 +48,35 @@ def stream(name: str, count: int, seed: int = 1) -> pa.Table:
     makers: Mapping[str, Callable[[int, np.random.Generator], dict[str, Column]]] = {
         "stocks": _stocks, "homes": _homes, "taxis": _taxis,
     }  # fmt: skip
-    return pa.table(makers[name](count, np.random.default_rng(seed)))
+    made = makers[name](count, np.random.default_rng(seed))
+    return pa.table({name: c if isinstance(c, pa.Array) else column(c) for name, c in made.items()})
 
 
 def repeated(table: pa.Table, clock: str, unit: int, rows: int) -> Iterator[pa.Table]:
     """The table without end, in pieces of at most so many rows; each round's times, and the values of the clock
     (in units of so many µs), go on from the round before. An hour is between two rounds."""
-    times, clocks = table["time"].to_numpy(), table[clock].to_numpy()
+    times, clocks = numbers(table["time"]), numbers(table[clock])
     span = (int(times[-1] - times[0]) // SECOND + 3600) * SECOND
     number = 0
     while True:
         for low in range(0, len(table), rows):
             piece = table.slice(low, rows)
             for name, values, shift in (("time", times, span), (clock, clocks, span // unit)):
-                moved = pa.array(values[low : low + rows] + number * shift)
+                moved = column(values[low : low + rows] + number * shift)
                 piece = piece.set_column(piece.schema.get_field_index(name), name, moved)
             yield piece
         number += 1
+
+
+def numbers(column: pa.ChunkedArray) -> NDArray[Any]:
+    """The column's values. Not `to_numpy`, which imports pandas where it is installed."""
+    return np.from_dlpack(column.combine_chunks())
+
+
+def column(values: NDArray[Any]) -> pa.Array:
+    """The contrary; `pa.array` of a NumPy array imports pandas too."""
+    kind = pa.int64() if values.dtype == np.int64 else pa.float64()
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
 
 
 def planted(count: int) -> tuple[I64, I64]:
@@ -160,4 +173,4 @@ def _taxis(count: int, random: np.random.Generator) -> dict[str, Column]:
 
 
 def _texts(index: I64, of: Sequence[str]) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), pa.array(of))
+    return pa.DictionaryArray.from_arrays(column(index).cast(pa.int32()), texts(of))

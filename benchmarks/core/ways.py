@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyoxigraph import Literal, NamedNode
 
 from benchmarks.core.queries import Query
+from benchmarks.core.streams import numbers
 from benchmarks.data import BATCH, Events, decimal, integer, iri
 from benchmarks.drive import Prepared
 from oxiseq.engine.cea.plan import compile_ceql
@@ -75,7 +76,7 @@ def coded(table: pa.Table, terms: TermDictionary) -> Events:
     subject = np.repeat(terms.blanks(count), width)
     predicate = np.tile(terms.intern_all(columns), count)
     objects = np.stack(list(columns.values()), axis=1).ravel()
-    whole = EventBatch(table["time"].to_numpy(), width * np.arange(count + 1), subject, predicate, objects)
+    whole = EventBatch(numbers(table["time"]), width * np.arange(count + 1), subject, predicate, objects)
     terms.hold(*whole.ids)
     return Events(terms, tuple(whole.slice(low, low + BATCH) for low in range(0, count, BATCH)))
 
@@ -84,7 +85,7 @@ def _ids(column: pa.ChunkedArray, terms: TermDictionary, make: Callable) -> np.n
     codes = column.combine_chunks()
     if not pa.types.is_dictionary(codes.type):
         codes = codes.dictionary_encode()
-    return terms.intern_all(make(value) for value in codes.dictionary.to_pylist())[codes.indices.to_numpy()]
+    return terms.intern_all(make(value) for value in codes.dictionary.to_pylist())[np.from_dlpack(codes.indices)]
 
 
 def _answer(found: Iterable) -> Answer:  # type: ignore[type-arg]  # ComplexEvents or MatchBatch
