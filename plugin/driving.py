@@ -33,7 +33,7 @@ class Driven(Protocol[B]):
     """The running state of a query, of whatever language."""
 
     def push(self, stream: str, batch: Any) -> Any:
-        """Take events of a stream; returns the late ones."""
+        """Take events of a stream; returns the late ones, if any."""
 
     def punctuate(self, stream: str, time: int) -> None:
         """No event of `stream` before `time` (µs) will come."""
@@ -114,8 +114,8 @@ class Driver(Generic[B]):
                 progress()
         yield from self._driven.advance()
 
-    def _keep(self, iri: str, late: LateBatch) -> None:
-        if len(late):
+    def _keep(self, iri: str, late: LateBatch | None) -> None:
+        if late is not None and len(late):
             if isinstance(late, EventBatch):
                 self.terms.hold(*late.ids)
             self.late.append((iri, late))

@@ -1,5 +1,8 @@
 """The steps of the automaton made so far, in a table (state, symbol) → move that the kernel reads.
 
+A step depends on those bits of a symbol only that the state's letters ask for, so it is made once for all symbols
+that agree there; the kernel finds it again by itself (kernels/cea/symbols.py).
+
 The table is bounded: when it is full it is emptied, and only the states that partial matches are in stay. It
 exceeds the bound only as far as one event needs.
 """
@@ -11,11 +14,12 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.memory import longer
+from oxiseq.engine.cea.plan import CeaPlan, as_words
 from oxiseq.engine.cea.subsets import NOWHERE, Move, State, Subsets
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
-from oxiseq.engine.kernels.cea.symbols import enter_symbols
+from oxiseq.engine.kernels.cea.symbols import enter_steps, enter_symbols
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 
 MOST_MOVES = 1 << 24
@@ -26,13 +30,15 @@ _BEGINNING = 16
 class StepCache:
     """`arrays` are what the kernel takes; `most`: how many moves they are to hold."""
 
+    arrays: k.Cache
+
     def __init__(self, plan: CeaPlan, subsets: Subsets, sizes: NDArray[np.int64], most: int) -> None:
         self._subsets = subsets
         self._words = plan.words
         self._most = most
         self._sizes = sizes
         self.rebuilds = 0
-        self.arrays = self._empty([NOWHERE])
+        self._empty([NOWHERE])
 
     @property
     def states(self) -> int:
@@ -40,27 +46,41 @@ class StepCache:
 
     @property
     def symbols(self) -> int:
-        return len(self._letters)
+        return int(self._sizes[k.SYMBOLS])
 
-    def add_symbol(self, bits: NDArray[np.uint64]) -> bool:
-        """Number the symbol of an event; False if there is no room."""
-        number = len(self._letters)
-        if number == self._stride:
-            return False
-        self._letters.append(self._subsets.letters(int.from_bytes(bits.astype("<u8").tobytes(), "little")))
-        self.arrays.symbols[number] = bits
-        call(enter_symbols, Pointers(self.arrays), number, number + 1)
-        return True
+    @property
+    def steps(self) -> int:
+        """How many have been made."""
+        return self._steps
 
-    def add_move(self, state: int, symbol: int) -> bool:
+    def add_step(self, state: int, symbol: int) -> bool:
         """Make a step of the automaton; False if there is no room for where it leads."""
-        letters = self._letters[symbol]
+        arrays = self.arrays
+        bits = arrays.symbols[symbol] & arrays.relevant[state]
+        letters = self._subsets.letters(int.from_bytes(bits.astype("<u8").tobytes(), "little"))
         move = self._subsets.step(self._states[state], letters) if state else self._subsets.begin(letters)
         marked, other = self._number(move.marked), self._number(move.other)
         if marked is None or other is None:
             return False
-        self.arrays.moves[state * self._stride + symbol] = (marked, move.place, other, _flags(move))
+        if self._steps == len(arrays.step_state):
+            self._more_steps()
+            arrays = self.arrays
+        step = self._steps
+        self._steps += 1
+        arrays.step_state[step], arrays.step_bits[step] = state, bits
+        arrays.step_move[step] = (marked, move.place, other, _flags(move))
+        call(enter_steps, Pointers(arrays), step, self._steps)
         return True
+
+    def _more_steps(self) -> None:
+        arrays, size = self.arrays, 2 * self._steps
+        self.arrays = arrays._replace(
+            step_state=longer(arrays.step_state, size),
+            step_bits=longer(arrays.step_bits, size),
+            step_move=longer(arrays.step_move, size),
+            step_table=np.full(_power(2 * size), -1, np.int32),
+        )
+        call(enter_steps, Pointers(self.arrays), 0, self._steps)
 
     def _number(self, state: State | None) -> int | None:
         """The number of a state, a new one if need be; None if there is no room."""
@@ -70,7 +90,7 @@ class StepCache:
         if number is None and len(self._states) < len(self.arrays.restless):
             number = self._numbers[state] = len(self._states)
             self._states.append(state)
-            self.arrays.restless[number] = state.restless
+            self._describe(number, state)
         return number
 
     def grow(self, symbols: bool, beyond: bool) -> bool:
@@ -89,27 +109,34 @@ class StepCache:
         held = len(old.restless)
         moves = self.arrays.moves.reshape(rows, columns)
         moves[:held, : len(old.symbols)] = old.moves.reshape(held, len(old.symbols))
-        self.arrays.restless[:held] = old.restless
-        self.arrays.seated[:held] = old.seated
-        self.arrays.symbols[: len(old.symbols)] = old.symbols
-        call(enter_symbols, Pointers(self.arrays), 0, len(self._letters))
+        for name in ("restless", "seated", "relevant", "symbols"):
+            array = getattr(old, name)
+            getattr(self.arrays, name)[: len(array)] = array
+        steps = {name: getattr(old, name) for name in k.Cache._fields if name.startswith("step_")}
+        self.arrays = self.arrays._replace(**steps)
+        call(enter_symbols, Pointers(self.arrays))
         return True
 
     def rebuild(self, numbers: NDArray[np.int32]) -> None:
         """Keep only the states with a new number: `numbers[state]`, from 1 on without gaps, -1 for the others."""
         kept: dict[int, State] = {int(n): self._states[old] for old, n in enumerate(numbers) if old and n >= 0}
         self.rebuilds += 1
-        self.arrays = self._empty([NOWHERE, *(kept[n] for n in sorted(kept))])
+        self._empty([NOWHERE, *(kept[n] for n in sorted(kept))])
 
-    def _empty(self, states: list[State]) -> k.Cache:
+    def _empty(self, states: list[State]) -> None:
         """Arrays without any step; `states[0]` is a stand-in for what is before a run."""
         self._states = states
         self._numbers = {state: n for n, state in enumerate(states) if n}
-        self._letters: list[int] = []
+        self._steps = 0
+        self._sizes[k.SYMBOLS] = 0
         rows = _power(max(2 * len(states), min(_BEGINNING, isqrt(self._most))))
-        arrays = self._allocate(rows, max(1, min(_BEGINNING, self._most // rows)))
-        arrays.restless[: len(states)] = [state.restless for state in states]
-        return arrays
+        self.arrays = self._allocate(rows, max(1, min(_BEGINNING, self._most // rows)))
+        for number, state in enumerate(states):
+            self._describe(number, state if number else None)
+
+    def _describe(self, number: int, state: State | None) -> None:
+        self.arrays.restless[number] = state is not None and state.restless
+        self.arrays.relevant[number] = as_words(self._subsets.relevant(state), self._words)
 
     def _allocate(self, rows: int, columns: int) -> k.Cache:
         self._stride = columns
@@ -117,6 +144,11 @@ class StepCache:
         return k.Cache(
             sizes=self._sizes,
             moves=np.zeros(rows * columns, k.MOVE),
+            relevant=np.zeros((rows, self._words), np.uint64),
+            step_state=np.zeros(_BEGINNING, np.int32),
+            step_bits=np.zeros((_BEGINNING, self._words), np.uint64),
+            step_move=np.zeros(_BEGINNING, k.MOVE),
+            step_table=np.full(2 * _BEGINNING, -1, np.int32),
             restless=np.zeros(rows, np.int32),
             seat=np.zeros(rows, np.int32),
             seated=np.zeros(rows, np.int64),

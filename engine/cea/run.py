@@ -139,7 +139,7 @@ class CeaRun:
         arrays = (*self._memory, *cache.arrays)
         return {"nodes": int(s[k.NODE_TOP]), "live": int(parts["count"][parts["epoch"] == s[k.EPOCH]].sum()),
                 "states": cache.states, "symbols": cache.symbols, "rebuilds": cache.rebuilds,
-                "steps": int((cache.arrays.moves["flags"] != 0).sum()), "touched": int(s[k.TOUCHED]),
+                "steps": cache.steps, "touched": int(s[k.TOUCHED]),
                 "bytes": sum(int(a.nbytes) for a in arrays) + self._holders.bytes}  # fmt: skip
 
     def _arrays(self, events: MarkedEvents) -> k.Events:
@@ -191,10 +191,7 @@ class CeaRun:
         scalars, cache = self._memory.scalars, self._cache
         at = int(scalars[k.AT])
         symbols = need == k.NEED_SYMBOL
-        if symbols:
-            known = cache.add_symbol(self._events.symbol[at])
-        else:
-            known = cache.add_move(int(scalars[k.WANTED_STATE]), int(scalars[k.WANTED_SYMBOL]))
+        known = not symbols and cache.add_step(int(scalars[k.WANTED_STATE]), int(scalars[k.WANTED_SYMBOL]))
         position = int(scalars[k.BASE]) + at
         if known or cache.grow(symbols, beyond=False):
             return
@@ -249,7 +246,7 @@ class CeaRun:
 def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
     """The kernel's numbers of a plan."""
     query = plan.query
-    sizes = np.zeros(6, np.int64)
+    sizes = np.zeros(7, np.int64)
     sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
     in_kernel = query.limit is not None and (query.selection is None or plan.strict)
     sizes[k.LIMIT] = query.limit.count if query.limit is not None and in_kernel else _NO_LIMIT

@@ -60,6 +60,7 @@ class Subsets:
         self._automaton = plan.positions
         self._kept = plan.kept
         self._masks = plan.masks
+        self._atom_of = plan.atom_of
         self._strict = plan.strict
         self.masks = tuple(dict.fromkeys(mask for mask in plan.masks if mask))
         """Sets of variables by place - FIRST_MASK."""
@@ -73,6 +74,13 @@ class Subsets:
     def letters(self, symbol: int) -> int:
         """The letters that an event of a symbol may be."""
         return reduce(int.__or__, (self._readers.get(atom, 0) for atom in bits(symbol)), 0)
+
+    def relevant(self, state: State | None) -> int:
+        """The atoms that its moves depend on; None: those that begin a run."""
+        return self._atoms(self._automaton.first if state is None else state.at_once | state.later)
+
+    def _atoms(self, letters: int) -> int:
+        return reduce(int.__or__, (1 << self._atom_of[n] for n in bits(letters)), 0)
 
     def begin(self, letters: int) -> Move:
         """What the first event of a run does; unlike later ones it is always read."""

@@ -35,10 +35,12 @@ class _Waiting:
         """The watermark: no event before it will be taken any more."""
         return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
 
-    def wait(self, marks: Marks) -> None:
+    def wait(self, marks: Marks, rising: bool) -> None:
         """More events, some at least."""
-        low, high = int(marks.time.min()), int(marks.time.max())
-        self.rising = self.rising and low >= self.newest and bool((marks.time[1:] >= marks.time[:-1]).all())
+        low, high = int(marks.time[0]), int(marks.time[-1])
+        if not rising:
+            low, high = int(marks.time.min()), int(marks.time.max())
+        self.rising = rising and self.rising and low >= self.newest
         self.pieces.append(marks)
         self.oldest, self.newest = min(self.oldest, low), max(self.newest, high)
 
@@ -72,13 +74,23 @@ class Merging:
         self._start = start
         self.events = self.late = 0
 
-    def push(self, stream: int, marks: Marks) -> NDArray[np.int64]:
-        """Take events of a stream in order of arrival; returns the numbers of those that are late."""
-        self.events += len(marks)
-        none = np.zeros(0, np.int64)
-        if not len(marks):
-            return none
+    def push(self, stream: int, marks: Marks) -> NDArray[np.int64] | None:
+        """Take events of a stream in order of arrival; returns the numbers of those that are late, None if none is."""
+        count = len(marks)
+        self.events += count
+        if not count:
+            return None
         waiting = self._streams[stream]
+        low = int(marks.time[0])
+        rising = count == 1 or bool((marks.time[1:] >= marks.time[:-1]).all())
+        if not rising or low < waiting.mark(self.lateness) or (self._start is not None and low < self._start):
+            return self._sort_out(waiting, marks)
+        waiting.largest = max(waiting.largest, int(marks.time[-1]))
+        waiting.wait(marks, rising)
+        return None
+
+    def _sort_out(self, waiting: _Waiting, marks: Marks) -> NDArray[np.int64] | None:
+        """Events of which some may be late, or lie before the start."""
         late, waiting.largest = late_ones(marks.time, waiting.largest, waiting.punctuation, self.lateness)
         kept = ~late
         if self._start is not None:  # the query is registered then: what was before, it does not see
@@ -86,10 +98,10 @@ class Merging:
         if not kept.all():
             marks = marks.take(np.flatnonzero(kept))
         if len(marks):
-            waiting.wait(marks)
-        refused = np.flatnonzero(late) if late.any() else none
+            waiting.wait(marks, bool((marks.time[1:] >= marks.time[:-1]).all()))
+        refused = np.flatnonzero(late)
         self.late += len(refused)
-        return refused
+        return refused if len(refused) else None
 
     def advance(self, stream: int, time: int) -> None:
         """Punctuation: no event of `stream` before `time` will come (if one does, it is late)."""
@@ -121,14 +133,15 @@ class Merging:
         """
         mark, last = min((waiting.mark(self.lateness), s) for s, waiting in enumerate(self._streams))
         parts: list[Marks] = []
-        streams: list[NDArray[np.int64]] = []
+        sizes = []
         for s, waiting in enumerate(self._streams):
             done = waiting.up_to(mark if s <= last else mark - 1)
             parts += done
-            streams += [np.full(len(part), s, np.int64) for part in done]
+            sizes.append(sum([len(part) for part in done]))
         if not parts:
             return None
-        marks, of = Marks.concat(parts), np.concatenate(streams)
+        marks = Marks.concat(parts)
+        of = np.repeat(np.arange(len(sizes)), sizes)
         if of[0] != of[-1]:  # of several streams, one after the other
             order = np.argsort(marks.time, kind="stable")
             marks, of = marks.take(order), of[order]

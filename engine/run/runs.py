@@ -78,6 +78,6 @@ def _outcome(run: TupleRun, step: Callable[[], EventBatch | None]) -> Outcome:
     """What a step does, and what can be worked through then."""
     try:
         late = step()
-        return Outcome(run, run.advance(), late if late is not None and len(late) else None)
+        return Outcome(run, run.advance(), late)
     except Exception as error:
         return Outcome(run, [], None, error)

@@ -53,13 +53,14 @@ class TupleRun:
         self._cea = CeaRun(plan, capacities)
         self._log = _Log()
 
-    def push(self, stream: str, batch: Arrived) -> Arrived:
-        """Take events of a stream in order of arrival; returns the late ones. Call `advance` for matches.
+    def push(self, stream: str, batch: Arrived) -> Arrived | None:
+        """Take events of a stream in order of arrival; returns the late ones, if any. Call `advance` for matches.
 
         Raises EventError for what is no tuple event; then none of the batch is taken.
         """
         marks = self._terms.mark(batch) if isinstance(batch, EventBatch) else self._tables.mark(batch)
-        return batch.take(self._merging.push(self.plan.streams.index(stream), marks))
+        late = self._merging.push(self.plan.streams.index(stream), marks)
+        return None if late is None else batch.take(late)
 
     def punctuate(self, stream: str, time: int) -> None:
         """No event of `stream` before `time` (µs) will come."""
@@ -82,16 +83,16 @@ class TupleRun:
         found = []
         for low in range(0, len(marks), CHUNK):
             part = slice(low, low + CHUNK)
-            batch = self._work(marks.take(part), streams[part])
-            if len(batch):
+            batch = self._work(marks if len(marks) <= CHUNK else marks.take(part), streams[part])
+            if batch is not None:
                 found.append(batch)
         self.matches += sum(len(batch) for batch in found)
         return found
 
-    def _work(self, marks: Marks, streams: I64) -> ComplexEvents:
+    def _work(self, marks: Marks, streams: I64) -> ComplexEvents | None:
         self._log.add(marks.time, streams)
         found = self._cea.feed(MarkedEvents(marks.symbol, marks.time, marks.partition, marks.attribute))
-        made = self._complex_events(found)
+        made = self._complex_events(found) if len(found) else None
         self._log.forget(self._cea.oldest)
         return made
 

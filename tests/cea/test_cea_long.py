@@ -12,7 +12,8 @@ from reference.ceql_count import count_ends
 from reference.tuples import TupleEvent
 
 from oxiseq.engine.cea.memory import Capacities
-from oxiseq.engine.cea.run import FoundEvents
+from oxiseq.engine.cea.plan import compile_ceql
+from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
 from oxiseq.grammar import load
 
 VOCAB = "http://e/"
@@ -147,3 +148,20 @@ def test_table_of_steps_is_bounded() -> None:
     assert bounded.run.state["steps"] <= 512
     assert bounded.run.state["states"] <= 256
     assert bounded.run.state["bytes"] < free.run.state["bytes"]
+
+
+def test_symbols_that_never_come_again_take_no_steps_in_python() -> None:
+    """20 independent atoms: a million symbols, but each state asks for one bit."""
+    names = [f"x{i}" for i in range(20)]
+    tests = " AND ".join(f"{name}[v > {i}]" for i, name in enumerate(names))
+    formula = "; ".join(f"A AS {name}" for name in names) + f" FILTER {tests} WITHIN 30 EVENTS LIMIT 1"
+    run = CeaRun(compile_ceql(load(query(formula), "ceql")))
+    symbol = np.random.default_rng(3).integers(0, 1 << 20, (50_000, 1)).astype(np.uint64)
+    time = np.arange(50_000)
+    found = run.feed(MarkedEvents(symbol, time, np.zeros(50_000, np.int64)))
+    assert len(found) > 100
+    bits = found.positions.reshape(-1, 20)
+    assert all(((symbol[bits[:, i], 0] >> np.uint64(i)) & np.uint64(1)).all() for i in range(20))
+    assert run.state["steps"] <= 40
+    assert run.state["rebuilds"] > 0
+    assert run.state["bytes"] < 8_000_000

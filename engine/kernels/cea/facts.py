@@ -9,8 +9,21 @@ from typing import Any, Final
 
 import numpy as np
 
+from oxiseq.engine import kinds
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, entry_truth, fused, run
+from oxiseq.engine.kernels.expressions.machine import (
+    CONSTANT,
+    EQUAL,
+    FALSE,
+    FUSED,
+    TRUE,
+    UNDECIDED,
+    UNEQUAL,
+    VARIABLE,
+    entry_truth,
+    fused,
+    run,
+)
 
 MANY_SUBJECTS: Final = 1
 MANY_VALUES: Final = 2
@@ -52,6 +65,18 @@ def pivot(
     return -1
 
 
+@inner
+def _text_relation(code: Any, start: int, end: int, vals: Any, kind: Any) -> int:
+    """The outcome of `attribute = text` and `attribute != text` on a text, the most frequent leaves; else -1."""
+    if end != start + 7 or code[start + 2] != VARIABLE or code[start + 4] != CONSTANT:
+        return -1
+    op = code[start + 6]
+    term, text = vals[code[start + 3]], np.int64(code[start + 5])
+    if (op != EQUAL and op != UNEQUAL) or kind[term] != kinds.STRING or kind[text] != kinds.STRING:
+        return -1
+    return TRUE if (term == text) == (op == EQUAL) else FALSE
+
+
 @kernel
 def leaf_facts(
     values: Any, type_of: Any, first_leaf: Any, leaf_of: Any, code: Any, starts: Any,
@@ -78,11 +103,12 @@ def leaf_facts(
         for i in range(first_leaf[kind_of], first_leaf[kind_of + 1]):
             leaf = leaf_of[i]
             start, end = starts[leaf], starts[leaf + 1]
-            if code[start + 2] == FUSED and end == start + 6:
+            outcome = _text_relation(code, start, end, vals, kind)
+            if outcome < 0 and code[start + 2] == FUSED and end == start + 6:
                 outcome = fused(
                     code[start + 3], vals[code[start + 4]], np.int64(code[start + 5]), kind, number, exact, quality
                 )
-            else:
+            elif outcome < 0:
                 run(code, start, end, vals, kind, number, exact, quality, memo, numbers, entries)
                 outcome = entry_truth(0, numbers, entries)
             if outcome == TRUE:

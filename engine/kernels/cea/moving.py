@@ -44,7 +44,7 @@ from oxiseq.engine.kernels.cea.records import (
     WANTED_STATE,
     WANTED_SYMBOL,
 )
-from oxiseq.engine.kernels.cea.symbols import find_symbol
+from oxiseq.engine.kernels.cea.symbols import number_of, recall
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
 
@@ -56,7 +56,7 @@ FEW = 8
 def read(A: Any, S: Any, E: Any, at: int) -> int:
     """READ for one event."""
     scalars, sizes = v.scalars(S), v.sizes(A)
-    symbol = find_symbol(A, v.symbol(E), at)
+    symbol = number_of(A, v.symbol(E), at)
     if symbol < 0:
         return NEED_SYMBOL
     part = v.parts(S)[v.partition(E)[at]]
@@ -167,7 +167,7 @@ def _move_all(A: Any, S: Any, part: Any, symbol: int, pos: int, tau: int) -> int
         if entry.maxs < tau:
             continue
         move = moves[entry.state * stride + symbol]
-        if not move.flags & KNOWN:
+        if not move.flags & KNOWN and not recall(A, np.int64(entry.state), symbol):
             scalars[WANTED_STATE] = entry.state
             scalars[WANTED_SYMBOL] = symbol
             return -NEED_STATE
@@ -207,7 +207,7 @@ def _begin(
     """Runs that begin with the event, not in D or in it; as `_move_all`."""
     scalars, nodes = v.scalars(S), v.nodes(S)
     move = v.moves(A)[symbol]
-    if not move.flags & KNOWN:
+    if not move.flags & KNOWN and not recall(A, np.int64(0), symbol):
         scalars[WANTED_STATE] = 0
         scalars[WANTED_SYMBOL] = symbol
         return -NEED_STATE

@@ -69,8 +69,9 @@ NEVER = -(1 << 63)
 BEFORE_ALL = 1 - (1 << 63)
 """No later than any other clock."""
 
-KIND, SIZE, LIMIT, CONSUME, WORDS, STRIDE = range(6)
-"""Places in Cache.sizes. SIZE: events of a window; LIMIT: matches per event; STRIDE: symbols that there is room for."""
+KIND, SIZE, LIMIT, CONSUME, WORDS, STRIDE, SYMBOLS = range(7)
+"""Places in Cache.sizes. SIZE: events of a window; LIMIT: matches per event; STRIDE: symbols that there is room
+for; SYMBOLS: those that there are."""
 
 
 class Cache(NamedTuple):
@@ -78,6 +79,11 @@ class Cache(NamedTuple):
 
     sizes: Array  # i64
     moves: Array  # MOVE[states * STRIDE]; state 0 is before a run begins
+    relevant: Array  # u64[states, WORDS]: bits that a state's moves depend on
+    step_state: Array  # i32: steps that have been made: of a state ...
+    step_bits: Array  # u64[n, WORDS]: ... by an event with these of its relevant bits ...
+    step_move: Array  # MOVE: ... its move
+    step_table: Array  # i32: open addressing over steps
     restless: Array  # i32[states]
     seat: Array  # i32[states]: where the state stands in `fresh`, if
     seated: Array  # i64[states]: ... it is the attempt's SERIAL

@@ -1,4 +1,8 @@
-"""Symbols are numbered: a hash table from the bits of an event to a small number."""
+"""Symbols are numbered, and the automaton's steps found again: two hash tables.
+
+The kernel looks moves up by (state, number of the symbol). A symbol that is new has no moves there, but most of its
+bits do not matter to a state: what the state does on those that do is probably known.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import WORDS
+from oxiseq.engine.kernels.cea.records import STRIDE, SYMBOLS, WORDS
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -15,19 +19,24 @@ _HALF = np.uint64(32)
 
 
 @inner
+def _mixed(h: Any, word: Any) -> Any:
+    h = (h ^ word) * _MULTIPLIER
+    return h ^ (h >> _HALF)
+
+
+@inner
 def _hash(bits: Any, row: int, words: int) -> int:
     h = np.uint64(0)
     for w in range(words):
-        h = (h ^ bits[row, w]) * _MULTIPLIER
-        h ^= h >> _HALF
+        h = _mixed(h, bits[row, w])
     return np.int64(h >> np.uint64(1))
 
 
 @inner
-def find_symbol(A: Any, bits: Any, row: int) -> int:
-    """The number of the symbol in a row of bits; -1: it has none yet."""
-    words = v.sizes(A)[WORDS]
-    table, symbols = v.table(A), v.symbols(A)
+def number_of(A: Any, bits: Any, row: int) -> int:
+    """The number of the symbol in a row of bits, a new one if need be; -1: there is no room for another."""
+    sizes, table, symbols = v.sizes(A), v.table(A), v.symbols(A)
+    words = sizes[WORDS]
     mask = table.shape[0] - 1
     at = _hash(bits, row, words) & mask
     while table[at] >= 0:
@@ -40,16 +49,66 @@ def find_symbol(A: Any, bits: Any, row: int) -> int:
         if same:
             return number
         at = (at + 1) & mask
-    return np.int64(-1)
+    number = sizes[SYMBOLS]
+    if number == sizes[STRIDE]:
+        return np.int64(-1)
+    table[at] = number
+    for w in range(words):
+        symbols[number, w] = bits[row, w]
+    sizes[SYMBOLS] = number + 1
+    return number
 
 
 @kernel
-def enter_symbols(A: Any, first: int, end: int) -> None:
-    """Enter the symbols first..end into the table, which has room for twice as many as there are."""
-    table, symbols = v.table(A), v.symbols(A)
+def enter_symbols(A: Any) -> None:
+    """Enter all symbols into the table, which is empty and has room for twice as many."""
+    sizes, table, symbols = v.sizes(A), v.table(A), v.symbols(A)
     mask = table.shape[0] - 1
-    for number in range(first, end):
-        at = _hash(symbols, number, v.sizes(A)[WORDS]) & mask
+    for number in range(sizes[SYMBOLS]):
+        at = _hash(symbols, number, sizes[WORDS]) & mask
         while table[at] >= 0:
             at = (at + 1) & mask
         table[at] = number
+
+
+@inner
+def recall(A: Any, state: int, symbol: int) -> bool:
+    """Whether the state's move on the symbol is known from another one; then it is entered for this one too."""
+    sizes, table, moves, known = v.sizes(A), v.step_table(A), v.moves(A), v.step_move(A)
+    symbols, relevant, states, bits = v.symbols(A), v.relevant(A), v.step_state(A), v.step_bits(A)
+    words = sizes[WORDS]
+    h = np.uint64(state)
+    for w in range(words):
+        h = _mixed(h, symbols[symbol, w] & relevant[state, w])
+    mask = table.shape[0] - 1
+    at = np.int64(h >> np.uint64(1)) & mask
+    while table[at] >= 0:
+        step = np.int64(table[at])
+        same = states[step] == state
+        for w in range(words):
+            same = same and bits[step, w] == symbols[symbol, w] & relevant[state, w]
+        if same:
+            move, there = known[step], moves[state * sizes[STRIDE] + symbol]
+            there.marked = move.marked
+            there.place = move.place
+            there.other = move.other
+            there.flags = move.flags
+            return True
+        at = (at + 1) & mask
+    return False
+
+
+@kernel
+def enter_steps(A: Any, first: int, end: int) -> None:
+    """Enter the steps first..end into their table, which has room for twice as many as there are."""
+    table, states, bits = v.step_table(A), v.step_state(A), v.step_bits(A)
+    words = v.sizes(A)[WORDS]
+    mask = table.shape[0] - 1
+    for step in range(first, end):
+        h = np.uint64(states[step])
+        for w in range(words):
+            h = _mixed(h, bits[step, w])
+        at = np.int64(h >> np.uint64(1)) & mask
+        while table[at] >= 0:
+            at = (at + 1) & mask
+        table[at] = step

@@ -14,6 +14,11 @@ from oxiseq.engine.kernels.sequence.records import NODE
 
 sizes: Any = view_of(k.Cache, "sizes", np.int64)
 moves: Any = view_of(k.Cache, "moves", k.MOVE)
+relevant: Any = view_of(k.Cache, "relevant", np.uint64, 2)
+step_state: Any = view_of(k.Cache, "step_state", np.int32)
+step_bits: Any = view_of(k.Cache, "step_bits", np.uint64, 2)
+step_move: Any = view_of(k.Cache, "step_move", k.MOVE)
+step_table: Any = view_of(k.Cache, "step_table", np.int32)
 restless: Any = view_of(k.Cache, "restless", np.int32)
 seat: Any = view_of(k.Cache, "seat", np.int32)
 seated: Any = view_of(k.Cache, "seated", np.int64)
