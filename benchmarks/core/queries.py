@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
 from benchmarks.data import NS, STREAM
 
 Test: TypeAlias = tuple[str, Literal["=", ">", ">="], str | int | float]
 """Attribute, comparison, value."""
+Stream: TypeAlias = Literal["stocks", "homes", "taxis"]
 LIMIT: Final = 1_000
 """Complex events enumerated for an event that completes some."""
 LENGTHS: Final = (3, 6, 9, 12, 24)
@@ -31,7 +33,7 @@ _ZONES = (
     "Sutton Place/Turtle Bay North", "East Concourse/Concourse Village",
 )  # fmt: skip
 _ROUTE = (0, 1, 2, 3, 4, 5, 6, 0, 0, 2, 1, 1, 2)
-TRIPS: Final = tuple((_ZONES[a], _ZONES[b]) for a, b in zip(_ROUTE, _ROUTE[1:], strict=False))
+TRIPS: Final = tuple((_ZONES[a], _ZONES[b]) for a, b in pairwise(_ROUTE))
 NOBODY: Final = "NotExists"
 """What a primed query's last step asks for: no event has it."""
 
@@ -54,7 +56,7 @@ class Query:
     """
 
     name: str
-    stream: Literal["stocks", "homes", "taxis"]
+    stream: Stream
     steps: tuple[Step, ...]
     clock: str
     window: int
@@ -65,7 +67,12 @@ class Query:
     @property
     def primed(self) -> bool:
         """Whether nothing completes it."""
-        return self.name.rstrip(" 0123456789s").endswith("'")
+        return "'" in self.name
+
+    @property
+    def coded(self) -> bool:
+        """Whether it is asked of RDF events too: S3 to S24, primed or not, in the usual window."""
+        return self.name[0] == "S" and " " not in self.name
 
     @property
     def text(self) -> str:
@@ -129,10 +136,12 @@ def trip_step(number: int) -> Step:
     return Step(("TRIP",), (("pickup_zone", "=", start), ("dropoff_zone", "=", end)))
 
 
-def _family(letter: str, step) -> Iterator[Query]:  # type: ignore[no-untyped-def]  # one of the three above
-    stream, clock, unit = {
-        "S": ("stocks", "stock_time", 1_000), "H": ("homes", "plug_timestamp", 1), "T": ("taxis", "dropoff_datetime", 1_000),
-    }[letter]
+def _family(letter: str, step: Callable[[int], Step]) -> Iterator[Query]:
+    kinds: dict[str, tuple[Stream, str, int]] = {
+        "S": ("stocks", "stock_time", 1_000), "H": ("homes", "plug_timestamp", 1),
+        "T": ("taxis", "dropoff_datetime", 1_000),
+    }  # fmt: skip
+    stream, clock, unit = kinds[letter]
     shared: tuple[Test, ...] = (("value", ">", LOAD),) if letter == "H" else ()
 
     def made(name: str, length: int, seconds: int, primed: bool, last: bool = False) -> Query:

@@ -1,4 +1,4 @@
-"""The ways to answer a query over events that are loaded already: CEQL from a table, CEQL and SPAseq from RDF events."""
+"""Ways to answer a query over events that are loaded already: CEQL from a table, CEQL and SPAseq from RDF events."""
 
 from __future__ import annotations
 
