@@ -197,7 +197,8 @@ def _times(column: pa.Array, title: str, name: str) -> NDArray[np.int64]:
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         try:
-            column = column.cast(pa.timestamp("us")).cast(pa.int64())
+            zone = kind.tz if pa.types.is_timestamp(kind) else None
+            column = column.cast(pa.timestamp("us", zone)).cast(pa.int64())
         except pa.ArrowInvalid as error:
             raise EventError(name, None, f"the column {title!r}: not whole microseconds in 64 bits: {error}") from error
     elif pa.types.is_integer(kind):

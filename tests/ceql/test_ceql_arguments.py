@@ -45,6 +45,7 @@ FORMS = {
     "dates": table([EPOCH + timedelta(microseconds=n) for n in (1, 2, 3)]),
     "nanoseconds": table(pa.array([1000, 2000, 3000], pa.timestamp("ns"))),
     "small numbers": table(pa.array([1, 2, 3], pa.uint8()), v=pa.array([1, 2, 3], pa.int8())),
+    "another zone": table(pa.array([1, 2, 3], pa.timestamp("us", "Europe/Berlin"))),
     "no zone": table(pa.array([1, 2, 3], pa.timestamp("us"))),
     "IRIs": table(types=[f"{VOCAB}A", f"{VOCAB}B", f"{VOCAB}B"]),
 }
