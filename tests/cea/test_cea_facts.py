@@ -14,8 +14,8 @@ from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.cea.positions import MOST_LETTERS
 from oxiseq.engine.cea.run import CeaRun, MarkedEvents
 from oxiseq.engine.cea.windows import attribute_clocks
-from oxiseq.engine.kernels.cea.records import BEFORE_ALL
 from oxiseq.engine.errors import LimitError, QueryError
+from oxiseq.engine.kernels.cea.records import BEFORE_ALL
 from oxiseq.grammar import load
 from oxiseq.grammar.parser import parse
 
