@@ -25,7 +25,7 @@ from oxiseq.engine.cea.marks import Marks, symbols
 from oxiseq.engine.cea.partitions import Partitions, distinct_numbers
 from oxiseq.engine.cea.ranges import Range, as_array, compared, range_of
 from oxiseq.engine.errors import EventError
-from oxiseq.engine.events.cells import Cells, Coded, Numbers, read_cells
+from oxiseq.engine.events.cells import Cells, Coded, Numbers, read_cells, texts
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.expressions.values import read
@@ -139,7 +139,7 @@ def _sorted(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 
 def _missing(count: int) -> Coded:
-    return Coded(np.full(count, -1, np.int32), pa.array([], pa.string()))
+    return Coded(np.full(count, -1, np.int32), texts([]))
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -209,8 +209,11 @@ class _Attribute:
 
     def _of_texts(self, values: pa.Array) -> NDArray[np.uint64]:
         """Only the texts that leaves name are looked at one by one."""
-        named = pa.array(self._named, values.type)
-        place = np.array(pc.index_in(values, named).fill_null(len(named)).to_numpy(zero_copy_only=False), np.int64)
+        named = texts(self._named).cast(values.type)
+        found = pc.index_in(values, named)
+        there = np.frombuffer(found.is_valid().cast(pa.uint8()).buffers()[1], np.uint8, len(found))
+        place = np.full(len(found), len(named), np.int64)  # `fill_null` and `to_numpy` import pandas where it is
+        place[there != 0] = np.from_dlpack(found.drop_null())
         other = "x" + "".join(self._named)  # is none of them
         words = np.stack([self._of_term(Literal(text)) for text in (*self._named, other)])
         return np.concatenate([np.zeros((1, self._words), np.uint64), words[place]])

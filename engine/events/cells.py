@@ -12,7 +12,7 @@ A null is an attribute that the event lacks. Other types are refused when a quer
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -76,7 +76,7 @@ def read_cells(column: pa.Array, name: str) -> Cells:
         column = column.dictionary_decode()
         kind = column.type
     if pa.types.is_null(kind):
-        return Coded(np.full(len(column), _NO_CODE, np.int32), pa.array([], pa.string()))
+        return Coded(np.full(len(column), _NO_CODE, np.int32), texts([]))
     if pa.types.is_uint64(kind) and len(column) and (pc.max(column).as_py() or 0) > np.iinfo(np.int64).max:
         return _coded(column.dictionary_encode())  # beyond 64 bits: as terms
     if pa.types.is_integer(kind):
@@ -119,6 +119,13 @@ def _coded(column: pa.DictionaryArray) -> Coded:
 
 def _own(column: pa.Array, dtype: Any) -> NDArray[Any]:
     return np.array(np.from_dlpack(column), dtype)  # not `to_numpy`, which imports pandas
+
+
+def texts(of: Sequence[str]) -> pa.StringArray:
+    """They as an Arrow array. Not `pa.array`, which imports pandas where it is installed."""
+    encoded = [text.encode() for text in of]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
 # --- terms ----------------------------------------------------------------------------------------

@@ -58,6 +58,8 @@ class TupleRows:
 
     def take(self, index: NDArray[np.int64]) -> TupleRows:
         """The rows of these numbers."""
+        if not len(index):
+            return self.slice(0, 0)  # `pa.array` of a NumPy array imports pandas where it is installed
         return TupleRows(self.time[index], self.rows.take(pa.array(index)), self.naming)
 
     def slice(self, start: int, stop: int) -> TupleRows:

@@ -30,6 +30,10 @@ MANY_VALUES: Final = 2
 FAULTS: Final = 4
 """`pivot` tells a fault as event · FAULTS + its kind."""
 
+_RECENT: Final = 256
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
+_HIGH: Final = np.uint64(56)
+
 
 @inner
 def _mark(bits: Any, row: int, bit: int) -> None:
@@ -170,25 +174,46 @@ def compare_floats(values: Any, valid: Any, low: Any, high: Any, negated: Any, l
 def symbols(
     facts: Any, type_of: Any, leaves: int, gates: Any, any_of: Any, first_atom: Any, atom_of: Any, masks: Any, out: Any
 ) -> None:
-    """The atoms that each event satisfies: out u64[n, words of atoms], zeros. See FactPlan for the others."""
-    words = facts.shape[1]
+    """The atoms that each event satisfies: out u64[n, words of atoms], zeros. See FactPlan for the others.
+
+    Events differ little: where facts are one word, rows with facts that were met lately are not worked out again.
+    """
+    recalls = facts.shape[1] == 1
+    recent = np.full(_RECENT, -1, np.int64)
+    known = np.empty(_RECENT, np.uint64)
     for row in range(len(type_of)):
         number = type_of[row]
         if number < 0:
             continue
-        for gate in range(len(any_of)):
-            met = any_of[gate] == 0
-            for word in range(words):
-                found = facts[row, word] & gates[gate, word]
-                if any_of[gate] != 0:
-                    met = met or found != 0
-                else:
-                    met = met and found == gates[gate, word]
-            if met:
-                _mark(facts, row, leaves + gate)
+        if recalls:
+            place = np.int64((facts[row, 0] ^ np.uint64(number)) * _MULTIPLIER >> _HIGH)
+            before = recent[place]
+            if before >= 0 and known[place] == facts[row, 0] and type_of[before] == number:
+                for word in range(out.shape[1]):
+                    out[row, word] = out[before, word]
+                continue
+            recent[place] = row
+            known[place] = facts[row, 0]
+        _open_gates(facts, row, leaves, gates, any_of)
         for i in range(first_atom[number], first_atom[number + 1]):
             met = True
-            for word in range(words):
+            for word in range(facts.shape[1]):
                 met = met and facts[row, word] & masks[i, word] == masks[i, word]
             if met:
                 _mark(out, row, atom_of[i])
+
+
+@inner
+def _open_gates(facts: Any, row: int, leaves: int, gates: Any, any_of: Any) -> None:
+    """The facts that others make, of one row."""
+    words = facts.shape[1]
+    for gate in range(len(any_of)):
+        met = any_of[gate] == 0
+        for word in range(words):
+            found = facts[row, word] & gates[gate, word]
+            if any_of[gate] != 0:
+                met = met or found != 0
+            else:
+                met = met and found == gates[gate, word]
+        if met:
+            _mark(facts, row, leaves + gate)

@@ -120,6 +120,7 @@ def choose(M: Any) -> int:
     classes[0].parent = 0
     classes[0].jump = 0
     classes[0].slot = -1
+    classes[0].stamp = 0
     base = _scalars(M)[NODE_TOP]
     if state[STRATEGY] == NONE_CONTAINED:
         outcome = _choose_maximal(M)
