@@ -30,7 +30,6 @@ def streams() -> dict[str, list[tuple[int, str]]]:
 
 def graph(row: dict[str, object]) -> str:
     """`_:e a :SELL ; :name "MSFT" ; ...` of one row."""
-    return (
-        f'_:e <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{NS}{row["type"]}> .\n_:e <{NS}name> "{row["name"]}" .\n'
-        f'_:e <{NS}price> {row["price"]} .\n_:e <{NS}volume> {row["volume"]} .\n'
-    )
+    written = {"name": f'"{row["name"]}"', "price": row["price"], "volume": row["volume"]}
+    lines = [f"_:e <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <{NS}{row['type']}> ."]
+    return "\n".join([*lines, *(f"_:e <{NS}{attribute}> {value} ." for attribute, value in written.items())])
