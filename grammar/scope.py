@@ -192,13 +192,15 @@ def split_gpm(gpm: Gpm) -> GpmParts:
     pattern = Group(tuple(rest), span=gpm.pattern.span)
     kb = Group(tuple(graphs), span=gpm.pattern.span) if graphs else None
     own = frozenset(visible_variables(pattern))
-    both = own | (frozenset(visible_variables(kb)) if kb else frozenset())
+    from_kb = frozenset(visible_variables(kb)) if kb else frozenset()
+    both = own | from_kb
+    open_to_kb = from_kb - certain_variables(pattern)  # where the event leaves them unbound, the KB may bind them
     filters, kb_filters, stateful = [], [], []
     for condition in conditions:
         used = expression_variables(condition)
         if prev_variables(condition) or not used <= both:
             stateful.append(condition)
-        elif used <= own:
+        elif used <= own and not used & open_to_kb:
             filters.append(condition)
         else:
             kb_filters.append(condition)
