@@ -7,15 +7,12 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import pyarrow as pa
-
 from benchmarks.core import page
 from benchmarks.core.memory import Memory, apart
 from benchmarks.core.queries import Query, every
 from benchmarks.core.run import Found, found
 from benchmarks.core.streams import EVENTS, stream
 from benchmarks.core.ways import coded
-from benchmarks.data import Events
 from benchmarks.machine import machine
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -50,15 +47,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measured(queries: list[Query], most: int, rounds: int, counted: int) -> dict[str, Found]:
-    tables: dict[str, pa.Table] = {}
-    events: Events | None = None
-    results = {}
-    for query in queries:
-        if query.stream not in tables:  # one stream at a time
-            tables = {query.stream: stream(query.stream, min(most, EVENTS[query.stream]))}
-            events = coded(tables["stocks"], TermDictionary()) if query.stream == "stocks" else None
-        print(f"{query.name}...", file=sys.stderr, flush=True)
-        results[query.name] = found(query, tables[query.stream], events, rounds, counted)
+    results: dict[str, Found] = {}
+    for name in EVENTS:  # one stream at a time
+        mine = [query for query in queries if query.stream == name]
+        if not mine:
+            continue
+        print(f"{name}: {len(mine)} queries...", file=sys.stderr, flush=True)
+        table = stream(name, min(most, EVENTS[name]))
+        events = coded(table, TermDictionary()) if any(query.coded for query in mine) else None
+        results |= found(mine, table, events, rounds, counted)
     return results
 
 

@@ -68,15 +68,17 @@ def page(found: Rates, memory: Mapping[str, Memory], setting: str, events: int) 
 def pictures(found: Rates) -> list[Result]:
     """Events per second over the length and over the window."""
     lengths = [
-        Line.of(OXISEQ, f"{letter}n{prime}, {way}", _points(found, [(n, f"{letter}{n}{prime}") for n in LENGTHS], way))
-        for letter, prime, way in (("S", "", TABLE), ("S", "'", TABLE), ("S", "", RDF), ("S", "'", RDF))
+        Line.of(OXISEQ, f"{letter}n{prime}, {what}", _points(found, [(n, f"{letter}{n}{prime}") for n in LENGTHS], way))
+        for letter, prime, way, what in (
+            ("S", "", TABLE, "table"), ("S", "'", TABLE, "table"), ("S", "", RDF, "RDF"), ("S", "'", RDF, "RDF"),
+        )
     ]
     windows = [
-        Line.of(OXISEQ, f"{letter}3', {TABLE}", _points(found, _variants(letter), TABLE)) for letter in "SHT"
+        Line.of(OXISEQ, f"{letter}3'", _points(found, _variants(letter), TABLE)) for letter in "SHT"
     ]
     charts = (
         Chart("core", "CORE's sequences over stock trades", "pattern length (steps)", _drawn(lengths)),
-        Chart("core", "CORE's windows", "window (s)", _drawn(windows)),
+        Chart("core", "CORE's windows, from tables", "window (s)", _drawn(windows)),
     )
     return [Result("core", "CORE's experiments", "", (), (), tuple(c for c in charts if c.lines))]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -36,14 +36,23 @@ def ways_of(query: Query, table: pa.Table, events: Events | None) -> dict[str, C
     return ways
 
 
-def found(query: Query, table: pa.Table, events: Events | None, rounds: int, counted: int) -> Found:
-    """Measure one query; the matches of the first `counted` events are counted a second time."""
-    ways = ways_of(query, table, events)
-    measured = measure(ways, rounds, ways)
-    answers = {name: m.answer for name, m in measured.items()}
-    matches, _ = answers[TABLE]  # type: ignore[misc]  # an Answer
-    rates = {name: len(table) / max(m.median, 1e-9) for name, m in measured.items()}
-    return Found(query, rates, matches, tuple(_faults(query, table.slice(0, counted), answers)))
+def found(
+    queries: Sequence[Query], table: pa.Table, events: Events | None, rounds: int, counted: int
+) -> dict[str, Found]:
+    """Measure queries over one stream, all of them interleaved; by name. The matches of the first `counted` events are
+    counted a second time."""
+    ways = {(q.name, way): task for q in queries for way, task in ways_of(q, table, events).items()}
+    tasks = {" ".join(key): task for key, task in ways.items()}
+    measured = dict(zip(ways, measure(tasks, rounds, tasks).values(), strict=True))
+    results = {}
+    for query in queries:
+        mine = {way: m for (name, way), m in measured.items() if name == query.name}
+        answers = {way: m.answer for way, m in mine.items()}
+        matches, _ = answers[TABLE]  # type: ignore[misc]  # an Answer
+        rates = {way: len(table) / max(m.median, 1e-9) for way, m in mine.items()}
+        faults = tuple(_faults(query, table.slice(0, counted), answers))
+        results[query.name] = Found(query, rates, matches, faults)
+    return results
 
 
 def _faults(query: Query, start: pa.Table, answers: dict[str, object]) -> Iterable[str]:

@@ -54,7 +54,7 @@ def test_every_text_is_read(query: Query) -> None:
 
 @pytest.mark.parametrize("query", every(), ids=lambda query: query.name)
 def test_every_way_finds_what_is_counted(query: Query, tables: dict[str, pa.Table], events: Events) -> None:
-    one = found(query, tables[query.stream], events, 1, SIZE)
+    (one,) = found([query], tables[query.stream], events, 1, SIZE).values()
     assert one.faults == ()
     assert one.matches == 0 or not query.primed
     assert one.matches > 0 or query.primed or query.name in ("Q3", "Q6", "Q7")
@@ -102,7 +102,7 @@ def test_iterations_are_subsets() -> None:
 
 def test_a_way_that_differs_is_named(tables: dict[str, pa.Table], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.core.run.count", lambda query, table: 17)
-    assert "17 were counted" in found(QUERIES["S3"], tables["stocks"], None, 1, 1_000).faults[0]
+    assert "17 were counted" in found([QUERIES["S3"]], tables["stocks"], None, 1, 1_000)["S3"].faults[0]
 
 
 def test_only_coded_queries_ask_rdf(tables: dict[str, pa.Table], events: Events) -> None:
