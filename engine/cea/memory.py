@@ -41,7 +41,7 @@ def allocate(sizes: Capacities) -> k.Memory:
     return k.Memory(
         scalars=np.zeros(k.SCALARS, np.int64),
         nodes=np.zeros(sizes.nodes, NODE),
-        parts=_parts(sizes.parts),
+        parts=np.zeros(sizes.parts, k.PART),
         live=np.zeros(sizes.live, k.LIVE),
         fresh=np.zeros(sizes.fresh, k.LIVE),
         finals=np.zeros(sizes.fresh, np.int64),
@@ -79,13 +79,7 @@ def more_parts(S: k.Memory, count: int) -> k.Memory:
     """Room for `count` partitions."""
     if count <= len(S.parts):
         return S
-    return S._replace(parts=np.concatenate([S.parts, _parts(max(count, 2 * len(S.parts)) - len(S.parts))]))
-
-
-def _parts(count: int) -> Array:
-    parts = np.zeros(count, k.PART)
-    parts["cut"] = k.BEFORE_ALL
-    return parts
+    return S._replace(parts=longer(S.parts, max(count, 2 * len(S.parts))))
 
 
 def more_out(S: k.Memory) -> k.Memory:

@@ -94,7 +94,6 @@ class CeaRun:
         self._collected = 0
         self._rebuilt = -1
         self._tau = k.BEFORE_ALL
-        self._cuts = np.full(1, k.BEFORE_ALL)
 
     def feed(self, events: MarkedEvents) -> FoundEvents:
         """Take in a batch; the complex events that end in it."""
@@ -159,17 +158,9 @@ class CeaRun:
         if kind == k.BY_ATTRIBUTE:
             window = self.plan.query.window
             assert isinstance(window, AttributeWindow) and events.attribute is not None
-            self._more_cuts(int(partition.max(initial=-1)) + 1)
-            values, size = events.attribute.astype(np.float64), float(window.size.value)
-            clocks, cuts = attribute_clocks(values, size, partition, self._cuts)
+            clocks, cuts = attribute_clocks(events.attribute.astype(np.float64), float(window.size.value))
             return k.Events(symbol, partition, clocks, cuts)
         return k.Events(symbol, partition, time, time)
-
-    def _more_cuts(self, count: int) -> None:
-        """Room for the cuts of so many partitions."""
-        if count > len(self._cuts):
-            more = np.full(max(count, 2 * len(self._cuts)) - len(self._cuts), k.BEFORE_ALL)
-            self._cuts = np.concatenate([self._cuts, more])
 
     def _point(self, arrays: k.Cache | k.Memory | k.Events) -> int:
         """The address of the pointer table of a group of arrays, made anew only when the group has been replaced."""

@@ -22,16 +22,9 @@ def kind_of(query: CeqlQuery) -> tuple[int, int]:
             return (k.BY_EVENTS if events else k.BY_TIME), size
 
 
-def attribute_clocks(
-    values: NDArray[np.float64], size: float, partition: NDArray[np.int64], latest: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Clocks and cuts of events with these values of the window's attribute; NaN: it has none.
-
-    The attribute may fall, but a window does not go back: what one event of a partition has put out of it stays out.
-    `latest`: the last cut of each partition, `BEFORE_ALL` at first; brought up to date.
-    """
+def attribute_clocks(values: NDArray[np.float64], size: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Clocks and cuts of events with these values of the window's attribute, which may fall; NaN: it has none."""
     clocks, cuts = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
     scratch = np.zeros(1, np.float64)
-    word = scratch.view(np.int64)
-    kernels.attribute_clocks(np.ascontiguousarray(values), size, partition, latest, scratch, word, clocks, cuts)
+    kernels.attribute_clocks(np.ascontiguousarray(values), size, scratch, scratch.view(np.int64), clocks, cuts)
     return clocks, cuts

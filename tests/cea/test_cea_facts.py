@@ -15,7 +15,6 @@ from oxiseq.engine.cea.positions import MOST_LETTERS
 from oxiseq.engine.cea.run import CeaRun, MarkedEvents
 from oxiseq.engine.cea.windows import attribute_clocks
 from oxiseq.engine.errors import LimitError, QueryError
-from oxiseq.engine.kernels.cea.records import BEFORE_ALL
 from oxiseq.grammar import load
 from oxiseq.grammar.parser import parse
 
@@ -154,8 +153,7 @@ def test_an_empty_batch() -> None:
 
 
 def near(first: float, last: float, size: float) -> bool:
-    none = np.full(2, BEFORE_ALL)
-    clocks, cuts = attribute_clocks(np.array([first, last]), size, np.arange(2), none)
+    clocks, cuts = attribute_clocks(np.array([first, last]), size)
     return bool(clocks[0] >= cuts[1])
 
 
@@ -166,44 +164,3 @@ VALUES = st.floats() | st.integers(-5, 5).map(float) | st.sampled_from([0.1, 0.3
 def test_clocks_are_differences_of_doubles(first: float, last: float, size: float) -> None:
     with np.errstate(all="ignore"):
         assert near(first, last, size) == bool(np.float64(last) - np.float64(first) <= size)
-
-
-def falling(values: list[float], partition: list[int] | None = None, query: str = "A; B WITHIN 5 [t]") -> list[object]:
-    """Complex events of A and B in turn with these values of t, which come one by one."""
-    run = CeaRun(compile_ceql(load(text(query), "ceql")))
-    of = partition or [0] * len(values)
-    found: list[object] = []
-    for i, (value, p) in enumerate(zip(values, of, strict=True)):
-        bits = np.array([[1 + i % 2]], np.uint64)
-        found += answers(run.feed(MarkedEvents(bits, np.array([i]), np.array([p]), np.array([value]))))
-    return found
-
-
-def test_what_has_left_the_window_stays_out() -> None:
-    """A at 0, B at 9, A at 8, B at 3: 0 is out since 9, though 3 - 0 is at most 5."""
-    assert falling([0, 9, 8, 3]) == [(2, 3, frozenset({2, 3}))]
-
-
-def test_what_falls_out_at_once_begins_nothing() -> None:
-    assert falling([9, 9, 1, 2]) == [(0, 1, frozenset({0, 1})), (0, 3, frozenset({0, 3}))]
-
-
-def test_no_number_moves_no_window() -> None:
-    assert falling([0, np.nan, np.nan, 3]) == [(0, 3, frozenset({0, 3}))]
-    assert (0, 3, frozenset({0, 3})) in falling([0, np.inf, np.inf, 3])
-
-
-def test_each_partition_has_its_window() -> None:
-    assert falling([0, 100, 100, 3], [0, 1, 1, 0]) == [(0, 3, frozenset({0, 3}))]
-
-
-def test_a_run_over_an_attribute_keeps_what_is_in_its_window() -> None:
-    """Nothing ever ends, and events that no atom fits move the window too."""
-    run = CeaRun(compile_ceql(load(text("A; B WITHIN 5 [t]"), "ceql")))
-    for low in range(0, 400_000, 4_000):
-        t = np.arange(low, low + 4_000)
-        symbol = (t % 3 == 0).astype(np.uint64).reshape(-1, 1)
-        symbol[t > 200_000] = 0
-        run.feed(MarkedEvents(symbol, t, np.zeros(4_000, np.int64), t.astype(np.float64)))
-    run.collect()
-    assert run.state["nodes"] <= 8 and run.oldest >= 200_000

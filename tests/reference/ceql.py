@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import TypeAlias
 
 from oxiseq.grammar.algebra import Term, Window
@@ -31,7 +30,7 @@ from oxiseq.grammar.ceql_algebra import (
 )
 from reference.choose import Candidate, answered
 from reference.tuples import TupleEvent
-from reference.values import ExpressionError, Number, arithmetic, holds, less_or_equal, value_of
+from reference.values import ExpressionError, arithmetic, holds, less_or_equal
 
 Held: TypeAlias = frozenset[tuple[str, int]]
 """Which variable holds which position: (X, p) for p in V(X)."""
@@ -167,8 +166,7 @@ def satisfies(v: Valuation, condition: Condition, events: Sequence[TupleEvent], 
 
 
 def within(query: CeqlQuery, events: Sequence[TupleEvent], v: Valuation) -> bool:
-    """last − first ≤ d, in microseconds, in events of the substream or in the attribute's values. A window does not go
-    back: first is in it too when it is that of any event before last (one that has a finite number)."""
+    """last − first ≤ d, in microseconds, in events of the substream or in the attribute's values."""
     match query.window:
         case None:
             return True
@@ -177,27 +175,10 @@ def within(query: CeqlQuery, events: Sequence[TupleEvent], v: Valuation) -> bool
         case Window(size):
             return events[v.end].time - events[v.start].time <= size
         case AttributeWindow(limit, attribute):
-            seen = [e.attributes(query.vocab or "").get(attribute) for e in events[: v.end + 1]]
-            before = [term for term in seen[:-1] if is_finite(term)]
-            return all(near(seen[v.start], last, limit) for last in (*before, seen[-1]))
-
-
-def near(first: Term | None, last: Term | None, limit: Term) -> bool:
-    """last − first ≤ limit."""
-    if first is None or last is None:
-        return False
-    try:
-        return less_or_equal(arithmetic("-", last, first), limit)
-    except ExpressionError:
-        return False
-
-
-def is_finite(term: Term | None) -> bool:
-    """Whether it is a number, and neither NaN nor infinite."""
-    if term is None:
-        return False
-    try:
-        value = value_of(term)
-    except ExpressionError:
-        return False
-    return isinstance(value, Number) and isfinite(value.value)
+            ends = [events[p].attributes(query.vocab or "").get(attribute) for p in (v.start, v.end)]
+            if ends[0] is None or ends[1] is None:
+                return False
+            try:
+                return less_or_equal(arithmetic("-", ends[1], ends[0]), limit)
+            except ExpressionError:
+                return False

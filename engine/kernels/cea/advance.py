@@ -16,10 +16,9 @@ import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.emit import emit
-from oxiseq.engine.kernels.cea.moving import cut_moved, read
+from oxiseq.engine.kernels.cea.moving import read
 from oxiseq.engine.kernels.cea.records import (
     AT,
-    BY_ATTRIBUTE,
     CHOICE_BASE,
     CHOOSES,
     CHOSEN,
@@ -32,7 +31,6 @@ from oxiseq.engine.kernels.cea.records import (
     FORGET_PARTITION,
     FOUND,
     KEEP_ALL,
-    KIND,
     NEED_CHOICE,
     NODE_TOP,
     PHASE,
@@ -84,7 +82,6 @@ def _skip(A: Any, S: Any, E: Any, at: int) -> int:
     partition, symbol, parts = v.partition(E), v.symbol(E), v.parts(S)
     count = partition.shape[0]
     words = v.sizes(A)[WORDS]
-    by_attribute, cuts = v.sizes(A)[KIND] == BY_ATTRIBUTE, v.cut(E)
     while at < count:
         p = partition[at]
         if p >= 0:
@@ -94,8 +91,6 @@ def _skip(A: Any, S: Any, E: Any, at: int) -> int:
                 if symbol[at, w] != np.uint64(0):
                     return at
             parts[p].clock += 1
-            if by_attribute:
-                cut_moved(parts[p], cuts[at])
         at += 1
     return at
 

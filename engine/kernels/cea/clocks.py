@@ -14,13 +14,10 @@ _REST: Final = (1 << 63) - 1
 
 
 @kernel
-def attribute_clocks(
-    values: Any, size: float, partition: Any, latest: Any, double: Any, word: Any, clocks: Any, cuts: Any
-) -> None:
+def attribute_clocks(values: Any, size: float, double: Any, word: Any, clocks: Any, cuts: Any) -> None:
     """values: f64[n] → clocks, cuts: i64[n]. `double`: f64[1], and `word` the same memory as i64[1]: scratch.
 
-    A difference is computed as one of doubles: first is within the window of last if last - first <= size. A window
-    does not go back: `latest` is the last cut of each partition (i64, changed), and no later one is below it.
+    A difference is computed as one of doubles: first is within the window of last if last - first <= size.
     """
     for row in range(len(values)):
         value = values[row]
@@ -35,10 +32,6 @@ def attribute_clocks(
         cut = _sortable(value - size, double, word)
         if not _within(value, cut, size, double, word) or _within(value, cut - 1, size, double, word):
             cut = _search(value, size, double, word)
-        p = partition[row]
-        if p >= 0:
-            cut = max(cut, latest[p])
-            latest[p] = cut
         cuts[row] = cut
 
 

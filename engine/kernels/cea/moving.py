@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.clocks import CANNOT_END
 from oxiseq.engine.kernels.cea.records import (
     BASE,
     BEFORE_ALL,
-    BY_ATTRIBUTE,
     BY_EVENTS,
+    BY_TIME,
     CUT,
     DONE,
     EPOCH,
@@ -77,10 +76,7 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
     elif kind != UNBOUNDED:
         clock, cut = v.clock(E)[at], v.cut(E)[at]
     scalars[CUT] = cut
-    if kind == BY_ATTRIBUTE:
-        tau = cut_moved(part, cut)
-    else:
-        tau = cut  # BEFORE_ALL in a query without a window
+    tau = cut if kind == BY_EVENTS or kind == BY_TIME else np.int64(BEFORE_ALL)
     changed = _scan(A, S, part, symbol, tau)
     if changed == 0 and v.moves(A)[symbol].flags == KNOWN and not v.moves(A)[symbol].place:
         part.clock += 1
@@ -104,14 +100,6 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
     scalars[TOUCHED] += scalars[NODE_TOP] - base
     part.clock += 1
     return DONE
-
-
-@inner
-def cut_moved(part: Any, cut: int) -> int:
-    """What is out of the window of an attribute after an event with this cut, which stays there from now on."""
-    if cut != CANNOT_END:
-        part.cut = cut
-    return np.int64(part.cut)
 
 
 @inner

@@ -22,7 +22,6 @@ LIVE = np.dtype([("maxs", "i8"), ("state", "i4"), ("node", "i4")], align=True)
 PART = np.dtype(
     [
         ("clock", "i8"),  # events so far
-        ("cut", "i8"),  # windows of an attribute: what starts before it is out of the window for good
         ("epoch", "i8"),  # its prefixes are forgotten if an earlier one than the run's
         ("first", "i4"),  # its block of live records
         ("count", "i4"),
