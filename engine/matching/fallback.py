@@ -109,24 +109,29 @@ class FallbackMatcher:
             flat += ids
         event_column = np.array(events, np.int64)
         values = np.array(flat, np.uint32).reshape(len(events), len(gpm.columns))
-        order = content_order(event_column, values, self._terms)
+        order = content_order(event_column, values, self._terms, self._kb.blank_ids)
         event_column, values = event_column[order], values[order]
         keep = self._filters[i].keep(values)
         return event_column[keep], np.ascontiguousarray(values[keep][:, list(gpm.keep)])
 
 
-def content_order(event: NDArray[np.int64], values: NDArray[np.uint32], terms: TermDictionary) -> NDArray[np.int64]:
-    """Rows by event, then by the texts of their terms; blank nodes, whose labels mean nothing, by id."""
+def content_order(
+    event: NDArray[np.int64], values: NDArray[np.uint32], terms: TermDictionary, of_kb: NDArray[np.uint32]
+) -> NDArray[np.int64]:
+    """Rows by event, then by the texts of their terms; blank nodes, whose labels mean nothing, as they came to be:
+    their ids depend on what has been freed, and `of_kb`, the KB's, on when the KB was read."""
     if len(event) == 0:
         return np.zeros(0, np.int64)
     distinct, inverse = np.unique(values, return_inverse=True)
-    kind = terms.columns.kind[distinct]
+    kind, serial = terms.columns.kind[distinct], terms.columns.exact[distinct]
+    events_own = ~np.isin(distinct, of_kb)
 
-    def key(i: int) -> tuple[int, str, int]:
-        term_id = int(distinct[i])
-        if term_id == 0:
-            return 0, "", 0
-        return (2, "", term_id) if kind[i] == kinds.BLANK else (1, terms.text(term_id), 0)
+    def key(i: int) -> tuple[int, str, bool, int]:
+        if distinct[i] == 0:
+            return 0, "", False, 0
+        if kind[i] == kinds.BLANK:
+            return 2, "", bool(events_own[i]), int(serial[i])
+        return 1, terms.text(int(distinct[i])), False, 0
 
     rank = np.empty(len(distinct), np.int64)
     rank[sorted(range(len(distinct)), key=key)] = np.arange(len(distinct))
@@ -145,9 +150,10 @@ class _KbGraphs:
         self._version: int | None = None
         self.store = Store()
         self.names: tuple[NamedNode, ...] = ()
-        self._blank_ids = np.zeros(0, np.uint32)
         self.blank: dict[str, int] = {}
         """Labels of the KB's blank nodes in the copy → their ids."""
+        self.blank_ids = np.zeros(0, np.uint32)
+        """Those ids as an array, held."""
 
     def refresh(self) -> None:
         """Copy anew if the KB's version changed."""
@@ -173,8 +179,8 @@ class _KbGraphs:
             self.store.add(Quad(subject, p, renamed(o), g))
             names.add(g)
         self.names = tuple(sorted(names, key=lambda n: n.value))
-        self._blank_ids = np.array([*self.blank.values()], np.uint32)
-        self._terms.hold(self._blank_ids)
+        self.blank_ids = np.array([*self.blank.values()], np.uint32)
+        self._terms.hold(self.blank_ids)
 
     def _quads(self, kb: KnowledgeBase) -> Iterator[tuple[Term, NamedNode, Term, NamedNode]]:
         restricted = "" if self._all else f"VALUES ?g {{ {' '.join(str(g) for g in self._named)} }} "

@@ -16,7 +16,7 @@ from graph_patterns import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, Triple, parse
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Store, Triple, Variable, parse
 from reference.patterns import answer_kb, match_event, take_apart
 
 from oxiseq.engine.kb import StoreKb
@@ -180,3 +180,23 @@ def test_graph_inside_a_pattern_reads_the_kb(text: str) -> None:
         assert literal == [{m for m in rows if "BlankNode" not in str(m)} for rows in expected]
         store.add(Quad(b, NamedNode("http://e/owner"), Literal("cid"), NamedNode("http://e/kb")))
         kb.touch()
+
+
+def test_blank_nodes_are_in_order_of_arrival_whatever_was_freed() -> None:
+    """Ids are given again, those freed last first."""
+    terms = TermDictionary()
+    one = request(parsed("?x :p ?y OPTIONAL { ?x :q ?z }"))
+    matcher = StreamMatcher(compile_stream([one], terms), terms)
+    terms.blanks(4)
+    held = terms.blanks(4)
+    terms.hold(held)
+    terms.collect()
+    del held
+    terms.collect()
+    nodes = [BlankNode(name) for name in "stuv"]
+    event = [Triple(node, NamedNode("http://e/p"), Literal(str(i))) for i, node in enumerate(nodes)]
+    batch, _ = batch_of([event], terms)
+    assert sorted(batch.subject) != batch.subject.tolist(), "the case needs ids out of order"
+    found = matcher.match(batch)[0]
+    column = one.keep.index(Variable("x"))
+    assert found.values[:, column].tolist() == batch.subject.tolist()
