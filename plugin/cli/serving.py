@@ -14,7 +14,7 @@ from oxiseq.sparql.settings import Limits, SparqlSettings
 from oxiseq.store import Store
 
 try:
-    from oxiseq.server import Answers, Serving, ServerSettings, Tokens, create_app
+    from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.upstream import Upstream
 except ModuleNotFoundError as error:

@@ -99,7 +99,8 @@ def _writes(request: flask.Request) -> bool:
 
 
 def _told(problem: Problem) -> flask.Response:
-    asked = Request(flask.request.method, flask.request.path, headers=(("accept", flask.request.headers.get("Accept", "")),))
+    accept = (("accept", flask.request.headers.get("Accept", "")),)
+    asked = Request(flask.request.method, flask.request.path, headers=accept)
     return response_to(problem_response(problem, asked), flask.request)
 
 

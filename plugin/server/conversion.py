@@ -83,14 +83,19 @@ def response_to(response: Response, request: flask.Request) -> flask.Response:
     headers = [(name.title(), value) for name, value in response.headers]
     if response.status != 204:
         headers.append(("Vary", "Accept, Accept-Encoding"))
-    if request.accept_encodings.quality("gzip") > 0 and _worth(body, request):
+    if response.header("content-encoding") is None and _worth(body, request):
         headers.append(("Content-Encoding", "gzip"))
         body = _packed(body) if isinstance(body, bytes) else _PackedSent(body)
-    return flask.Response(body, response.status, headers, direct_passthrough=True)
+    made = flask.Response(body, response.status, headers, direct_passthrough=True)
+    if response.header("content-type") is None:
+        del made.headers["Content-Type"]  # Flask's own guess
+    return made
 
 
 def _worth(body: bytes | Iterator[bytes], request: flask.Request) -> bool:
     if request.method == "HEAD" or "Accept-Encoding" not in request.headers:
+        return False
+    if request.accept_encodings.quality("gzip") <= 0:
         return False
     return not isinstance(body, bytes) or len(body) >= _LEAST_TO_ZIP
 

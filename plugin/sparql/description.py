@@ -25,7 +25,8 @@ def describe(endpoint: str, settings: SparqlSettings, *, update: bool) -> list[T
     else:
         languages = ("SPARQL10Query", "SPARQL11Query")
         found += [Triple(service, _sd("supportedLanguage"), _sd(name)) for name in languages]
-        formats = {NamedNode(f.iri): None for f in (*RESULTS.values(), *GRAPHS.values())}
+        formats = {NamedNode(result.iri): None for result in RESULTS.values()}
+        formats |= {NamedNode(graph.iri): None for graph in GRAPHS.values()}
     found += [Triple(service, _sd("resultFormat"), iri) for iri in formats]
     inputs = {NamedNode(f.iri): None for f in GRAPHS.values()} if update and settings.allow_load else {}
     found += [Triple(service, _sd("inputFormat"), iri) for iri in inputs]
