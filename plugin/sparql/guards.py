@@ -97,7 +97,10 @@ def _failure(text: str, base: str, *, update: bool) -> SyntaxError | None:
 
 
 def _could_be_complete(text: str, base: str, *, update: bool) -> bool:
-    """Whether the parser comes to the text's end: it then stops at the sign that we put there."""
+    """Whether the parser comes to the text's end: it then stops at the sign that we put there.
+
+    Good enough to tell 403 from 400: the text is refused either way.
+    """
     error = _failure(text + _END, base, update=update)
     lines = text.count("\n") + 2
     return error is not None and f"error at {lines}:" in str(error)

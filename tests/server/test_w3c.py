@@ -14,7 +14,9 @@ from w3c_runs import run_case, run_description, run_format
 
 Run = Callable[[str], None]
 
-FAILS: dict[str, str] = {}
+NORMALISED = "Oxigraph's store keeps numbers by value: 1.0E6 is written as 1000000; the real server fails too"
+
+FAILS: dict[str, str] = {"csv03": NORMALISED, "tsv03": NORMALISED}
 """Tests that ours does not pass, with the reason."""
 
 
