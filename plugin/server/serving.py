@@ -16,7 +16,7 @@ from waitress.server import create_server
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.server.settings import ServerSettings
 
-_SLACK = 1 << 20  # our own limit speaks first; waitress's is against bodies without end
+_SLACK = 1 << 20
 
 
 class Serving:
@@ -33,7 +33,8 @@ class Serving:
         self._socket = _bound(settings.host, settings.port)
         self._server: Any = create_server(
             app, sockets=[self._socket], threads=settings.threads, ident=None, clear_untrusted_proxy_headers=True,
-            max_request_body_size=settings.body + _SLACK, connection_limit=1000, channel_timeout=120,
+            # our own limit speaks first, and clearly: beyond this one, waitress cuts the connection
+            max_request_body_size=2 * settings.body + _SLACK, connection_limit=1000, channel_timeout=120,
         )  # fmt: skip
 
     @property

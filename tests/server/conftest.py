@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from servers import ours, oxigraph_program, real
-
-NO_OXIGRAPH = "the package oxigraph (the real server) is not installed"
+from servers import NO_OXIGRAPH, ours, oxigraph_program, real
 
 
 @pytest.fixture(scope="module")

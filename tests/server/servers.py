@@ -18,6 +18,8 @@ from oxiseq.server.app import Answers
 from oxiseq.sparql import SparqlEndpoint, SparqlSettings
 from oxiseq.store import Store
 
+NO_OXIGRAPH = "the package oxigraph (the real server) is not installed"
+
 
 @contextmanager
 def served(endpoint: Answers, settings: ServerSettings | None = None) -> Iterator[str]:

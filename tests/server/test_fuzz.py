@@ -61,7 +61,8 @@ REQUESTS = st.builds(
     Request,
     method=st.sampled_from(["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "", "get"]),
     path=st.one_of(
-        st.sampled_from(["/query", "/update", "/store", "/store/x", "/store//", "/", "", "/storex"]), st.text(max_size=8)
+        st.sampled_from(["/query", "/update", "/store", "/store/x", "/store//", "/", "", "/storex"]),
+        st.text(max_size=8),
     ),
     query_string=ENCODED,
     headers=HEADERS,
