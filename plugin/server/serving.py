@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 import threading
@@ -15,6 +16,7 @@ from waitress.server import create_server
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.server.settings import ServerSettings
+from oxiseq.sparql import Interrupted
 
 _SLACK = 1 << 20
 
@@ -30,6 +32,7 @@ class Serving:
         self._app = app
         self._grace = settings.grace
         self._stopping = threading.Event()
+        logging.getLogger("waitress").addFilter(_shorten)
         self._socket = _bound(settings.host, settings.port)
         self._server: Any = create_server(
             app, sockets=[self._socket], threads=settings.threads, ident=None, clear_untrusted_proxy_headers=True,
@@ -82,6 +85,14 @@ class Serving:
     def _busy(self) -> bool:
         channels = list(self._server.active_channels.values())
         return any(channel.requests or channel.total_outbufs_len for channel in channels)
+
+
+def _shorten(record: logging.LogRecord) -> bool:
+    """An answer that is broken off on purpose is one line in the log, not waitress's traceback."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, Interrupted):
+        record.msg, record.args, record.exc_info = "answer broken off: %s", (str(error),), None
+    return True
 
 
 def _bound(host: str, port: int) -> socket.socket:

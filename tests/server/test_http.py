@@ -72,12 +72,15 @@ def test_answers_are_packed_for_who_takes_that() -> None:
         assert "content-encoding" not in ask(address, "GET", MANY, [("Accept-Encoding", "gzip;q=0, *")]).headers
 
 
-def test_a_long_answer_that_is_broken_off_has_no_last_chunk() -> None:
+def test_a_long_answer_that_is_broken_off_has_no_last_chunk(caplog: pytest.LogCaptureFixture) -> None:
     with ours(limited(seconds=0.5), filled(3000)) as address:
         for headers in ([], [("Accept-Encoding", "gzip")]):
             with pytest.raises(http.client.IncompleteRead):
                 ask(address, "GET", MANY.replace("q%20", "q%20.%20%3Fu%20%3Fv%20%3Fw%20"), headers)
         assert ask(address, "GET", "/health").status == 200
+    told = [record for record in caplog.records if "broken off" in record.getMessage()]
+    assert len(told) == 2
+    assert not any(record.exc_info for record in told)
 
 
 def test_http_1_0_gets_the_whole_answer_or_an_error() -> None:
