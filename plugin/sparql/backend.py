@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import IO, Protocol
 
-from pyoxigraph import DefaultGraph, NamedNode, QueryBoolean, QuerySolutions, QueryTriples, RdfFormat
+from pyoxigraph import DefaultGraph, NamedNode, Quad, QueryBoolean, QuerySolutions, QueryTriples, RdfFormat
 
 
 class Backend(Protocol):
@@ -37,4 +37,6 @@ class Backend(Protocol):
 
     def contains_named_graph(self, graph_name: NamedNode) -> bool: ...
 
-    def named_graphs(self) -> Iterable[object]: ...
+    def quads_for_pattern(
+        self, subject: None, predicate: None, object: None, graph_name: NamedNode | DefaultGraph
+    ) -> Iterable[Quad]: ...

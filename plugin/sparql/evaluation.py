@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 
 from oxiseq.sparql.counting import NoRows, RowCounter
 from oxiseq.sparql.messages import Response
@@ -47,16 +47,13 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
+class _Part:
+    """What goes from the thread to the receiver: bytes, and whether they are the last or none can follow."""
+
     media_type: str
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
+    data: bytes
+    last: bool = False
     problem: Problem | None = None
-
-
-_Message: TypeAlias = _Head | bytes | _End
 
 
 @dataclass(slots=True)
@@ -65,9 +62,10 @@ class Sink:
 
     limits: Limits
     deadline: float | None
-    messages: queue.Queue[_Message] = field(default_factory=lambda: queue.Queue(AHEAD))
+    parts: queue.Queue[_Part] = field(default_factory=lambda: queue.Queue(AHEAD))
     closed: threading.Event = field(default_factory=threading.Event)
     counter: RowCounter = field(default_factory=NoRows)
+    _media_type: str = "application/octet-stream"
     _pieces: list[bytes] = field(default_factory=list)
     _size: int = 0
 
@@ -75,7 +73,7 @@ class Sink:
         """The answer's Content-Type, before its first byte."""
         if counter is not None and self.limits.rows is not None:
             self.counter = counter
-        self.put(_Head(media_type))
+        self._media_type = media_type
 
     def write(self, data: bytes) -> int:
         """Bytes of the answer; raises Stopped."""
@@ -97,19 +95,22 @@ class Sink:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise Stopped(late(self.limits))
 
-    def flush(self) -> None:
-        """Hand over what was written."""
-        if self._pieces:
-            piece = b"".join(self._pieces)
-            self._pieces.clear()
-            self._size = 0
-            self.put(piece)
+    def flush(self, *, last: bool = False) -> None:
+        """Hand over what was written; raises Stopped when the receiver has gone."""
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        self._put(_Part(self._media_type, data, last))
 
-    def put(self, message: _Message) -> None:
-        """Raises Stopped when the receiver has gone."""
+    def fail(self, problem: Problem | None) -> None:
+        """Nothing follows: because of a problem, or because nobody listens."""
+        with suppress(Stopped):
+            self._put(_Part(self._media_type, b"", True, problem))
+
+    def _put(self, part: _Part) -> None:
         while not self.closed.is_set():
             try:
-                return self.messages.put(message, timeout=0.5)
+                return self.parts.put(part, timeout=0.5)
             except queue.Full:
                 continue
         raise Stopped
@@ -209,37 +210,29 @@ def _produce(work: Work, sink: Sink) -> None:
     try:
         work(sink)
         sink.check()
-        sink.flush()
-        end = _End()
+        sink.flush(last=True)
     except Stopped as stop:
-        end = _End(stop.problem)
+        sink.fail(stop.problem)
     except Exception as error:
-        end = _End(as_problem(error))
-    with suppress(Stopped):
-        sink.put(end)
+        sink.fail(as_problem(error))
 
 
 def _received(sink: Sink) -> Response:
     """The whole answer if it is short, else its beginning and the rest as it comes. Raises Problem."""
     chunks = _Chunks(sink)
     first: list[bytes] = []
-    media_type = "application/octet-stream"
-    try:
-        while sum(map(len, first)) < FIRST:
-            message = chunks.next()
-            if isinstance(message, _Head):
-                media_type = message.media_type
-            elif isinstance(message, bytes):
-                first.append(message)
-            elif message.problem is not None:
-                raise message.problem
-            else:
-                return Response(200, (("content-type", media_type),), b"".join(first))
-    except BaseException:
-        chunks.close()
-        raise
+    size = 0
+    while size < FIRST:
+        part = chunks.next()
+        if part.problem is not None:
+            chunks.close()
+            raise part.problem
+        first.append(part.data)
+        size += len(part.data)
+        if part.last:
+            return Response(200, (("content-type", part.media_type),), b"".join(first))
     chunks.first = b"".join(first)
-    return Response(200, (("content-type", media_type),), chunks)
+    return Response(200, (("content-type", part.media_type),), chunks)
 
 
 class _Chunks:
@@ -249,25 +242,25 @@ class _Chunks:
         self._sink = sink
         self.first = b""
 
-    def next(self) -> _Message:
-        """The next message; at the time limit an end with its Problem."""
+    def next(self) -> _Part:
+        """What comes next; at the time limit an end with its Problem."""
         wait = None if self._sink.deadline is None else max(0.0, self._sink.deadline - time.monotonic())
         try:
-            return self._sink.messages.get(timeout=wait)
+            return self._sink.parts.get(timeout=wait)
         except queue.Empty:
-            return _End(late(self._sink.limits))
+            return _Part("", b"", True, late(self._sink.limits))
 
     def __iter__(self) -> Iterator[bytes]:
         yield self.first
-        while True:
-            message = self.next()
-            if isinstance(message, bytes):
-                yield message
-            elif isinstance(message, _End):
-                if message.problem is not None:
-                    self.close()
-                    raise Interrupted(f"{message.problem.title}: {message.problem.detail}")
-                return
+        last = False
+        while not last:
+            part = self.next()
+            if part.problem is not None:
+                self.close()
+                raise Interrupted(f"{part.problem.title}: {part.problem.detail}")
+            if part.data:
+                yield part.data
+            last = part.last
 
     def close(self) -> None:
         """Nobody reads on: the work stops at its next write."""

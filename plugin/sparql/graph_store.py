@@ -93,8 +93,8 @@ class GraphStore:
     def _put(self, request: Request, graph: NamedNode | DefaultGraph, documents: list[Document]) -> Response:
         with self.lock:
             new = isinstance(graph, NamedNode) and not self.store.contains_named_graph(graph)
-            replacing = request.method == "PUT" and not new  # into a new graph, loading is several times faster
-            change = self._replace if replacing else self._add
+            replacing = request.method == "PUT" and self._has_triples(graph)
+            change = self._replace if replacing else self._add  # loading is several times faster
             self.evaluations.call(lambda: change(documents, request.url, graph))
         return Response(201 if new else 204)
 
@@ -133,6 +133,9 @@ class GraphStore:
     def _insert(self, quads: list[Quad], before: str) -> None:
         """One transaction, so that nobody sees a graph half replaced: pyoxigraph has none but an update's."""
         self.store.update(f"{before};\n{insert_data(quads)}" if before else insert_data(quads))
+
+    def _has_triples(self, graph: NamedNode | DefaultGraph) -> bool:
+        return next(iter(self.store.quads_for_pattern(None, None, None, graph)), None) is not None
 
     def _check_exists(self, graph: NamedNode | DefaultGraph | None) -> None:
         if isinstance(graph, NamedNode) and not self.store.contains_named_graph(graph):
