@@ -10,6 +10,8 @@ import pytest
 from rdflib import Dataset, Graph, Literal, URIRef
 from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
 from servers import ours
+
+pytest.importorskip("SPARQLWrapper", reason="SPARQLWrapper is not installed: pip install 'oxiseq[test]'")
 from SPARQLWrapper import CSV, JSON, POST, POSTDIRECTLY, RDFXML, TURTLE, XML, SPARQLWrapper
 
 E = "http://example.org/"

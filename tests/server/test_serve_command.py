@@ -19,6 +19,8 @@ from http_client import ask
 
 from oxiseq.cli import main
 
+pytest.importorskip("httpx", reason="httpx is not installed: pip install 'oxiseq[server]'")
+
 MAIN = "from oxiseq.cli import main; main(prog_name='oxiseq')"
 UPDATE = ("Content-Type", "application/sparql-update")
 

@@ -17,6 +17,8 @@ from servers import NO_OXIGRAPH, ours, oxigraph_program, real, served
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlSettings
+
+pytest.importorskip("httpx", reason="httpx is not installed: pip install 'oxiseq[server]'")
 from oxiseq.sparql.upstream import Addresses, RemoteKb, Upstream, addresses
 
 SELECT = "/query?query=SELECT%20%3Fo%20%7B%20%3Fs%20%3Fp%20%3Fo%20%7D"
