@@ -32,6 +32,8 @@ class Serving:
         self._app = app
         self._grace = settings.grace
         self._stopping = threading.Event()
+        self._ending = threading.RLock()  # a signal may come while its own thread holds it
+        self._ended = False
         logging.getLogger("waitress").addFilter(_shorten)
         self._socket = _bound(settings.host, settings.port)
         self._server: Any = create_server(
@@ -56,7 +58,9 @@ class Serving:
         """Let `run` end."""
         self._app.config["DRAINING"] = True
         self._stopping.set()
-        self._server.pull_trigger()
+        with self._ending:
+            if not self._ended:
+                self._server.pull_trigger()
 
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT stop; a second one ends at once. For the main thread."""
@@ -80,7 +84,9 @@ class Serving:
         self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=1)
         for channel in list(self._server.active_channels.values()):
             channel.handle_close()
-        self._server.trigger.close()
+        with self._ending:
+            self._ended = True
+            self._server.trigger.close()
 
     def _busy(self) -> bool:
         channels = list(self._server.active_channels.values())

@@ -14,6 +14,7 @@ from asking import limited
 from http_client import ask
 from servers import NO_OXIGRAPH, ours, oxigraph_program, real, served
 
+from oxiseq import run
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlSettings
@@ -155,3 +156,30 @@ def test_a_kb_behind_an_endpoint_answers_selects(behind: str) -> None:
                 kb.solutions(wrong)
     finally:
         upstream.close()
+
+
+NAMED = """
+PREFIX : <http://e/>
+SELECT ?who ?name ?second
+FROM STREAM S <http://e/payments>
+WHERE {
+  SEQ(A; B)
+  DEFINE GPM A ON S { ?who :paid ?first GRAPH <http://e/people> { ?who :name ?name } }
+  DEFINE GPM B ON S { ?who :paid ?second FILTER(?second >= 10 * ?first) }
+}"""
+
+
+def test_the_engine_asks_its_static_patterns_of_the_endpoint(behind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    people = b"<http://e/ann> <http://e/name> 'Ann'@en . <http://e/bob> <http://e/name> 'Bob'@en ."
+    assert ask(behind, "PUT", "/store?graph=http://e/people", [TURTLE], people).status in (201, 204)
+    upstream = Upstream(behind)
+    kb = RemoteKb(upstream)
+    monkeypatch.setattr("oxiseq.replay.StoreKb", lambda store: kb)
+    paid = "<http://e/{}> <http://e/paid> {} ."
+    payments = [("ann", 1), ("bob", 2), ("eve", 1), ("ann", 20), ("bob", 3), ("eve", 90)]
+    events = [(1_000_000 * (i + 1), paid.format(*payment)) for i, payment in enumerate(payments)]
+    try:
+        matches = list(run(NAMED, streams={"http://e/payments": events}))
+    finally:
+        upstream.close()
+    assert [(str(match["who"]), str(match["name"])) for match in matches] == [("<http://e/ann>", '"Ann"@en')]
