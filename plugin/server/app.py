@@ -43,6 +43,7 @@ def create_app(endpoint: Answers, settings: ServerSettings | None = None) -> fla
     def sparql(name: str = "") -> flask.Response:
         try:
             asked = request_of(flask.request, chosen.body)
+            check_token(flask.request, chosen.tokens, writing=is_writing(asked))  # of the path as it was sent
         except Problem as problem:
             return _told(problem)
         return response_to(endpoint.answer(asked), flask.request)
