@@ -42,3 +42,24 @@ class ConvertRequest:
     time_predicate: str
     on_error: OnError
     quiet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServeRequest:
+    """The arguments of `oxiseq serve`; times in seconds, None where there is no limit or token."""
+
+    location: Path | None
+    host: str
+    port: int
+    upstream: str | None
+    read_only: bool
+    cors: bool
+    union_default_graph: bool
+    read_token: str | None
+    write_token: str | None
+    timeout: float | None
+    max_rows: int | None
+    max_body: int
+    threads: int
+    allow_service: bool
+    allow_load: bool

@@ -42,7 +42,7 @@ def test_help_and_check_do_not_load_the_engine(folder: Path, arguments: list[str
 
 def test_version_and_help_of_every_command() -> None:
     assert oxiseq("--version").stdout.startswith("oxiseq, version ")
-    commands = ["run", "check", "explain", "convert", "warmup", "demo"]
+    commands = ["run", "check", "explain", "convert", "serve", "warmup", "demo"]
     overview = oxiseq("--help").stdout
     for command in commands:
         assert command in overview

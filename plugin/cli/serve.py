@@ -1,0 +1,70 @@
+"""`oxiseq serve`: a store as a SPARQL endpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from oxiseq.cli.request import ServeRequest
+
+
+class Address(click.ParamType[tuple[str, int]]):
+    """HOST:PORT, with an IPv6 host in brackets; port 0 is any free one."""
+
+    name = "address"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Split it."""
+        if isinstance(value, tuple):
+            return value
+        host, separator, port = str(value).rpartition(":")
+        if not separator or not port.isdecimal() or int(port) > 65_535 or not host.strip("[]"):
+            self.fail(f"{value!r} is not HOST:PORT", param, ctx)
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+@click.command("serve")
+@click.option("--location", "-l", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+              envvar="OXISEQ_LOCATION", help="The store's folder, made if missing. [default: in memory]")  # fmt: skip
+@click.option("--bind", "-b", metavar="HOST:PORT", type=Address(), default="127.0.0.1:7878", show_default=True,
+              envvar="OXISEQ_BIND", help="Where to listen; port 0 takes any free one.")  # fmt: skip
+@click.option("--upstream", metavar="URL", envvar="OXISEQ_UPSTREAM",
+              help="Pass SPARQL requests on to another server's /query, /update and /store instead of a store.")
+@click.option("--read-only", is_flag=True, help="No updates; the folder is opened for reading.")
+@click.option("--cors", is_flag=True, help="Web pages from elsewhere may ask.")
+@click.option("--union-default-graph", is_flag=True, help="Queries see all graphs as one.")
+@click.option("--read-token", metavar="TOKEN", envvar="OXISEQ_READ_TOKEN", show_envvar=True,
+              help="Reading needs this bearer token; better given by the environment.")  # fmt: skip
+@click.option("--write-token", metavar="TOKEN", envvar="OXISEQ_WRITE_TOKEN", show_envvar=True,
+              help="Writing needs this one, which also reads.")  # fmt: skip
+@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), default=300, show_default=True,
+              help="For a whole answer; 0 is no limit.")  # fmt: skip
+@click.option("--max-rows", metavar="N", type=click.IntRange(min=1), help="Rows or triples of an answer.")
+@click.option("--max-body", metavar="BYTES", type=click.IntRange(min=1), default=128 << 20, show_default=True,
+              help="Of a request, unpacked.")  # fmt: skip
+@click.option("--threads", metavar="N", type=click.IntRange(min=1), default=16, show_default=True,
+              help="Requests at a time.")  # fmt: skip
+@click.option("--allow-service", is_flag=True, help="Queries may ask other servers (SERVICE).")
+@click.option("--allow-load", is_flag=True, help="Updates may fetch from the web (LOAD).")
+def serve_command(
+    location: Path | None, bind: tuple[str, int], upstream: str | None, read_only: bool, cors: bool,
+    union_default_graph: bool, read_token: str | None, write_token: str | None, timeout: float,
+    max_rows: int | None, max_body: int, threads: int, allow_service: bool, allow_load: bool,
+) -> None:  # fmt: skip
+    """Serve a store to SPARQL clients: /query, /update, /store, /health, /ready.
+
+    \b
+    oxiseq serve --location kb
+    curl localhost:7878/query --data-urlencode 'query=SELECT * { ?s ?p ?o } LIMIT 5'
+    """
+    from oxiseq.cli.serving import serve  # noqa: PLC0415  loads the engine: see __init__.py
+
+    serve(
+        ServeRequest(
+            location, *bind, upstream, read_only, cors, union_default_graph, read_token, write_token,
+            timeout or None, max_rows, max_body, threads, allow_service, allow_load,
+        )
+    )  # fmt: skip

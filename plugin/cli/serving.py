@@ -1,0 +1,75 @@
+"""What `oxiseq serve` does."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import click
+from pyoxigraph import Store as RdfStore
+
+from oxiseq.cli.request import ServeRequest
+from oxiseq.engine.errors import KbError, OxiseqError
+from oxiseq.kb_loader import open_kb
+from oxiseq.sparql.settings import Limits, SparqlSettings
+from oxiseq.store import Store
+
+try:
+    from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
+    from oxiseq.sparql import SparqlEndpoint
+    from oxiseq.sparql.upstream import Upstream
+except ModuleNotFoundError as error:
+    raise OxiseqError(f"the server needs {error.name}: pip install 'oxiseq[server]'") from error
+
+
+def serve(request: ServeRequest) -> None:
+    """Serve until SIGTERM or SIGINT. Raises OxiseqError."""
+    endpoint = endpoint_of(request)
+    tokens = Tokens(request.read_token, request.write_token)
+    settings = ServerSettings(
+        request.host, request.port, request.cors, tokens, request.max_body, request.threads
+    )
+    serving = Serving(create_app(endpoint, settings), settings)
+    serving.stop_on_signals()
+    _warn(request)
+    click.echo(f"listening at {serving.address}", err=True)
+    serving.run()
+    if isinstance(endpoint, Upstream):
+        endpoint.close()
+    click.echo("stopped", err=True)
+
+
+def endpoint_of(request: ServeRequest) -> Answers:
+    """What answers: a store, or another endpoint. Raises OxiseqError."""
+    limits = Limits(seconds=request.timeout, rows=request.max_rows, body=request.max_body, running=2 * request.threads)
+    settings = SparqlSettings(
+        request.read_only, request.union_default_graph, request.allow_service, request.allow_load, limits
+    )
+    if request.upstream is not None:
+        if request.location is not None:
+            raise OxiseqError("--upstream and --location: the one or the other is served")
+        return Upstream(request.upstream, settings)
+    return SparqlEndpoint(Store(inner=_store(request)), settings)
+
+
+def _store(request: ServeRequest) -> RdfStore:
+    if request.location is None:
+        return RdfStore()
+    if request.read_only:
+        return open_kb(request.location)
+    try:
+        return RdfStore(str(request.location))
+    except OSError as error:
+        raise KbError(f"{request.location}: cannot be opened as a store: {error}") from error
+
+
+def _warn(request: ServeRequest) -> None:
+    """Open to others without a token is allowed, but not silently."""
+    if request.write_token is None and not request.read_only and not _is_loopback(request.host):
+        click.echo(f"warning: {request.host} can be reached by others, and no --write-token is set", err=True)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

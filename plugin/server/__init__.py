@@ -1,0 +1,13 @@
+"""The server: `oxiseq.sparql` over HTTP.
+
+    waitress (serving) ─▶ Flask (app: tokens, CORS) ─▶ conversion (gzip) ─▶ SparqlEndpoint or Upstream
+
+Flask is a thin shell: it turns a WSGI request into `sparql.Request` and a `sparql.Response` back. Needs the
+extra `oxiseq[server]`.
+"""
+
+from oxiseq.server.app import Answers, create_app
+from oxiseq.server.serving import Serving
+from oxiseq.server.settings import ServerSettings, Tokens
+
+__all__ = ["Answers", "ServerSettings", "Serving", "Tokens", "create_app"]

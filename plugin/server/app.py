@@ -1,0 +1,113 @@
+"""The Flask application: routes, tokens, CORS and health around something that answers SPARQL requests."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import flask
+from werkzeug.exceptions import HTTPException
+
+from oxiseq.server.access import check_token
+from oxiseq.server.conversion import request_of, response_to
+from oxiseq.server.cors import allow_origin, preflight
+from oxiseq.server.settings import ServerSettings
+from oxiseq.sparql import Problem, Request, Response
+from oxiseq.sparql.endpoint import is_writing, problem_response
+
+_METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
+_SPARQL = ("/query", "/update", "/store", "/store/<path:name>")
+
+
+class Answers(Protocol):
+    """A SPARQL endpoint: ours or one in front of which we stand."""
+
+    def answer(self, request: Request) -> Response:
+        """Never raises for what the request holds."""
+        ...
+
+    def ready(self) -> bool:
+        """Whether requests can be answered now."""
+        ...
+
+
+def create_app(endpoint: Answers, settings: ServerSettings | None = None) -> flask.Flask:
+    """A WSGI application. More routes can be added to it; tokens and CORS hold for them too.
+
+    `app.config["DRAINING"]` set to true makes `/ready` say no, while the server ends its requests.
+    """
+    chosen = settings if settings is not None else ServerSettings()
+    app = flask.Flask("oxiseq", static_folder=None)
+    app.config["DRAINING"] = False
+    app.url_map.strict_slashes = False
+
+    def sparql(name: str = "") -> flask.Response:
+        try:
+            asked = request_of(flask.request, chosen.body)
+            check_token(flask.request, chosen.tokens, writing=is_writing(asked))  # of the path as it was sent
+        except Problem as problem:
+            return _told(problem)
+        return response_to(endpoint.answer(asked), flask.request)
+
+    for number, rule in enumerate(_SPARQL):
+        app.add_url_rule(
+            rule, f"sparql{number}", sparql, methods=_METHODS, provide_automatic_options=False, merge_slashes=False
+        )
+    _add_health(app, endpoint)
+    _add_checks(app, chosen)
+    app.register_error_handler(HTTPException, lambda error: _told(_as_problem(error)))
+    return app
+
+
+def _add_health(app: flask.Flask, endpoint: Answers) -> None:
+    def health() -> flask.Response:
+        return flask.jsonify(status="ok")
+
+    def ready() -> tuple[flask.Response, int]:
+        good = not app.config["DRAINING"] and endpoint.ready()
+        return flask.jsonify(status="ready" if good else "not ready"), 200 if good else 503
+
+    app.add_url_rule("/health", "health", health)
+    app.add_url_rule("/ready", "ready", ready)
+
+
+def _add_checks(app: flask.Flask, settings: ServerSettings) -> None:
+    @app.before_request
+    def check() -> flask.Response | None:
+        request = flask.request
+        if settings.cors and request.method == "OPTIONS":
+            return preflight(request)
+        if request.endpoint in ("health", "ready"):
+            return None
+        try:
+            check_token(request, settings.tokens, writing=_writes(request))
+        except Problem as problem:
+            return _told(problem)
+        return None
+
+    @app.after_request
+    def finish(response: flask.Response) -> flask.Response:
+        if settings.cors:
+            allow_origin(flask.request, response)
+        return response
+
+
+def _writes(request: flask.Request) -> bool:
+    """Of SPARQL's paths they know it themselves; elsewhere what is not read is written."""
+    asked = Request(request.method, request.path)
+    if request.endpoint is not None and request.endpoint.startswith("sparql"):
+        return is_writing(asked)
+    return request.method not in ("GET", "HEAD", "OPTIONS")
+
+
+def _told(problem: Problem) -> flask.Response:
+    accept = (("accept", flask.request.headers.get("Accept", "")),)
+    asked = Request(flask.request.method, flask.request.path, headers=accept)
+    return response_to(problem_response(problem, asked), flask.request)
+
+
+def _as_problem(error: HTTPException) -> Problem:
+    """Flask's own refusals (404, 405...) and failures of ours in its form."""
+    headers = tuple(
+        (name, value) for name, value in error.get_headers() if name.lower() not in ("content-type", "content-length")
+    )
+    return Problem(error.code or 500, error.name.lower(), error.description or "", headers=headers)

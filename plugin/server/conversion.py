@@ -1,0 +1,153 @@
+"""WSGI requests to ours, and our responses back; gzip both ways."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+import flask
+
+from oxiseq.sparql import Interrupted, Problem, Request, Response
+
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_LEAST_TO_ZIP: Final = 1024
+_PIECE: Final = 64 << 10
+
+
+def request_of(request: flask.Request, limit: int) -> Request:
+    """The request that Flask has at hand, its body read and unpacked. Raises Problem 413, 415 or 400."""
+    headers = tuple((name.lower(), value) for name, value in request.headers.items())
+    return Request(
+        method=request.method, path=_sent_path(request), query_string=request.environ.get("QUERY_STRING", ""),
+        headers=headers, body=_body(request, limit), origin=f"{request.scheme}://{request.host}",
+    )  # fmt: skip
+
+
+def _sent_path(request: flask.Request) -> str:
+    """The path as it was sent: WSGI's own is decoded, which loses %2F; servers add the original."""
+    sent = request.environ.get("REQUEST_URI") or request.environ.get("RAW_URI")
+    if not sent:
+        return quote(request.path)
+    return sent.partition("?")[0] if sent.startswith("/") else urlsplit(sent).path
+
+
+def _body(request: flask.Request, limit: int) -> bytes:
+    too_large = Problem(413, "the body is too large", f"at most {limit} bytes are taken")
+    if (request.content_length or 0) > limit:
+        raise too_large
+    coding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    raw = request.stream.read(limit + 1)
+    if len(raw) > limit:
+        raise too_large
+    if coding in ("identity", ""):
+        return raw
+    if coding not in ("gzip", "x-gzip"):
+        raise Problem(415, "unknown Content-Encoding", f"{coding}; known: gzip", headers=(("Accept-Encoding", "gzip"),))
+    return _unpacked(raw, limit, too_large)
+
+
+def _unpacked(raw: bytes, limit: int, too_large: Problem) -> bytes:
+    """gzip, of one member or several, never unpacked beyond the limit."""
+    parts: list[bytes] = []
+    left = limit
+    while raw:
+        unpacker = zlib.decompressobj(_GZIP)
+        try:
+            part = unpacker.decompress(raw, left + 1)
+        except zlib.error as error:
+            raise Problem(400, "malformed gzip", str(error)) from None
+        left -= len(part)
+        if left < 0:
+            raise too_large
+        if not unpacker.eof:
+            raise Problem(400, "malformed gzip", "it ends before its end")
+        parts.append(part)
+        raw = unpacker.unused_data
+    return b"".join(parts)
+
+
+def response_to(response: Response, request: flask.Request) -> flask.Response:
+    """A response for Flask, packed if the client takes that."""
+    body: bytes | Iterator[bytes]
+    if isinstance(response.body, bytes):
+        body = response.body
+    elif request.environ.get("SERVER_PROTOCOL") == "HTTP/1.0":  # no chunks: what is cut would look complete
+        try:
+            body = response.content()
+        except Interrupted as error:
+            return flask.Response(f"{error}\n", 503, content_type="text/plain; charset=utf-8")
+    else:
+        body = _Sent(response)
+    headers = [(name.title(), value) for name, value in response.headers]
+    if response.status != 204:
+        headers.append(("Vary", "Accept, Accept-Encoding"))
+    if response.header("content-encoding") is None and _worth(body, request):
+        headers.append(("Content-Encoding", "gzip"))
+        body = _packed(body) if isinstance(body, bytes) else _PackedSent(body)
+    made = flask.Response(body, response.status, headers, direct_passthrough=True)
+    if response.header("content-type") is None:
+        del made.headers["Content-Type"]  # Flask's own guess
+    return made
+
+
+def _worth(body: bytes | Iterator[bytes], request: flask.Request) -> bool:
+    if request.method == "HEAD" or "Accept-Encoding" not in request.headers:
+        return False
+    if request.accept_encodings.quality("gzip") <= 0:
+        return False
+    return not isinstance(body, bytes) or len(body) >= _LEAST_TO_ZIP
+
+
+def _packed(body: bytes) -> bytes:
+    packer = zlib.compressobj(6, wbits=_GZIP)
+    return packer.compress(body) + packer.flush()
+
+
+class _Sent:
+    """The pieces of a body; the server closes it in any case (PEP 3333)."""
+
+    def __init__(self, response: Response) -> None:
+        assert not isinstance(response.body, bytes)
+        self._body = response.body
+        self._pieces = iter(response.body)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._pieces)
+
+    def close(self) -> None:
+        """Stops the work behind."""
+        self._body.close()
+
+
+class _PackedSent:
+    """The same, packed; broken off, it lacks gzip's end too."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._packer = zlib.compressobj(6, wbits=_GZIP)
+        self._done = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        while not self._done:
+            try:
+                packed = self._packer.compress(next(self._pieces))
+            except StopIteration:
+                self._done = True
+                packed = self._packer.flush()
+            if packed:
+                return packed
+        raise StopIteration
+
+    def close(self) -> None:
+        """Stops the work behind."""
+        close = getattr(self._pieces, "close", None)
+        if close is not None:
+            close()

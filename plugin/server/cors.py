@@ -1,0 +1,23 @@
+"""Cross-origin requests, for web pages from elsewhere; answered as `oxigraph serve --cors` does."""
+
+from __future__ import annotations
+
+import flask
+
+
+def preflight(request: flask.Request) -> flask.Response:
+    """The answer to OPTIONS: what was asked for is allowed."""
+    response = flask.Response(status=204)
+    for asked, allowed in (("Method", "Methods"), ("Headers", "Headers")):
+        value = request.headers.get(f"Access-Control-Request-{asked}")
+        if value is not None:
+            response.headers[f"Access-Control-Allow-{allowed}"] = value
+    response.headers["Access-Control-Max-Age"] = "600"
+    return response
+
+
+def allow_origin(request: flask.Request, response: flask.Response) -> None:
+    """Any page may read the response. Tokens are sent by the page itself, never by the browser on its own."""
+    if "Origin" in request.headers:
+        response.headers["Access-Control-Allow-Origin"] = "*"
+        response.headers["Access-Control-Expose-Headers"] = "Location, Retry-After, WWW-Authenticate"

@@ -1,0 +1,27 @@
+"""What the HTTP side of the server is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Secrets of `Authorization: Bearer`. A write token also reads; with none of a kind everybody may."""
+
+    read: str | None = field(default=None, repr=False)
+    write: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """`body`: bytes of a request, as sent and unpacked; `threads`: requests at a time; `grace`: seconds that
+    running requests get to end when the server is stopped."""
+
+    host: str = "127.0.0.1"
+    port: int = 7878
+    cors: bool = False
+    tokens: Tokens = field(default_factory=Tokens)
+    body: int = 128 << 20
+    threads: int = 16
+    grace: float = 10.0

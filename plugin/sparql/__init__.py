@@ -1,0 +1,16 @@
+"""The SPARQL 1.1 protocol and graph store protocol over an `oxiseq.Store`, without a web framework.
+
+    Request ─▶ endpoint (path, method) ─▶ operation (query | update | graph) ─▶ guards ─▶ store ─▶ Response
+
+Requests and responses are plain values (`messages`); `endpoint.SparqlEndpoint.answer` is the one entry, and
+`plugin/server` carries it over HTTP. Every expected failure is a `problems.Problem`, which is a response too.
+What reads the store runs on a thread of its own (`evaluation`): pyoxigraph's results must not leave the thread
+that made them, and a client is to get its answer at the time limit although pyoxigraph cannot be interrupted.
+"""
+
+from oxiseq.sparql.endpoint import SparqlEndpoint
+from oxiseq.sparql.messages import Request, Response
+from oxiseq.sparql.problems import Interrupted, Problem
+from oxiseq.sparql.settings import Limits, SparqlSettings
+
+__all__ = ["Interrupted", "Limits", "Problem", "Request", "Response", "SparqlEndpoint", "SparqlSettings"]

@@ -1,0 +1,125 @@
+"""The endpoint: which operation a request is, and failures as responses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from oxiseq.sparql.backend import Backend
+from oxiseq.sparql.description import description
+from oxiseq.sparql.evaluation import Evaluations, as_problem
+from oxiseq.sparql.graph_store import METHODS, GraphStore
+from oxiseq.sparql.media import GRAPHS, content_type, wanted, wants_json_problem
+from oxiseq.sparql.messages import Request, Response, values
+from oxiseq.sparql.operations import checked_iri
+from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.querying import Querying
+from oxiseq.sparql.settings import SparqlSettings
+
+QUERY: Final = "/query"
+UPDATE: Final = "/update"
+STORE: Final = "/store"
+
+
+class SparqlEndpoint:
+    """`/query`, `/update` and `/store` over a store.
+
+    `answer` never raises for what a request holds: failures are responses. It may be called from many threads.
+    """
+
+    def __init__(self, store: Backend, settings: SparqlSettings | None = None) -> None:
+        self.settings = settings if settings is not None else SparqlSettings()
+        self.evaluations = Evaluations(self.settings.limits)
+        self._store = store
+        self._querying = Querying(store, self.settings, self.evaluations)
+        self._graphs = GraphStore(store, self.evaluations, STORE)
+
+    @staticmethod
+    def takes(path: str) -> bool:
+        """Whether a path is one of this endpoint's."""
+        return path.rstrip("/") in (QUERY, UPDATE, STORE) or path.startswith(f"{STORE}/")
+
+    @staticmethod
+    def writes(request: Request) -> bool:
+        """Whether a request may change the store."""
+        return is_writing(request)
+
+    def answer(self, request: Request) -> Response:
+        """The response, whatever the request holds."""
+        return answered(request, self._respond)
+
+    def ready(self) -> bool:
+        """Whether the store answers."""
+        try:
+            return bool(self._store.query("ASK {}"))
+        except (OSError, RuntimeError):
+            return False
+
+    def _respond(self, request: Request) -> Response:
+        if len(request.body) > self.settings.limits.body:
+            raise Problem(413, "the body is too large", f"at most {self.settings.limits.body} bytes are taken")
+        checked_iri(request.url, "the address")
+        if self.settings.read_only and self.writes(request):
+            raise Problem(403, "the server is read-only")
+        path = request.path.rstrip("/")
+        if path == QUERY:
+            return self._query(request)
+        if path == UPDATE:
+            return self._update(request)
+        if self.takes(request.path):
+            allow(request, METHODS)
+            return self._graphs.answer(request)
+        raise Problem(404, "no such resource", request.path)
+
+    def _query(self, request: Request) -> Response:
+        allow(request, ("GET", "HEAD", "POST"))
+        if request.method != "POST" and not request.query_string:
+            return self._description(request, update=False)
+        return self._querying.query(request)
+
+    def _update(self, request: Request) -> Response:
+        allow(request, ("GET", "HEAD", "POST"))
+        if request.method == "POST":
+            return self._querying.update(request)
+        if values(request.parameters(), "update"):
+            raise Problem(405, "an update is sent by POST", headers=(("Allow", "POST"),))
+        return self._description(request, update=True)
+
+    def _description(self, request: Request, *, update: bool) -> Response:
+        format_ = wanted(request.header("accept"), GRAPHS)
+        body = description(request.url, self.settings, format_, update=update)
+        return Response(200, (("content-type", content_type(format_)),), body)
+
+
+def is_writing(request: Request) -> bool:
+    """Whether a request may change a store behind these paths."""
+    if request.path.rstrip("/") == UPDATE:
+        return request.method not in ("GET", "HEAD", "OPTIONS")
+    return request.path.startswith(STORE) and request.method not in ("GET", "HEAD", "OPTIONS")
+
+
+def allow(request: Request, methods: tuple[str, ...]) -> None:
+    """Raises Problem 405 for another method."""
+    if request.method not in methods:
+        allowed = ", ".join(methods)
+        raise Problem(405, "method not allowed", f"allowed: {allowed}", headers=(("Allow", allowed),))
+
+
+def answered(request: Request, respond: Callable[[Request], Response]) -> Response:
+    """What `respond` answers, failures as responses, without a body for HEAD."""
+    try:
+        response = respond(request)
+    except Problem as problem:
+        response = problem_response(problem, request)
+    except Exception as error:  # a failure of ours: told, not thrown, for a server must go on
+        response = problem_response(as_problem(error), request)
+    return response.without_body() if request.method == "HEAD" else response
+
+
+def problem_response(problem: Problem, request: Request) -> Response:
+    """A failure as problem JSON, or as text for who asks for it."""
+    if wants_json_problem(request.header("accept")):
+        head, body = ("content-type", "application/problem+json"), problem.as_json()
+    else:
+        head, body = ("content-type", "text/plain; charset=utf-8"), problem.as_text()
+    return Response(problem.status, (head, *problem.headers), body)

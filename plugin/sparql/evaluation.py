@@ -1,0 +1,267 @@
+"""Work on the store, on threads of its own, with limits.
+
+    run(work) ─▶ thread: work(Sink) ─▶ queue of chunks ─▶ Response, complete or Chunks
+
+Why threads: pyoxigraph's results may be used on the thread that made them only (the process ends otherwise);
+its parser is recursive and needs a larger stack than a server's threads have; and it cannot be interrupted
+(0.5: no timeout, no cancellation), so at the time limit the client is answered and the thread is left behind
+until it next writes. Such threads still count as running, which bounds them.
+
+How a client tells an answer that was broken off from a complete one: what fits into FIRST bytes is sent whole,
+with a length, or not at all; of anything longer the connection is cut without the last chunk.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from oxiseq.sparql.counting import NoRows, RowCounter
+from oxiseq.sparql.messages import Response
+from oxiseq.sparql.problems import Interrupted, Problem, store_problem, syntax_problem
+from oxiseq.sparql.settings import Limits
+
+FIRST = 64 << 10
+"""Bytes up to which an answer is collected before anything of it is sent."""
+PIECE = 64 << 10
+"""Bytes of a chunk."""
+AHEAD = 8
+"""Chunks that are made before the client has taken them."""
+STACK = 256 << 20
+"""Bytes of a thread's stack: address space, not memory. 500 nested groups need less than 16 MB."""
+
+_Result = TypeVar("_Result")
+
+
+class Stopped(Exception):
+    """Raised in `work` at its next write: nobody wants the rest, or a limit is reached (then with a Problem)."""
+
+    def __init__(self, problem: Problem | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What goes from the thread to the receiver: bytes, and whether they are the last or none can follow."""
+
+    media_type: str
+    data: bytes
+    last: bool = False
+    problem: Problem | None = None
+
+
+@dataclass(slots=True)
+class Sink:
+    """Where `work` writes, a binary file for pyoxigraph: `begin` first, then `write`."""
+
+    limits: Limits
+    deadline: float | None
+    parts: queue.Queue[_Part] = field(default_factory=lambda: queue.Queue(AHEAD))
+    closed: threading.Event = field(default_factory=threading.Event)
+    counter: RowCounter = field(default_factory=NoRows)
+    _media_type: str = "application/octet-stream"
+    _pieces: list[bytes] = field(default_factory=list)
+    _size: int = 0
+
+    def begin(self, media_type: str, counter: RowCounter | None = None) -> None:
+        """The answer's Content-Type, before its first byte."""
+        if counter is not None and self.limits.rows is not None:
+            self.counter = counter
+        self._media_type = media_type
+
+    def write(self, data: bytes) -> int:
+        """Bytes of the answer; raises Stopped."""
+        data = bytes(data)
+        self.counter.add(data)
+        self.check()
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size >= PIECE:
+            self.flush()
+        return len(data)
+
+    def check(self) -> None:
+        """Raises Stopped when the answer has become too long, too late or unwanted."""
+        if self.closed.is_set():
+            raise Stopped
+        if self.limits.rows is not None and self.counter.rows > self.limits.rows:
+            raise Stopped(Problem(403, "too many results", f"at most {self.limits.rows} rows are answered"))
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise Stopped(late(self.limits))
+
+    def flush(self, *, last: bool = False) -> None:
+        """Hand over what was written; raises Stopped when the receiver has gone."""
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        self._put(_Part(self._media_type, data, last))
+
+    def fail(self, problem: Problem | None) -> None:
+        """Nothing follows: because of a problem, or because nobody listens."""
+        with suppress(Stopped):
+            self._put(_Part(self._media_type, b"", True, problem))
+
+    def _put(self, part: _Part) -> None:
+        while not self.closed.is_set():
+            try:
+                return self.parts.put(part, timeout=0.5)
+            except queue.Full:
+                continue
+        raise Stopped
+
+
+class Work(Protocol):
+    """Evaluates and writes; may raise Problem, Stopped and whatever pyoxigraph raises."""
+
+    def __call__(self, sink: Sink) -> None: ...
+
+
+def late(limits: Limits) -> Problem:
+    """The time limit is reached."""
+    return Problem(503, "the time limit is reached", f"no complete answer within {limits.seconds:g} s")
+
+
+class Evaluations:
+    """At most `limits.running` pieces of work at a time."""
+
+    _stack_size = threading.Lock()  # threading's stack size is global: set while a thread starts
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._places = threading.BoundedSemaphore(limits.running)
+        self._count = threading.Lock()
+        self._running = 0
+
+    @property
+    def running(self) -> int:
+        """Work that goes on, also what was left behind at the time limit."""
+        return self._running
+
+    def answer(self, work: Work) -> Response:
+        """What `work` writes as a response. Raises Problem if it fails before anything is sent."""
+        seconds = self._limits.seconds
+        sink = Sink(self._limits, None if seconds is None else time.monotonic() + seconds)
+        self._start(lambda: _produce(work, sink))
+        return _received(sink)
+
+    def call(self, work: Callable[[], _Result]) -> _Result:
+        """The result of work that must come to its end, an update; no time limit. Raises Problem."""
+        done: list[_Result | Problem] = []
+        thread = self._start(lambda: done.append(_outcome(work)))
+        thread.join()
+        result = done[0]
+        if isinstance(result, Problem):
+            raise result
+        return result
+
+    def _start(self, target: Callable[[], None]) -> threading.Thread:
+        if not self._places.acquire(timeout=self._limits.patience):
+            raise Problem(503, "too busy", f"{self._limits.running} requests are being answered",
+                          headers=(("Retry-After", "5"),))  # fmt: skip
+
+        def run() -> None:
+            try:
+                target()
+            finally:
+                self._count_by(-1)
+                self._places.release()
+
+        thread = threading.Thread(target=run, name="sparql", daemon=True)
+        self._count_by(1)
+        with self._stack_size:
+            before = threading.stack_size(STACK)
+            try:
+                thread.start()
+            finally:
+                threading.stack_size(before)
+        return thread
+
+    def _count_by(self, number: int) -> None:
+        with self._count:
+            self._running += number
+
+
+def _outcome(work: Callable[[], _Result]) -> _Result | Problem:
+    """The result, or the failure without the frames that hold pyoxigraph's objects."""
+    try:
+        return work()
+    except Exception as error:
+        return as_problem(error)
+
+
+def as_problem(error: Exception) -> Problem:
+    """Any failure of work as a fresh Problem, without a traceback."""
+    if isinstance(error, Problem):
+        return Problem(error.status, error.title, error.detail, error.place, error.headers)
+    if isinstance(error, SyntaxError):
+        return syntax_problem("malformed SPARQL", error)
+    if isinstance(error, ValueError):  # an IRI or term that is none
+        return Problem(400, "malformed request", str(error))
+    return store_problem(error)
+
+
+def _produce(work: Work, sink: Sink) -> None:
+    try:
+        work(sink)
+        sink.check()
+        sink.flush(last=True)
+    except Stopped as stop:
+        sink.fail(stop.problem)
+    except Exception as error:
+        sink.fail(as_problem(error))
+
+
+def _received(sink: Sink) -> Response:
+    """The whole answer if it is short, else its beginning and the rest as it comes. Raises Problem."""
+    chunks = _Chunks(sink)
+    first: list[bytes] = []
+    size = 0
+    while size < FIRST:
+        part = chunks.next()
+        if part.problem is not None:
+            chunks.close()
+            raise part.problem
+        first.append(part.data)
+        size += len(part.data)
+        if part.last:
+            return Response(200, (("content-type", part.media_type),), b"".join(first))
+    chunks.first = b"".join(first)
+    return Response(200, (("content-type", part.media_type),), chunks)
+
+
+class _Chunks:
+    """The rest of an answer, for one reader."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self.first = b""
+
+    def next(self) -> _Part:
+        """What comes next; at the time limit an end with its Problem."""
+        wait = None if self._sink.deadline is None else max(0.0, self._sink.deadline - time.monotonic())
+        try:
+            return self._sink.parts.get(timeout=wait)
+        except queue.Empty:
+            return _Part("", b"", True, late(self._sink.limits))
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.first
+        last = False
+        while not last:
+            part = self.next()
+            if part.problem is not None:
+                self.close()
+                raise Interrupted(f"{part.problem.title}: {part.problem.detail}")
+            if part.data:
+                yield part.data
+            last = part.last
+
+    def close(self) -> None:
+        """Nobody reads on: the work stops at its next write."""
+        self._sink.closed.set()

@@ -1,0 +1,106 @@
+"""What is refused before the store sees it: calls to other servers, and texts that would exhaust the stack.
+
+pyoxigraph (0.5) fetches for SERVICE and LOAD and has no switch for that. Whether a text has such a call is asked
+of pyoxigraph's own parser: if the word occurs at all, every occurrence is changed to a word of no meaning and
+the result is run on an empty store. It is still SPARQL exactly when the word was a name, a comment or part of a
+literal. No tokenizer can be led astray here, for none is used; keywords cannot be written with escapes.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+
+from pyoxigraph import Store as RdfStore
+
+from oxiseq.sparql.problems import Problem, syntax_problem
+from oxiseq.sparql.settings import SparqlSettings
+from oxiseq.sparql.tokens import depth
+
+_END = "\n\x00"  # never SPARQL, in no string or comment either
+_LONG_BEFORE_COUNTED = 200
+
+
+def check_query(text: str, settings: SparqlSettings, base: str) -> None:
+    """Raises Problem: 413 (too long), 400 (too deep, malformed), 403 (SERVICE)."""
+    if len(text) > settings.limits.query:
+        raise Problem(413, "the query is too long", f"{len(text)} characters, at most {settings.limits.query}")
+    _check_depth(text, settings)
+    if not settings.allow_service:
+        _refuse(text, ("service",), base, update=False)
+
+
+def check_update(text: str, settings: SparqlSettings, base: str) -> None:
+    """Raises Problem: 400 (too deep, malformed), 403 (SERVICE or LOAD)."""
+    _check_depth(text, settings)
+    words = tuple(
+        word
+        for word, allowed in (("service", settings.allow_service), ("load", settings.allow_load))
+        if not allowed
+    )
+    _refuse(text, words, base, update=True)
+
+
+def _check_depth(text: str, settings: SparqlSettings) -> None:
+    if len(text) <= _LONG_BEFORE_COUNTED:
+        return
+    found = depth(text)
+    if found > settings.limits.nesting:
+        limit = settings.limits.nesting
+        raise Problem(400, "nested too deeply", f"brackets are nested {found} deep, at most {limit}")
+
+
+def _refuse(text: str, words: tuple[str, ...], base: str, *, update: bool) -> None:
+    changed = text
+    for word in words:
+        changed = _without(changed, word)
+    if changed == text:
+        return
+    failed = _failure(changed, base, update=update)
+    if failed is None:
+        return
+    if not _could_be_complete(text, base, update=update):
+        raise syntax_problem("malformed SPARQL", _failure(text + _END, base, update=update) or failed) from None
+    called = " or ".join(word.upper() for word in words if re.search(word, text, re.IGNORECASE | re.ASCII))
+    raise Problem(403, "calls to other servers are not allowed", f"the text uses {called}; the server was started "
+                  "without allowing it")  # fmt: skip
+
+
+def _without(text: str, word: str) -> str:
+    """Each occurrence with another last letter (of the same case), one that makes no word that is there."""
+    stem = word[:-1]
+    lower = text.lower()
+    letter = next((c for c in string.ascii_lowercase if c != word[-1] and stem + c not in lower), None)
+    if letter is None:
+        raise Problem(403, "calls to other servers are not allowed", f"too many words beginning with {stem}")
+
+    def changed(found: re.Match[str]) -> str:
+        last = letter.upper() if found[0][-1].isupper() else letter
+        return found[0][:-1] + last
+
+    return re.sub(word, changed, text, flags=re.IGNORECASE | re.ASCII)
+
+
+def _failure(text: str, base: str, *, update: bool) -> SyntaxError | None:
+    """Why a text is no SPARQL; evaluated on an empty store, which is the only way to ask."""
+    empty = RdfStore()
+    try:
+        if update:
+            empty.update(text, base_iri=base)
+        else:
+            empty.query(text, base_iri=base)
+    except SyntaxError as error:
+        return error
+    except (ValueError, OSError, RuntimeError):
+        return None
+    return None
+
+
+def _could_be_complete(text: str, base: str, *, update: bool) -> bool:
+    """Whether the parser comes to the text's end: it then stops at the sign that we put there.
+
+    Good enough to tell 403 from 400: the text is refused either way.
+    """
+    error = _failure(text + _END, base, update=update)
+    lines = text.count("\n") + 2
+    return error is not None and f"error at {lines}:" in str(error)

@@ -1,0 +1,119 @@
+"""Requests and responses as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+from urllib.parse import parse_qsl
+
+from werkzeug.http import parse_options_header
+
+from oxiseq.sparql.problems import Problem
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+Parameters: TypeAlias = tuple[tuple[str, str], ...]
+
+MOST_PARAMETERS = 10_000
+
+
+class Chunks(Protocol):
+    """A body that is made while it is sent: iterate it once, and close it in any case.
+
+    Iterating raises Interrupted when it cannot be completed: the receiver must see that it is broken off.
+    """
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An HTTP request: `path` and `query_string` as they were sent (percent-encoded), `origin` as `http://host`."""
+
+    method: str
+    path: str
+    query_string: str = ""
+    headers: Headers = ()
+    body: bytes = b""
+    origin: str = "http://localhost"
+
+    @property
+    def url(self) -> str:
+        """The address without the query string: the base of relative IRIs."""
+        return self.origin + self.path
+
+    def header(self, name: str) -> str | None:
+        """A header's value, several joined by commas; None when it is missing."""
+        found = [value for key, value in self.headers if key.lower() == name]
+        return ", ".join(found) if found else None
+
+    @property
+    def media_type(self) -> str | None:
+        """The Content-Type without parameters, in lower case."""
+        given = self.header("content-type")
+        return parse_options_header(given)[0].lower() if given else None
+
+    def parameters(self) -> Parameters:
+        """The query string's names and values in order, repeats too. Raises Problem 400."""
+        return form(self.query_string)
+
+    def text(self) -> str:
+        """The body as UTF-8 text. Raises Problem 400 (not UTF-8) or 415 (another charset)."""
+        charset = parse_options_header(self.header("content-type") or "")[1].get("charset", "utf-8")
+        if charset.lower() not in ("utf-8", "utf8", "us-ascii"):
+            raise Problem(415, "SPARQL is sent as UTF-8", f"charset {charset} is not supported")
+        return utf8(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An HTTP response; `body` is complete (bytes) or made while it is sent (Chunks)."""
+
+    status: int
+    headers: Headers = ()
+    body: bytes | Chunks = b""
+
+    def header(self, name: str) -> str | None:
+        """The first header of this name."""
+        return next((value for key, value in self.headers if key.lower() == name), None)
+
+    def content(self) -> bytes:
+        """The whole body, read to its end. Raises Interrupted."""
+        if isinstance(self.body, bytes):
+            return self.body
+        try:
+            return b"".join(self.body)
+        finally:
+            self.body.close()
+
+    def without_body(self) -> Response:
+        """The answer to HEAD."""
+        if not isinstance(self.body, bytes):
+            self.body.close()
+        return Response(self.status, self.headers)
+
+
+def form(encoded: str | bytes) -> Parameters:
+    """Names and values of `application/x-www-form-urlencoded`. Raises Problem 400."""
+    text = utf8(encoded) if isinstance(encoded, bytes) else encoded
+    try:
+        return tuple(
+            parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS)
+        )
+    except ValueError as error:
+        raise Problem(400, "malformed parameters", str(error)) from None
+
+
+def values(parameters: Iterable[tuple[str, str]], name: str) -> list[str]:
+    """All values of one parameter, in order."""
+    return [value for key, value in parameters if key == name]
+
+
+def utf8(raw: bytes) -> str:
+    """Raises Problem 400."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise Problem(400, "the body is not UTF-8", str(error)) from None

@@ -1,0 +1,70 @@
+"""What goes wrong, as exceptions and as responses.
+
+    Exception
+    ├── Problem        refused before anything was sent: a status, RFC 9457 problem details
+    └── Interrupted    broken off after the status was sent: the connection must be cut
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+_PLACE = re.compile(r"error at (\d+):(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Line and column in the text that was sent, both counted from 1."""
+
+    line: int
+    column: int
+
+
+class Problem(Exception):
+    """A request that is not answered: status, short title, the store's message, its place in the text."""
+
+    def __init__(
+        self, status: int, title: str, detail: str = "", place: Place | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(status, title, detail)
+        self.status = status
+        self.title = title
+        self.detail = detail
+        self.place = place
+        self.headers = headers
+
+    def as_json(self) -> bytes:
+        """`application/problem+json` (RFC 9457)."""
+        members: dict[str, object] = {"type": "about:blank", "title": self.title, "status": self.status}
+        if self.detail:
+            members["detail"] = self.detail
+        if self.place is not None:
+            members |= {"line": self.place.line, "column": self.place.column}
+        return json.dumps(members, ensure_ascii=True).encode() + b"\n"
+
+    def as_text(self) -> bytes:
+        """For people: `title: detail`."""
+        text = f"{self.title}: {self.detail}\n" if self.detail else f"{self.title}\n"
+        return text.encode(errors="backslashreplace")
+
+
+class Interrupted(Exception):
+    """An answer that cannot be completed; `str()` says why."""
+
+
+def syntax_problem(title: str, error: SyntaxError) -> Problem:
+    """pyoxigraph's syntax error; SPARQL's has its place in the message only."""
+    place = None
+    if error.lineno is not None:
+        place = Place(error.lineno, error.offset or 1)
+    elif found := _PLACE.search(str(error)):
+        place = Place(int(found[1]), int(found[2]))
+    return Problem(400, title, str(error.msg or error), place)
+
+
+def store_problem(error: Exception) -> Problem:
+    """A failure while the store evaluates or writes."""
+    return Problem(500, "the store cannot answer", str(error))

@@ -1,0 +1,90 @@
+"""Query and update operations on the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any, cast
+
+from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, Triple, serialize
+
+from oxiseq.sparql.backend import Backend
+from oxiseq.sparql.counting import counter_of
+from oxiseq.sparql.evaluation import Evaluations, Sink, Stopped
+from oxiseq.sparql.guards import check_query, check_update
+from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted
+from oxiseq.sparql.messages import Request, Response
+from oxiseq.sparql.operations import Operation, query_of, update_of
+from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.settings import SparqlSettings
+from oxiseq.sparql.using import with_using
+
+
+@dataclass(frozen=True, slots=True)
+class Querying:
+    """Answers queries and carries out updates."""
+
+    store: Backend
+    settings: SparqlSettings
+    evaluations: Evaluations
+
+    def query(self, request: Request) -> Response:
+        """The answer, in the format that the client accepts. Raises Problem."""
+        operation = query_of(request)
+        accept = request.header("accept")
+
+        def work(sink: Sink) -> None:
+            check_query(operation.text, self.settings, request.url)
+            write_results(self._results(operation, request.url), accept, sink)
+
+        return self.evaluations.answer(work)
+
+    def update(self, request: Request) -> Response:
+        """204 when all of it is done; otherwise nothing is. Raises Problem."""
+        operation = update_of(request)
+        if operation.union:
+            raise Problem(501, "not supported", "using-union-graph: name the graphs by using-graph-uri")
+        text = with_using(operation.text, operation.default_graphs, operation.named_graphs)
+
+        def work() -> None:
+            check_update(text, self.settings, request.url)
+            self.store.update(text, base_iri=request.url)
+
+        self.evaluations.call(work)
+        return Response(204)
+
+    def _results(self, operation: Operation, base: str) -> QuerySolutions | QueryBoolean | QueryTriples:
+        if not operation.default_graphs and not operation.named_graphs:
+            union = operation.union or self.settings.union_default_graph
+            return self.store.query(operation.text, base_iri=base, use_default_graph_as_union=union)
+        return self.store.query(
+            operation.text, base_iri=base,
+            default_graph=[NamedNode(iri) for iri in operation.default_graphs],
+            named_graphs=[NamedNode(iri) for iri in operation.named_graphs],
+        )  # fmt: skip
+
+
+def write_results(
+    results: QuerySolutions | QueryBoolean | QueryTriples, accept: str | None, sink: Sink
+) -> None:
+    """Results to a sink, in the best format. Raises Problem 406 and Stopped."""
+    output = cast("IO[bytes]", sink)
+    if isinstance(results, QueryTriples):
+        graph_format = wanted(accept, GRAPHS)
+        sink.begin(content_type(graph_format))
+        if sink.limits.rows is None:
+            results.serialize(output, format=graph_format)
+        else:
+            serialize(_bounded(results, sink), output, format=graph_format)
+        return
+    format_ = wanted(accept, RESULTS)
+    sink.begin(content_type(format_), counter_of(format_) if isinstance(results, QuerySolutions) else None)
+    results.serialize(output, format=format_)
+
+
+def _bounded(triples: Any, sink: Sink) -> Iterator[Triple]:
+    limit = sink.limits.rows or 0
+    for number, triple in enumerate(triples, start=1):
+        if number > limit:
+            raise Stopped(Problem(403, "too many results", f"at most {limit} triples are answered"))
+        yield triple

@@ -1,0 +1,66 @@
+"""SPARQL text as tokens, for what must be known before the store parses it.
+
+The one doubtful place of SPARQL's lexis is `<`: in `?a<?b && ?c>?d` it is an operator, and what looks like an
+IRI is none. So nothing that is about safety rests on these tokens alone: see `guards`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"""
+    (?P<blank>\s+)
+  | (?P<comment>\#[^\r\n]*)
+  | (?P<iri><[^<>"{}|^`\\\x00-\x20]*>)
+  | (?P<string>'''(?:(?:''?)?(?:[^'\\]|\\.))*+''' | \"{3}(?:(?:""?)?(?:[^"\\]|\\.))*+\"{3}
+              | '(?:[^'\\\r\n]|\\.)*+' | "(?:[^"\\\r\n]|\\.)*+")
+  | (?P<variable>[?$]\w+)
+  | (?P<name>[^\W\d_][\w.\-]*)?:(?:[\w:.\-]|%[0-9A-Fa-f]{2}|\\.)*
+  | (?P<word>@?[^\W\d_]\w*)
+  | (?P<mark><<\(|\)>>|<<|>>|[{}()\[\]!]|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_OPENING = frozenset(["{", "(", "[", "<<", "<<(", "{|"])
+_CLOSING = frozenset(["}", ")", "]", ">>", ")>>"])
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token that is neither blank nor comment; `kind` is iri, string, variable, name, word or mark."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+    def is_word(self, *words: str) -> bool:
+        """Whether it is one of these keywords (given in capitals)."""
+        return self.kind == "word" and self.text.upper() in words
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """All tokens in order; text that is no SPARQL yields single characters."""
+    for found in _TOKEN.finditer(text):
+        kind = found.lastgroup or "name"
+        if kind not in ("blank", "comment"):
+            yield Token(kind, found[0], found.start(), found.end())
+
+
+def depth(text: str) -> int:
+    """How deep brackets and negations are nested, at most."""
+    deepest = open_ = negations = 0
+    for token in tokens(text):
+        if token.kind == "mark" and token.text == "!":
+            negations += 1
+        else:
+            negations = 0
+        if token.text in _OPENING:
+            open_ += 1
+        elif token.text in _CLOSING:
+            open_ = max(0, open_ - 1)
+        deepest = max(deepest, open_ + negations)
+    return deepest
