@@ -1,0 +1,134 @@
+"""Group commit: writes of many threads share a transaction, and so a flush to the disk.
+
+There is no thread of its own. Whoever wants to write puts its work on a list and waits for the one lock; who gets it
+first commits everything on the list, and the others find their work done when they get it. While one flush runs, the
+next group gathers.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar, cast
+
+from oxiseq.journal.errors import JournalError, journal_error
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+"""Reads and writes within a transaction. When it raises, what it wrote is taken back."""
+
+_GROUP: Final = 1024
+"""Works of one transaction at most."""
+
+
+class _Ticket(Generic[T]):
+    """One work on the list, and what became of it."""
+
+    __slots__ = ("done", "error", "value", "work")
+
+    def __init__(self, work: Work[T]) -> None:
+        self.work = work
+        self.value: T | None = None
+        self.error: BaseException | None = None
+        self.done = False
+
+    def fail(self, error: BaseException) -> None:
+        self.error, self.done = error, True
+
+
+class Writer:
+    """The one connection that writes. Safe for many threads."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+        self._list: deque[_Ticket[Any]] = deque()
+        self._lock = threading.Lock()
+        self._closed = False
+        self.commits = 0
+        """Transactions so far."""
+
+    def run(self, work: Work[T]) -> T:
+        """Do the work and commit it, together with others'; its result, when that is durable.
+
+        Raises what the work raises, FullError, LockedError, JournalError; then nothing of it is stored.
+        """
+        ticket = _Ticket(work)
+        self._list.append(ticket)
+        with self._lock:
+            if not ticket.done:
+                self._lead()
+        if ticket.error is not None:
+            raise ticket.error
+        return cast(T, ticket.value)
+
+    @contextmanager
+    def alone(self) -> Iterator[sqlite3.Connection]:
+        """The connection, with no transaction open and nobody else writing."""
+        with self._lock:
+            yield self._connection
+
+    def close(self) -> None:
+        """Wait for the running commit; later writes are refused."""
+        with self._lock:
+            self._closed = True
+            self._connection.close()
+
+    def _lead(self) -> None:
+        """Commit what is on the list; the lock is held. More than a group's worth: several groups, as the own ticket
+        may be in a later one."""
+        left = len(self._list)
+        while left > 0:
+            group = [self._list.popleft() for _ in range(min(left, _GROUP))]
+            left -= len(group)
+            self._commit(group)
+
+    def _commit(self, group: list[_Ticket[Any]]) -> None:
+        if self._closed:
+            for ticket in group:
+                ticket.fail(JournalError(f"{self._path}: the journal is closed"))
+            return
+        try:
+            self._attempt(group)
+        except sqlite3.Error as error:
+            if len(group) == 1:
+                group[0].fail(journal_error(error, self._path))
+            else:  # one of them may be too large, or at fault otherwise: the others shall not suffer
+                for ticket in group:
+                    self._commit([ticket])
+        finally:
+            for ticket in group:
+                if not ticket.done:
+                    ticket.fail(JournalError(f"{self._path}: writing was interrupted: it may be stored or not"))
+
+    def _attempt(self, group: list[_Ticket[Any]]) -> None:
+        """All works of the group in one transaction. Raises sqlite3.Error, then nothing of it is stored."""
+        connection = self._connection
+        failed: list[tuple[_Ticket[Any], Exception]] = []
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for ticket in group:
+                connection.execute("SAVEPOINT work")
+                try:
+                    ticket.value = ticket.work(connection)
+                except sqlite3.Error:
+                    raise
+                except Exception as error:
+                    connection.execute("ROLLBACK TO work")
+                    failed.append((ticket, error))
+                connection.execute("RELEASE work")
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            raise
+        self.commits += 1
+        for ticket, fault in failed:
+            ticket.fail(fault)
+        for ticket in group:
+            ticket.done = True
