@@ -9,8 +9,8 @@ A body, little-endian, for n events of m triples with t distinct terms that are 
     i64[n]    times
     i32[n]    triples of each event
     i32[n]    blank nodes of each event; left out when there are none at all
-    iw[3m]    codes of the subjects, then of the predicates, then of the objects: c > 0 is term c, counted from 1;
-              c < 0 is blank node -c of the event
+    iw[3m]    codes of the subjects, then of the predicates, then of the objects (w bytes each): c > 0 is term c,
+              counted from 1; c < 0 is blank node -c of the event
     i32[t]    lengths of the terms' texts
     bytes     the texts, N-Triples in UTF-8
 
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal.envelope import Cutter, seal, unseal
+from oxiseq.journal.envelope import Cutter, Summary, seal, summary, unseal
 from oxiseq.journal.errors import DamagedError
 
 KIND: Final = b"oE"
@@ -94,19 +94,28 @@ def _width(codes: NDArray[np.int64]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The arrays of one body."""
+    """The arrays of several bodies, one after the other; `first_term` i64[m]: how many terms stand before those
+    of a triple's own body."""
 
-    time: NDArray[Any]
-    sizes: NDArray[Any]
-    blanks: NDArray[Any]
-    codes: NDArray[Any]
-    lengths: NDArray[Any]
+    time: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    blanks: NDArray[np.int64]
+    codes: tuple[NDArray[np.int64], ...]
+    first_term: NDArray[np.int64]
+    lengths: NDArray[np.int64]
     text: bytes
 
 
-def check_events(blob: bytes) -> None:
-    """Raise DamagedError or VersionError unless the blob is whole and its parts fit together; terms are not read."""
-    _parts(blob)
+def check_events(blob: bytes) -> Summary:
+    """What the head says, after a check that the blob is whole and its parts fit together; terms are not read.
+
+    Raises DamagedError, VersionError.
+    """
+    times = _parts([blob]).time
+    head = summary(KIND, blob)
+    if len(times) and (head.min_time, head.max_time) != (int(times.min()), int(times.max())):
+        raise DamagedError("a damaged blob: its head tells other times")
+    return head
 
 
 def unpack_events(blobs: Sequence[bytes], terms: TermDictionary) -> EventBatch:
@@ -116,70 +125,84 @@ def unpack_events(blobs: Sequence[bytes], terms: TermDictionary) -> EventBatch:
     """
     if not blobs:
         return EventBatch.empty()
-    found = [_parts(blob) for blob in blobs]
-    sizes = np.concatenate([parts.sizes for parts in found])
-    blanks = np.concatenate([parts.blanks for parts in found]).astype(np.int64)
-    known = _terms(found, terms)
-    base = offsets(np.array([len(parts.lengths) for parts in found]))
-    triples = [len(parts.codes) // 3 for parts in found]
-    added = np.repeat(base[:-1], triples)
-    fresh, first = terms.blanks(int(blanks.sum())), offsets(blanks)
-    owner = np.repeat(np.arange(len(sizes)), sizes)
+    parts = _parts(blobs)
+    known = _terms(parts, terms)
+    fresh, first = terms.blanks(int(parts.blanks.sum())), offsets(parts.blanks)
+    owner = np.repeat(np.arange(len(parts.sizes)), parts.sizes)
     columns = []
-    for position in range(3):
-        pieces = [parts.codes[position * m : (position + 1) * m] for parts, m in zip(found, triples, strict=True)]
-        codes = np.concatenate(pieces).astype(np.int64)
-        ids = known[np.maximum(codes + added, 0) * (codes > 0)]
+    for codes in parts.codes:
+        ids = known[np.maximum(codes + parts.first_term * (codes > 0), 0)]
         blank = np.flatnonzero(codes < 0)
         if len(blank):
             ids[blank] = fresh[first[owner[blank]] - 1 - codes[blank]]
         columns.append(ids)
     _check_kinds(columns, terms)
     terms.hold(*columns)
-    time = np.concatenate([parts.time for parts in found]).astype(np.int64)
-    return EventBatch(time, offsets(sizes), *columns)
+    return EventBatch(parts.time, offsets(parts.sizes), *columns)
 
 
-def _parts(blob: bytes) -> _Parts:
-    count, body = unseal(KIND, blob)
-    cut = Cutter(body)
-    triples, distinct, text, blanks, width = cut.fields(_FIELDS)
-    if min(triples, distinct, text, blanks) < 0 or width not in (1, 2, 4):
-        raise DamagedError("a damaged blob: a number is out of range")
-    parts = _Parts(
-        time=cut.array("<i8", count),
-        sizes=cut.array("<i4", count),
-        blanks=cut.array("<i4", count) if blanks else np.zeros(count, np.int32),
-        codes=cut.array(f"<i{width}", 3 * triples),
-        lengths=cut.array("<i4", distinct),
-        text=cut.bytes(text),
-    )
-    cut.end()
-    _check_numbers(parts, triples, blanks)
-    return parts
+def _parts(blobs: Sequence[bytes]) -> _Parts:
+    """Everything is checked here, of all bodies at once: many of them are small."""
+    time, sizes, blanks, lengths, texts, totals = [], [], [], [], [], []
+    codes: tuple[list[NDArray[Any]], ...] = ([], [], [])
+    for blob in blobs:
+        count, body = unseal(KIND, blob)
+        cut = Cutter(body)
+        m, distinct, text, blank, width = cut.fields(_FIELDS)
+        if min(m, distinct, text, blank) < 0 or width not in (1, 2, 4):
+            raise DamagedError("a damaged blob: a number is out of range")
+        time.append(cut.array("<i8", count))
+        sizes.append(cut.array("<i4", count))
+        blanks.append(cut.array("<i4", count) if blank else np.zeros(count, np.int32))
+        for column in codes:
+            column.append(cut.array(f"<i{width}", m))
+        lengths.append(cut.array("<i4", distinct))
+        texts.append(cut.bytes(text))
+        cut.end()
+        totals.append((count, m, blank, distinct, text))
+    counts, triples, blank_nodes, terms, text_bytes = np.array(totals, np.int64).T
+    found = _Parts(
+        time=_joined(time), sizes=_joined(sizes), blanks=_joined(blanks),
+        codes=tuple(_joined(column) for column in codes),
+        first_term=np.repeat(offsets(terms)[:-1], triples),
+        lengths=_joined(lengths), text=b"".join(texts),
+    )  # fmt: skip
+    _check_sums(((found.sizes, counts, triples), (found.blanks, counts, blank_nodes),
+                 (found.lengths, terms, text_bytes)))  # fmt: skip
+    _check_codes(found, np.repeat(terms, triples))
+    return found
 
 
-def _check_numbers(parts: _Parts, triples: int, blanks: int) -> None:
-    for counts, total in ((parts.sizes, triples), (parts.blanks, blanks), (parts.lengths, len(parts.text))):
-        if (len(counts) and counts.min() < 0) or int(counts.sum(dtype=np.int64)) != total:
+def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    return np.concatenate(arrays).astype(np.int64)
+
+
+def _check_sums(
+    given: Sequence[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]
+) -> None:
+    """(numbers, how many of them each body has, their sum there): none is negative, the sums are right."""
+    for numbers, counts, sums in given:
+        within = offsets(numbers)[offsets(counts)]
+        if numbers.min(initial=0) < 0 or not np.array_equal(np.diff(within), sums):
             raise DamagedError("a damaged blob: its parts do not fit together")
-    codes = parts.codes
-    if not len(codes):
-        return
-    if not codes.all() or codes.max() > len(parts.lengths):
-        raise DamagedError("a damaged blob: a code is beyond its terms")
-    if codes.min() < 0:
-        most = np.tile(np.repeat(parts.blanks, parts.sizes), 3)
-        if (-codes.astype(np.int64) > most).any():
-            raise DamagedError("a damaged blob: a code is beyond its event's blank nodes")
 
 
-def _terms(found: Sequence[_Parts], terms: TermDictionary) -> NDArray[np.uint32]:
+def _check_codes(parts: _Parts, terms: NDArray[np.int64]) -> None:
+    """`terms`: for each triple how many its body has."""
+    most: NDArray[np.int64] | None = None
+    for codes in parts.codes:
+        if not codes.all() or (codes > terms).any():
+            raise DamagedError("a damaged blob: a code is beyond its terms")
+        if codes.min(initial=0) < 0:
+            most = np.repeat(parts.blanks, parts.sizes) if most is None else most
+            if (-codes > most).any():
+                raise DamagedError("a damaged blob: a code is beyond its event's blank nodes")
+
+
+def _terms(parts: _Parts, terms: TermDictionary) -> NDArray[np.uint32]:
     """The ids of all texts, after a 0."""
-    text = np.frombuffer(b"".join([parts.text for parts in found]), np.uint8)
-    ends = offsets(np.concatenate([parts.lengths for parts in found]))
     try:
-        ids = terms.intern_texts(text, ends)
+        ids = terms.intern_texts(np.frombuffer(parts.text, np.uint8), offsets(parts.lengths))
     except (ValueError, UnicodeDecodeError) as error:
         raise DamagedError(f"a damaged blob: {error}") from error
     return np.concatenate([np.zeros(1, np.uint32), ids])
