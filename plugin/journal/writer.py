@@ -1,8 +1,8 @@
 """Group commit: writes of many threads share a transaction, and so a flush to the disk.
 
-There is no thread of its own. Whoever wants to write puts its work on a list and waits for the one lock; who gets it
-first commits everything on the list, and the others find their work done when they get it. While one flush runs, the
-next group gathers.
+There is no thread of its own. Whoever wants to write puts its work on a list. If nobody leads, it leads: it commits
+everything on the list and wakes those whose work that was. While one flush runs, the next group gathers; the first of
+these is woken too, and leads unless somebody who has just come does already.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -26,15 +26,17 @@ _GROUP: Final = 1024
 
 
 class _Ticket(Generic[T]):
-    """One work on the list, and what became of it."""
+    """One work on the list, and what became of it. `wake` is released when there is something to look at."""
 
-    __slots__ = ("done", "error", "value", "work")
+    __slots__ = ("done", "error", "value", "wake", "work")
 
     def __init__(self, work: Work[T]) -> None:
         self.work = work
         self.value: T | None = None
         self.error: BaseException | None = None
         self.done = False
+        self.wake = threading.Lock()
+        self.wake.acquire()
 
     def fail(self, error: BaseException) -> None:
         self.error, self.done = error, True
@@ -47,7 +49,11 @@ class Writer:
         self._connection = connection
         self._path = path
         self._list: deque[_Ticket[Any]] = deque()
+        self._leading = False
         self._lock = threading.Lock()
+        """Held for the list and for who leads, never while something is waited for."""
+        self._busy = threading.Lock()
+        """Held while the connection is used."""
         self._closed = False
         self.commits = 0
         """Transactions so far."""
@@ -58,34 +64,39 @@ class Writer:
         Raises what the work raises, FullError, LockedError, JournalError; then nothing of it is stored.
         """
         ticket = _Ticket(work)
-        self._list.append(ticket)
         with self._lock:
-            if not ticket.done:
+            self._list.append(ticket)
+        while not ticket.done:
+            with self._lock:
+                leads = not self._leading and not ticket.done
+                self._leading |= leads
+            if leads:
                 self._lead()
+            elif not ticket.done:
+                ticket.wake.acquire()
         if ticket.error is not None:
             raise ticket.error
         return cast(T, ticket.value)
 
-    @contextmanager
-    def alone(self) -> Iterator[sqlite3.Connection]:
-        """The connection, with no transaction open and nobody else writing."""
-        with self._lock:
-            yield self._connection
-
     def close(self) -> None:
         """Wait for the running commit; later writes are refused."""
-        with self._lock:
+        with self._busy:
             self._closed = True
             self._connection.close()
 
     def _lead(self) -> None:
-        """Commit what is on the list; the lock is held. More than a group's worth: several groups, as the own ticket
-        may be in a later one."""
-        left = len(self._list)
-        while left > 0:
-            group = [self._list.popleft() for _ in range(min(left, _GROUP))]
-            left -= len(group)
-            self._commit(group)
+        """Commit what is on the list, a group's worth at most."""
+        with self._lock:
+            group = [self._list.popleft() for _ in range(min(len(self._list), _GROUP))]
+        try:
+            with self._busy:
+                self._commit(group)
+        finally:
+            with self._lock:
+                self._leading = False
+                for ticket in (*group, *list(self._list)[:1]):
+                    if ticket.wake.locked():
+                        ticket.wake.release()
 
     def _commit(self, group: list[_Ticket[Any]]) -> None:
         if self._closed:
