@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-from oxiseq.journal.envelope import summary
+from oxiseq.journal.envelope import Summary
 from oxiseq.journal.errors import JournalError
-from oxiseq.journal.events import KIND as EVENTS
 from oxiseq.journal.events import check_events
-from oxiseq.journal.rows import KIND as MATCHES
 from oxiseq.journal.rows import unpack_matches
 
 
@@ -33,8 +30,7 @@ def _log(connection: sqlite3.Connection) -> Iterator[str]:
             if begin != at:
                 yield f"{place}: offset {at} was to be expected"
             if count:
-                yield from _blob(place, check_events, data)
-                yield from _head(place, EVENTS, data, (count, low, high))
+                yield from _events(place, data, Summary(count, low, high))
             at = begin + count
         if at != following:
             yield f"stream <{iri}>: it ends at offset {at} instead of {following}"
@@ -48,10 +44,12 @@ def _matches(connection: sqlite3.Connection) -> Iterator[str]:
             place = f"query {name!r}, match {begin}"
             if begin != at:
                 yield f"{place}: match {at} was to be expected"
-            yield from _blob(place, lambda blob: unpack_matches(blob, 0), data)
             at = begin + count
-            if _count(MATCHES, data) < count:
-                yield f"{place}: the blob holds fewer than {count} matches"
+            try:
+                if len(unpack_matches(data, 0)) < count:
+                    yield f"{place}: the blob holds fewer than {count} matches"
+            except JournalError as error:
+                yield f"{place}: {error}"
         if at != following:
             yield f"query {name!r}: its matches end at {at} instead of {following}"
 
@@ -68,24 +66,9 @@ def _checkpoints(connection: sqlite3.Connection) -> Iterator[str]:
         yield f"checkpoint of {owner!r}: its last match of {name!r} is not stored"
 
 
-def _blob(place: str, check: Callable[[bytes], object], data: bytes) -> Iterator[str]:
+def _events(place: str, data: bytes, expected: Summary) -> Iterator[str]:
     try:
-        check(data)
+        if check_events(data) != expected:
+            yield f"{place}: number or times of the events are not those of the blob"
     except JournalError as error:
         yield f"{place}: {error}"
-
-
-def _head(place: str, kind: bytes, data: bytes, expected: tuple[Any, ...]) -> Iterator[str]:
-    try:
-        head = summary(kind, data)
-    except JournalError:
-        return  # told by _blob
-    if (head.count, head.min_time, head.max_time) != expected:
-        yield f"{place}: number or times of the events are not those of the blob"
-
-
-def _count(kind: bytes, data: bytes) -> int:
-    try:
-        return summary(kind, data).count
-    except JournalError:
-        return 1 << 62  # told by _blob
