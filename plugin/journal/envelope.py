@@ -5,7 +5,7 @@
     bytes  2   kind: `oE` events, `oM` matches
     u8         version of the body's form
     u8         1: the body is compressed (Zstandard)
-    u32        CRC-32 of the following fields and of the body as stored (SQLite has no checksums of its own)
+    u32        CRC-32 of all other fields and of the body as stored (SQLite has no checksums of its own)
     u32        how many events or matches
     u32        the size of the body before compression
     i64 i64    the smallest and the largest time (µs), 0 when there is none
@@ -25,9 +25,11 @@ from numpy.typing import NDArray
 
 from oxiseq.journal.errors import DamagedError, VersionError
 
-_HEAD: Final = struct.Struct("<2sBBI")
+_HEAD: Final = struct.Struct("<2sBB")
+_CHECK: Final = struct.Struct("<I")
 _REST: Final = struct.Struct("<IIqq")
-_SIZE: Final = _HEAD.size + _REST.size
+_REST_AT: Final = _HEAD.size + _CHECK.size
+_SIZE: Final = _REST_AT + _REST.size
 VERSION: Final = 1
 _COMPRESS_FROM: Final = 256
 """Bytes from which on compression is tried: a single event of five triples becomes a third smaller."""
@@ -56,8 +58,9 @@ def seal(kind: bytes, times: NDArray[np.int64], body: bytes) -> bytes:
         if len(small) < size:
             body, packed = small, 1
     low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
+    begin = _HEAD.pack(kind, VERSION, packed)
     rest = _REST.pack(len(times), size, low, high)
-    return _HEAD.pack(kind, VERSION, packed, zlib.crc32(body, zlib.crc32(rest))) + rest + body
+    return begin + _CHECK.pack(_checksum(begin, rest + body)) + rest + body
 
 
 def summary(kind: bytes, blob: bytes) -> Summary:
@@ -80,17 +83,22 @@ def unseal(kind: bytes, blob: bytes) -> tuple[int, bytes]:
     return count, body
 
 
+def _checksum(begin: bytes, rest: bytes | memoryview) -> int:
+    return zlib.crc32(rest, zlib.crc32(begin))
+
+
 def _checked(kind: bytes, blob: bytes) -> tuple[int, int, int, int, int]:
     if len(blob) < _SIZE:
         raise DamagedError("a damaged blob: it is cut off")
-    given, version, packed, check = _HEAD.unpack_from(blob)
+    given, version, packed = _HEAD.unpack_from(blob)
     if given != kind:
         raise DamagedError(f"a blob of another kind: {given!r} instead of {kind!r}")
     if version != VERSION:
         raise VersionError(f"a blob of version {version}; this program reads {VERSION}")
-    if zlib.crc32(memoryview(blob)[_HEAD.size :]) != check:
+    (check,) = _CHECK.unpack_from(blob, _HEAD.size)
+    if _checksum(blob[: _HEAD.size], memoryview(blob)[_REST_AT:]) != check:
         raise DamagedError("a damaged blob: its checksum is wrong")
-    count, size, low, high = _REST.unpack_from(blob, _HEAD.size)
+    count, size, low, high = _REST.unpack_from(blob, _REST_AT)
     if size > _LARGEST:
         raise DamagedError("a damaged blob: its size is beyond all bounds")
     return packed, count, size, low, high

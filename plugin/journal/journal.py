@@ -18,7 +18,7 @@ from oxiseq.journal.log import EventLog
 from oxiseq.journal.matches import MatchLog
 from oxiseq.journal.queries import Queries
 from oxiseq.journal.reader import Reader
-from oxiseq.journal.schema import Durability, lock, open_reader, open_writer
+from oxiseq.journal.schema import Durability, limit_size, lock, open_reader, open_writer
 from oxiseq.journal.streams import Streams
 from oxiseq.journal.verify import faults
 from oxiseq.journal.writer import Writer
@@ -36,12 +36,14 @@ class Journal:
     """Streams, event log, queries, matches and checkpoints in an SQLite file. Safe for many threads.
 
     One process writes at a time; others may open it with `read_only` meanwhile. `streams`, `log`, `queries`, `matches`
-    and `checkpoints` do the work. Raises LockedError, DamagedError, VersionError or JournalError, which name the file.
+    and `checkpoints` do the work. `max_size`: bytes that the file may have (that of the WAL come on top, some 8 MB);
+    beyond it writes are refused with FullError until `retain` has made room. Raises LockedError, DamagedError,
+    VersionError or JournalError, which name the file.
     """
 
     def __init__(
         self, path: str | Path, durability: Durability = "full", *, read_only: bool = False,
-        clock: Callable[[], int] = microseconds,
+        max_size: int | None = None, clock: Callable[[], int] = microseconds,
     ) -> None:  # fmt: skip
         self.path = Path(path)
         if durability not in ("full", "normal"):
@@ -55,6 +57,8 @@ class Journal:
                     raise JournalError(f"{self.path}: the folder does not exist")
                 opened.enter_context(closing(lock(self.path)))
                 writer = opened.enter_context(closing(open_writer(self.path, durability)))
+                if max_size is not None:
+                    limit_size(writer, max_size)
             self._opened = opened.pop_all()
         self._writer = Writer(writer, self.path)
         self._reader = Reader(self.path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,18 +32,21 @@ class Reader:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """A connection in a read transaction: all that is read in the block is of one moment. Raises JournalError."""
+        """A connection in a read transaction: all that is read in the block is of one moment. Raises JournalError.
+
+        A cursor that is not read to its end must be closed in the block: it would hold the snapshot beyond it.
+        """
         connection = self._take()
         try:
             connection.execute("BEGIN")
-            try:
-                yield connection
-            finally:
-                connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            raise journal_error(error, self.path) from error
-        finally:
-            self._give_back(connection)
+            yield connection
+            connection.execute("ROLLBACK")
+        except BaseException as error:
+            connection.close()  # the error may hold a cursor
+            if isinstance(error, sqlite3.Error):
+                raise journal_error(error, self.path) from error
+            raise
+        self._give_back(connection)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """All rows of a query."""
@@ -81,12 +84,13 @@ class Reader:
 
 
 def page(cursor: sqlite3.Cursor, size: Callable[[Row], int], most: int) -> tuple[list[Row], bool]:
-    """Rows until their sizes sum up to `most`, at least one; and whether that was the end."""
+    """Rows until their sizes sum up to `most`, at least one; and whether that was the end. Closes the cursor."""
     found: list[Row] = []
     total = 0
-    for row in cursor:
-        found.append(row)
-        total += size(row)
-        if total >= most:
-            return found, False
+    with closing(cursor):
+        for row in cursor:
+            found.append(row)
+            total += size(row)
+            if total >= most:
+                return found, False
     return found, True

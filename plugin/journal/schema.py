@@ -183,6 +183,12 @@ def _set_up(connection: sqlite3.Connection, path: Path, durability: Durability) 
             raise
 
 
+def limit_size(connection: sqlite3.Connection, size: int) -> None:
+    """How large the file may become, in bytes; what it is already it may stay. Not stored in the file."""
+    page_size = connection.execute("PRAGMA page_size").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {max(1, size // page_size)}")
+
+
 def lock(path: Path) -> sqlite3.Connection:
     """Say that this process writes here, until the connection is closed. Raises LockedError when another one does."""
     beside = path.with_name(path.name + ".lock")
