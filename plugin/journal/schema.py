@@ -23,6 +23,7 @@ APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
 """How long a connection waits for another's lock."""
+_MAGIC: Final = b"SQLite format 3\0"
 _WAL_PAGES: Final = 2000
 """Pages in the WAL after which they are brought into the file: 8 MB."""
 
@@ -102,6 +103,7 @@ CREATE TABLE checkpoint_match (
 
 def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) -> sqlite3.Connection:
     """A connection for use by one thread at a time. Raises JournalError for a file that cannot be opened."""
+    _check_magic(path)
     mode = "rw" if reading else "rwc"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     try:
@@ -113,6 +115,19 @@ def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) ->
     if reading:
         connection.execute("PRAGMA query_only = 1")
     return connection
+
+
+def _check_magic(path: Path) -> None:
+    """SQLite takes a file shorter than its header for an empty one, and would write over it."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be opened: {error.strerror or error}") from error
+    if begin and begin != _MAGIC:
+        raise DamagedError(f"{path}: is not a readable journal: it is no SQLite file")
 
 
 def open_writer(path: Path, durability: Durability, wait: float = WAIT_SECONDS) -> sqlite3.Connection:
