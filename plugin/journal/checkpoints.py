@@ -71,7 +71,7 @@ class Checkpoints:
 
     def drop(self, owner: str) -> None:
         """Give up a checkpoint, and with it its hold on the log."""
-        self._writer.run(lambda connection: drop(connection, owner))
+        self._writer.run(lambda connection: drop(connection, owner), grows=False)
 
     def latest(self, owner: str) -> Checkpoint | None:
         """The owner's checkpoint, None if it has none."""

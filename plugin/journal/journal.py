@@ -25,6 +25,8 @@ from oxiseq.journal.writer import Writer
 
 FILE_NAME: Final = "journal.oxiseq"
 """The file's name in a store's folder."""
+KEEP_FREE: Final = 32 << 20
+"""Bytes of the disk that are left free."""
 
 
 def microseconds() -> int:
@@ -36,14 +38,18 @@ class Journal:
     """Streams, event log, queries, matches and checkpoints in an SQLite file. Safe for many threads.
 
     One process writes at a time; others may open it with `read_only` meanwhile. `streams`, `log`, `queries`, `matches`
-    and `checkpoints` do the work. `max_size`: bytes that the file may have (that of the WAL come on top, some 8 MB);
-    beyond it writes are refused with FullError until `retain` has made room. Raises LockedError, DamagedError,
-    VersionError or JournalError, which name the file.
+    and `checkpoints` do the work.
+
+    `max_size`: bytes that the file may have (those of the WAL, some 8 MB, come on top); beyond it writes are refused
+    with FullError until `retain` has made room. `keep_free`: bytes of the disk that are left for that; with less, only
+    what deletes is written (less than twice the WAL, and deleting may fail too).
+
+    Raises LockedError, DamagedError, VersionError or JournalError, which name the file.
     """
 
     def __init__(
         self, path: str | Path, durability: Durability = "full", *, read_only: bool = False,
-        max_size: int | None = None, clock: Callable[[], int] = microseconds,
+        max_size: int | None = None, keep_free: int = KEEP_FREE, clock: Callable[[], int] = microseconds,
     ) -> None:  # fmt: skip
         self.path = Path(path)
         if durability not in ("full", "normal"):
@@ -60,7 +66,7 @@ class Journal:
                 if max_size is not None:
                     limit_size(writer, max_size)
             self._opened = opened.pop_all()
-        self._writer = Writer(writer, self.path)
+        self._writer = Writer(writer, self.path, 0 if read_only else keep_free)
         self._reader = Reader(self.path)
         parts = (self._writer, self._reader, clock)
         self.streams = Streams(*parts)
@@ -82,6 +88,7 @@ class Journal:
                 deleted += gone
         while self.log.forget(now):
             pass
+        self._writer.tidy()
         return deleted
 
     def backup(self, path: str | Path) -> None:

@@ -230,7 +230,7 @@ class EventLog:
                 )
             return len(gone)
 
-        return self._writer.run(work)
+        return self._writer.run(work, grows=False)
 
     def forget(self, now: int, slice_: int = 1000) -> int:
         """Forget a slice of batch ids that came more than a day ago; how many."""
@@ -241,7 +241,7 @@ class EventLog:
             connection.executemany("DELETE FROM receipt WHERE id = ?", [(number,) for number in old])
             return len(old)
 
-        return self._writer.run(work)
+        return self._writer.run(work, grows=False)
 
 
 def _insert(connection: sqlite3.Connection, values: Sequence[object]) -> None:

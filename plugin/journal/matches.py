@@ -89,7 +89,7 @@ class MatchLog:
                 )
             return len(gone)
 
-        return self._writer.run(work)
+        return self._writer.run(work, grows=False)
 
 
 def storing(found: tuple[Found, ...], clock: Callable[[], int]) -> Callable[[sqlite3.Connection], None]:

@@ -96,7 +96,7 @@ class Queries:
             )
             return _record(_row(connection, name))
 
-        return self._writer.run(work)
+        return self._writer.run(work, grows=False)
 
     def delete(self, name: str) -> None:
         """Forget the query, its matches and its checkpoint; that ids of matches are used up is remembered.
@@ -114,7 +114,7 @@ class Queries:
             connection.execute("DELETE FROM checkpoint_match WHERE query = ?", (number,))
             drop(connection, name)
 
-        self._writer.run(work)
+        self._writer.run(work, grows=False)
 
     def all(self) -> list[QueryRecord]:
         """All queries, in the order in which their names came first."""

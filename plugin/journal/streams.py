@@ -50,7 +50,7 @@ class Streams:
                 )
             return _record(connection.execute(f"SELECT {_COLUMNS} FROM stream WHERE iri = ?", (iri,)).fetchone())
 
-        return self._writer.run(work)
+        return self._writer.run(work, grows=False)  # retention must be settable on a full disk
 
     def all(self) -> list[StreamRecord]:
         """All streams, in the order of their creation."""

@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, Final, Generic, TypeVar, cast
 
-from oxiseq.journal.errors import JournalError, journal_error
+from oxiseq.journal.errors import FullError, JournalError, journal_error
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -28,10 +29,11 @@ _GROUP: Final = 1024
 class _Ticket(Generic[T]):
     """One work on the list, and what became of it. `wake` is released when there is something to look at."""
 
-    __slots__ = ("done", "error", "value", "wake", "work")
+    __slots__ = ("done", "error", "grows", "value", "wake", "work")
 
-    def __init__(self, work: Work[T]) -> None:
+    def __init__(self, work: Work[T], grows: bool) -> None:
         self.work = work
+        self.grows = grows
         self.value: T | None = None
         self.error: BaseException | None = None
         self.done = False
@@ -43,11 +45,16 @@ class _Ticket(Generic[T]):
 
 
 class Writer:
-    """The one connection that writes. Safe for many threads."""
+    """The one connection that writes. Safe for many threads.
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    `keep_free`: bytes of the disk below which what makes the file larger is refused. On a disk that is full to the
+    last byte nothing could be deleted either: that too is written to the WAL first.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, keep_free: int = 0) -> None:
         self._connection = connection
         self._path = path
+        self._keep_free = keep_free
         self._list: deque[_Ticket[Any]] = deque()
         self._leading = False
         self._lock = threading.Lock()
@@ -58,12 +65,13 @@ class Writer:
         self.commits = 0
         """Transactions so far."""
 
-    def run(self, work: Work[T]) -> T:
+    def run(self, work: Work[T], *, grows: bool = True) -> T:
         """Do the work and commit it, together with others'; its result, when that is durable.
 
-        Raises what the work raises, FullError, LockedError, JournalError; then nothing of it is stored.
+        `grows`: it adds more than it deletes. Raises what the work raises, FullError, LockedError, JournalError; then
+        nothing of it is stored.
         """
-        ticket = _Ticket(work)
+        ticket = _Ticket(work, grows)
         with self._lock:
             self._list.append(ticket)
         while not ticket.done:
@@ -77,6 +85,16 @@ class Writer:
         if ticket.error is not None:
             raise ticket.error
         return cast(T, ticket.value)
+
+    def tidy(self) -> None:
+        """Where the disk is short, bring the WAL into the file, so that its room can be used again."""
+        if self._short():
+            with self._busy, suppress(sqlite3.Error):
+                if not self._closed:
+                    self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _short(self) -> bool:
+        return self._keep_free > 0 and disk_usage(self._path.parent).free < self._keep_free
 
     def close(self) -> None:
         """Wait for the running commit; later writes are refused."""
@@ -103,8 +121,14 @@ class Writer:
             for ticket in group:
                 ticket.fail(JournalError(f"{self._path}: the journal is closed"))
             return
+        if self._short():
+            for ticket in group:
+                if ticket.grows:
+                    ticket.fail(FullError(f"{self._path}: no room: less than {self._keep_free:,} bytes are free"))
+            group = [ticket for ticket in group if not ticket.grows]
         try:
-            self._attempt(group)
+            if group:
+                self._attempt(group)
         except sqlite3.Error as error:
             if len(group) == 1:
                 group[0].fail(journal_error(error, self._path))
