@@ -33,6 +33,8 @@ from oxiseq.match import Shape
 from oxiseq.matches import Matches
 from oxiseq.store import Store
 
+Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
+"""Gives batches that are coded in the dictionary."""
 Events: TypeAlias = str | Path | Iterable[tuple[int | datetime, GraphLike]]
 """A file of events, or (time, graph) pairs in order of arrival."""
 Kb: TypeAlias = str | Path | Store | RdfStore | None
@@ -108,7 +110,7 @@ class Replay:
         self._names = {s.name: s.iri.value for s in query.streams}
 
     def attach(
-        self, name: str, events: Events, on_error: OnError = "stop",
+        self, name: str, events: Events | Source, on_error: OnError = "stop",
         time_predicate: str | NamedNode = GENERATED_AT,
     ) -> None:
         """Give the events of a stream, by its IRI or the query's name for it. Raises EventError, OxiseqError."""
@@ -123,6 +125,8 @@ class Replay:
             reader: EventReader = open_events(events, self.terms, predicate, on_error)
             self.reports.append(reader.report)
             self._sources[iri] = iter(reader)
+        elif callable(events):
+            self._sources[iri] = events(self.terms)
         else:
             self._sources[iri] = _pairs(events, self.terms)
 

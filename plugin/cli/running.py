@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import cast
@@ -27,22 +27,29 @@ from oxiseq.formats import (
     write_results,
 )
 from oxiseq.grammar.algebra import Query
-from oxiseq.replay import Replay
+from oxiseq.replay import Replay, Source
 
 
-def run_query(request: RunRequest) -> None:
-    """Answer the query. Raises OxiseqError and click's usage errors."""
+def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) -> None:
+    """Answer the query over the request's files, or over `sources`, by stream IRI, as far as it reads them.
+
+    Raises OxiseqError and click's usage errors.
+    """
     begun = perf_counter()
     query = request.query.load()
-    files = stream_files(request.streams, query)
+    files: Mapping[str, Path | Source]
+    if sources is None:
+        files = stream_files(request.streams, query)
+    else:
+        files = {s.iri.value: sources[s.iri.value] for s in query.streams if s.iri.value in sources}
     chosen = _format(request)
     if request.late is not None:
         event_format(request.late)  # an unknown ending is told before the work, not after it
     with request.query.named():
         replay = Replay(query, combined(request.kbs), request.start, request.lateness)
     check_format(replay.shape, chosen)
-    for name, path in files.items():
-        replay.attach(name, path, request.on_error, request.time_predicate)
+    for name, events in files.items():
+        replay.attach(name, events, request.on_error, request.time_predicate)
     if not request.quiet:
         _tell_unfed(query, files)
     prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
@@ -90,7 +97,7 @@ def _format(request: RunRequest) -> ResultFormat:
     return chosen
 
 
-def _tell_unfed(query: Query, files: dict[str, Path]) -> None:
+def _tell_unfed(query: Query, files: Collection[str]) -> None:
     for stream in query.streams:
         if stream.iri.value not in files:
             click.echo(f"note: no events are given for the stream {stream.name} <{stream.iri.value}>", err=True)
