@@ -111,7 +111,8 @@ def batches(journal: Journal) -> list[str]:
 def rate(what: str, begun: float, used: float) -> str:
     """Events per second of the clock and of the processor."""
     events = BATCHES * 1000
-    return f"{what}: {events / (perf_counter() - begun):,.0f} events/s, {events / (process_time() - used):,.0f} per CPU-s"
+    clock, cpu = events / (perf_counter() - begun), events / (process_time() - used)
+    return f"{what}: {clock:,.0f} events/s, {cpu:,.0f} per CPU-s"
 
 
 def measure(folder: Path, durability: Durability) -> None:
