@@ -24,6 +24,8 @@ from oxiseq.late import LateBatch
 Pairs: TypeAlias = Iterable[tuple[int | datetime, GraphLike]]
 Events: TypeAlias = str | Path | Pairs
 """A file of events, or (time, graph) pairs in order of arrival."""
+Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
+"""Gives batches that are coded in the dictionary."""
 B = TypeVar("B")
 
 _PAIRS = 4096
@@ -86,7 +88,7 @@ class Driver(Generic[B]):
 
     def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
         if not isinstance(events, str | Path):
-            return _pairs(events, self.terms)
+            return events(self.terms) if callable(events) else _pairs(events, self.terms)
         reader = open_events(events, self.terms, time_predicate, on_error)
         self.reports.append(reader.report)
         return iter(reader)

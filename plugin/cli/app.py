@@ -8,10 +8,12 @@ from typing import Any
 import click
 import rich_click
 
+from oxiseq.cli.backup import backup_command
 from oxiseq.cli.check import check_command
 from oxiseq.cli.convert import convert_command
 from oxiseq.cli.demo import demo_command
 from oxiseq.cli.explain import explain_command
+from oxiseq.cli.replay import replay_command
 from oxiseq.cli.run import run_command
 from oxiseq.cli.serve import serve_command
 from oxiseq.cli.warmup import warmup_command
@@ -49,6 +51,7 @@ def main() -> None:
 
 
 for command in (
-    run_command, check_command, explain_command, convert_command, serve_command, warmup_command, demo_command,
+    run_command, check_command, explain_command, convert_command, replay_command, backup_command, serve_command,
+    warmup_command, demo_command,
 ):  # fmt: skip
     main.add_command(command)

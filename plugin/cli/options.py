@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -146,6 +147,10 @@ language_option = click.option(
 time_predicate_option = click.option(
     "--time-predicate", metavar="IRI", type=Iri(), default=GENERATED_AT, show_default=True,
     help="The predicate that gives an event its time.",
+)  # fmt: skip
+location_option = click.option(
+    "--location", "-l", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True,
+    help="The folder of a server's store.",
 )  # fmt: skip
 on_error_option = click.option(
     "--on-error", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,

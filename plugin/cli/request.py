@@ -32,6 +32,16 @@ class RunRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """The arguments of `oxiseq replay`: those of `run`, without streams; the store's folder; times from:to in µs."""
+
+    run: RunRequest
+    location: Path
+    begin: int | None
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ConvertRequest:
     """The arguments of `oxiseq convert`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
@@ -14,14 +14,18 @@ from oxiseq.cli.answering import Answering, answering
 from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
+from oxiseq.driving import Source
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.first_run import prepare
 from oxiseq.formats import BINARY, ResultFormat, result_format
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 
 
-def run_query(request: RunRequest) -> None:
-    """Answer the query. Raises OxiseqError and click's usage errors."""
+def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) -> None:
+    """Answer the query over the request's files, or over `sources`, by stream IRI, as far as it reads them.
+
+    Raises OxiseqError and click's usage errors.
+    """
     begun = perf_counter()
     query = request.query.load()
     chosen = _format(request)
@@ -30,10 +34,14 @@ def run_query(request: RunRequest) -> None:
     with request.query.named():
         answer: Answering[Any] = answering(request, query)
     replay = answer.replay
-    files = stream_files(request.streams, replay.streams)
+    files: Mapping[str, Path | Source]
+    if sources is None:
+        files = stream_files(request.streams, replay.streams)
+    else:
+        files = {iri: sources[iri] for iri in replay.streams.values() if iri in sources}
     answer.check(chosen)
-    for name, path in files.items():
-        replay.attach(name, path, request.on_error, request.time_predicate)
+    for name, events in files.items():
+        replay.attach(name, events, request.on_error, request.time_predicate)
     if not request.quiet:
         _tell_unfed(replay.streams, files)
     prepare(
@@ -83,7 +91,7 @@ def _format(request: RunRequest) -> ResultFormat:
     return chosen
 
 
-def _tell_unfed(streams: Mapping[str, str], files: dict[str, Path]) -> None:
+def _tell_unfed(streams: Mapping[str, str], files: Collection[str]) -> None:
     for name, iri in streams.items():
         if iri not in files:
             click.echo(f"note: no events are given for the stream {name} <{iri}>", err=True)

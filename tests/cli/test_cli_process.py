@@ -33,7 +33,9 @@ def process(*arguments: object, stdin: str | None = None, code: str = MAIN) -> s
     return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=600, check=False)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"], ["check", "jumps.spaseq"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["run", "--help"], ["replay", "--help"], ["check", "jumps.spaseq"]]
+)
 def test_help_and_check_do_not_load_the_engine(folder: Path, arguments: list[str]) -> None:
     given = [str(folder / a) if a.endswith(".spaseq") else a for a in arguments]
     result = process(code=LIGHT.format(arguments=given))
@@ -42,7 +44,7 @@ def test_help_and_check_do_not_load_the_engine(folder: Path, arguments: list[str
 
 def test_version_and_help_of_every_command() -> None:
     assert oxiseq("--version").stdout.startswith("oxiseq, version ")
-    commands = ["run", "check", "explain", "convert", "serve", "warmup", "demo"]
+    commands = ["run", "check", "explain", "convert", "replay", "backup", "serve", "warmup", "demo"]
     overview = oxiseq("--help").stdout
     for command in commands:
         assert command in overview

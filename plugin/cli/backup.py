@@ -1,0 +1,28 @@
+"""`oxiseq backup`: a copy of the event log, queries, checkpoints and matches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from oxiseq.cli.options import location_option, quiet_option
+
+
+@click.command("backup")
+@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+@location_option
+@quiet_option
+def backup_command(file: Path, location: Path, quiet: bool) -> None:
+    """Copy event log, queries, checkpoints and matches to FILE, while a server uses them.
+
+    The copy is of one moment, and is looked through. The triples of the store are not in it.
+
+    \b
+    oxiseq backup --location data backups/monday.oxiseq
+    """
+    from oxiseq.cli.backing import back_up  # noqa: PLC0415  loads the engine: see __init__.py
+
+    size = back_up(location, file)
+    if not quiet:
+        click.echo(f"{file}: {size:,} bytes", err=True)

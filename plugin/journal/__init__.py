@@ -1,0 +1,57 @@
+"""The embedded file beside the store: what must outlive the process.
+
+    events ─▶ log (stable offsets) ─▶ queries ─▶ matches (durable ids)
+                     └──────── checkpoints: state, offsets and matches in one transaction ────────┘
+
+`Journal` is the face; each part of it has a file of its own here. checkpoints.py tells the contract by which a restart
+neither loses nor repeats a match.
+"""
+
+from oxiseq.journal.checkpoints import Checkpoint
+from oxiseq.journal.errors import (
+    ConflictError,
+    CursorError,
+    DamagedError,
+    FullError,
+    JournalError,
+    LockedError,
+    UnknownError,
+    VersionError,
+)
+from oxiseq.journal.events import pack_events, unpack_events
+from oxiseq.journal.journal import FILE_NAME, Journal
+from oxiseq.journal.log import Appended, Entry, Logged
+from oxiseq.journal.matches import Found
+from oxiseq.journal.queries import QueryRecord
+from oxiseq.journal.retention import Retention
+from oxiseq.journal.rows import Heading, StoredMatches, pack_matches, unpack_matches
+from oxiseq.journal.schema import Durability
+from oxiseq.journal.streams import StreamRecord
+
+__all__ = [
+    "FILE_NAME",
+    "Appended",
+    "Checkpoint",
+    "ConflictError",
+    "CursorError",
+    "DamagedError",
+    "Durability",
+    "Entry",
+    "Found",
+    "FullError",
+    "Heading",
+    "Journal",
+    "JournalError",
+    "LockedError",
+    "Logged",
+    "QueryRecord",
+    "Retention",
+    "StoredMatches",
+    "StreamRecord",
+    "UnknownError",
+    "VersionError",
+    "pack_events",
+    "pack_matches",
+    "unpack_events",
+    "unpack_matches",
+]

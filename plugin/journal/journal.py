@@ -1,0 +1,157 @@
+"""The journal: one file with all that must outlive the process."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from oxiseq.engine.events.write import replacing
+from oxiseq.journal.checkpoints import Checkpoints
+from oxiseq.journal.errors import JournalError, journal_error
+from oxiseq.journal.log import EventLog
+from oxiseq.journal.matches import MatchLog
+from oxiseq.journal.queries import Queries
+from oxiseq.journal.reader import Reader
+from oxiseq.journal.schema import Durability, limit_size, lock, open_reader, open_writer
+from oxiseq.journal.streams import Streams
+from oxiseq.journal.verify import faults
+from oxiseq.journal.writer import Writer
+
+FILE_NAME: Final = "journal.oxiseq"
+"""The file's name in a store's folder."""
+KEEP_FREE: Final = 32 << 20
+"""Bytes of the disk that are left free."""
+
+
+def microseconds() -> int:
+    """Now, in microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+class Journal:
+    """Streams, event log, queries, matches and checkpoints in an SQLite file. Safe for many threads.
+
+    One process writes at a time; others may open it with `read_only` meanwhile. `streams`, `log`, `queries`, `matches`
+    and `checkpoints` do the work.
+
+    `max_size`: bytes that the file may have (those of the WAL, some 8 MB, come on top); beyond it writes are refused
+    with FullError until `retain` has made room. `keep_free`: bytes of the disk that are left for that; with less, only
+    what deletes is written (less than twice the WAL, and deleting may fail too).
+
+    Raises LockedError, DamagedError, VersionError or JournalError, which name the file.
+    """
+
+    def __init__(
+        self, path: str | Path, durability: Durability = "full", *, read_only: bool = False,
+        max_size: int | None = None, keep_free: int = KEEP_FREE, clock: Callable[[], int] = microseconds,
+    ) -> None:  # fmt: skip
+        self.path = Path(path)
+        if durability not in ("full", "normal"):
+            raise JournalError(f"the durability {durability!r} is not known; known: full, normal")
+        self._clock = clock
+        with ExitStack() as opened:
+            if read_only:
+                writer = opened.enter_context(closing(open_reader(self.path)))  # refuses to write
+            else:
+                if not self.path.parent.is_dir():
+                    raise JournalError(f"{self.path}: the folder does not exist")
+                opened.enter_context(closing(lock(self.path)))
+                writer = opened.enter_context(closing(open_writer(self.path, durability)))
+                if max_size is not None:
+                    limit_size(writer, max_size)
+            self._opened = opened.pop_all()
+        self._writer = Writer(writer, self.path, 0 if read_only else keep_free)
+        self._reader = Reader(self.path)
+        parts = (self._writer, self._reader, clock)
+        self.streams = Streams(*parts)
+        self.log = EventLog(*parts)
+        self.queries = Queries(*parts)
+        self.matches = MatchLog(*parts)
+        self.checkpoints = Checkpoints(*parts)
+
+    # --- upkeep -------------------------------------------------------------------------------------
+
+    def retain(self) -> int:
+        """Delete what retention allows to delete; how many batches. To be called every few seconds or so."""
+        now, deleted = self._clock(), 0
+        for stream in self.streams.all():
+            while gone := self.log.trim(stream.iri, now):
+                deleted += gone
+        for query in self.queries.all():
+            while gone := self.matches.trim(query.name, now):
+                deleted += gone
+        while self.log.forget(now):
+            pass
+        self._writer.tidy()
+        return deleted
+
+    def backup(self, path: str | Path) -> None:
+        """Copy the file as it is at one moment, while it is in use; the copy is a journal like this one.
+
+        It appears, or takes the place of a file of that name, when it is complete. Raises JournalError, OSError.
+        """
+        target = Path(path)
+        if target.resolve() == self.path.resolve():
+            raise JournalError(f"{path}: is the journal itself")
+        with replacing(target) as part:
+            try:
+                with closing(sqlite3.connect(part)) as copy, closing(open_reader(self.path)) as source:
+                    source.backup(copy)
+                    copy.execute("PRAGMA journal_mode = DELETE")  # one file; it is WAL again when it is opened
+            except sqlite3.Error as error:
+                raise journal_error(error, target) from error
+            _flush(part)
+        _flush(target.absolute().parent)
+
+    def verify(self) -> list[str]:
+        """What is wrong with the file, looked through in whole: empty when nothing is."""
+        try:
+            with self._reader.snapshot() as connection:
+                return list(faults(connection))
+        except JournalError as error:
+            return [str(error)]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file and of what belongs to it."""
+        names = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return sum(file.stat().st_size for file in names if file.exists())
+
+    @property
+    def commits(self) -> int:
+        """Transactions so far: fewer than writes, where threads share them."""
+        return self._writer.commits
+
+    # --- the end ------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Wait for the running commit and close the file. May be called twice."""
+        self._reader.close()
+        self._writer.close()
+        self._opened.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Journal {self.path}>"
+
+
+def _flush(path: Path) -> None:
+    """Bring a file or a folder to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

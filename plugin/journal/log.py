@@ -1,0 +1,322 @@
+"""The event log: batches under stable offsets that increase by one per event, per stream from 0 on.
+
+Punctuations ("no event before t will come any more") stand in it too, at the offset of the next event and without one
+of their own: what a query found depends on them, so a replay needs them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.journal.envelope import summary
+from oxiseq.journal.errors import ConflictError, CursorError
+from oxiseq.journal.events import KIND, pack_events, unpack_events
+from oxiseq.journal.names import stream_id
+from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, Row, page
+from oxiseq.journal.retention import Old, Retention, delete, expired, oldest
+from oxiseq.journal.writer import Writer
+
+BATCH_EVENTS: Final = 8192
+"""Events after which small batches are no longer put together for reading."""
+REMEMBER: Final = 86_400_000_000
+"""For how long (µs) at least a batch id is known after its batch has come."""
+_ALWAYS: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The offsets first, ..., first + count - 1; `repeated`: they were stored under this batch id before."""
+
+    first: int
+    count: int
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A stored batch of `count` events from offset `first` on, packed; or, with count 0, the punctuation `time`."""
+
+    stream: str
+    first: int
+    count: int
+    time: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Logged:
+    """Events of a stream with their offsets, i64[n] ascending; or without any the punctuation `advance` (µs)."""
+
+    stream: str
+    offset: NDArray[np.int64]
+    batch: EventBatch
+    advance: int | None = None
+
+
+class EventLog:
+    """Append, read, replay, delete what is old. Safe for many threads; but what is given a TermDictionary uses it, so
+    that dictionary's lock must be held meanwhile (for an iterator: during each step)."""
+
+    def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int]) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._clock = clock
+
+    # --- appending ----------------------------------------------------------------------------------
+
+    def append(
+        self, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None
+    ) -> Appended:
+        """Store a batch that `pack_events` has made; returns when it is durable.
+
+        With `batch_id` it is idempotent: the same id again, also after a restart, answers the same offsets and stores
+        nothing; ids are known for a day at least. `digest` stands for the body (default: a hash of the blob).
+        Raises UnknownError, ConflictError for another body under a known id, FullError, DamagedError.
+        """
+        head = summary(KIND, blob)  # its checksum is enough: `pack_events` makes no other
+        given = digest or hashlib.blake2b(blob, digest_size=16).digest()
+
+        def work(connection: sqlite3.Connection) -> Appended:
+            number, _, following = stream_id(connection, stream)
+            if batch_id is not None and (known := _receipt(connection, number, batch_id, given)) is not None:
+                return known
+            now = self._clock()
+            if head.count:
+                values = (number, following, head.count, head.min_time, head.max_time, now, blob)
+                _insert(connection, values)
+                connection.execute("UPDATE stream SET next = ? WHERE id = ?", (following + head.count, number))
+            if batch_id is not None:
+                connection.execute(
+                    "INSERT INTO receipt (stream, name, first, count, digest, received) VALUES (?, ?, ?, ?, ?, ?)",
+                    (number, batch_id, following, head.count, given, now),
+                )
+            return Appended(following, head.count)
+
+        return self._writer.run(work)
+
+    def append_batch(
+        self, stream: str, batch: EventBatch, terms: TermDictionary, batch_id: str | None = None
+    ) -> Appended:
+        """`append` for events coded in `terms`."""
+        return self.append(stream, pack_events(batch, terms), batch_id)
+
+    def advance(self, stream: str, time: int) -> int:
+        """Store a punctuation: no event before `time` (µs) will come any more; the offset before which it stands."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            number, _, following = stream_id(connection, stream)
+            _insert(connection, (number, following, 0, time, time, self._clock(), b""))
+            return following
+
+        return self._writer.run(work)
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    def read(
+        self, stream: str, terms: TermDictionary, since: int | None = None, until: int | None = None,
+        start: int | None = None, stop: int | None = None,
+    ) -> Iterator[Logged]:  # fmt: skip
+        """The events with offsets in since:until and times (µs) in start:stop, in order of their offsets.
+
+        Without `since` from the first that is kept. Ends at what was the end when it got there. Raises UnknownError,
+        DamagedError and, when what follows `since` or the place reached has been deleted, CursorError.
+        """
+        for part in self._parts(stream, since, until, start, stop):
+            logged = _restricted(_unpacked(part, terms), since, until, start, stop)
+            if len(logged.batch):
+                yield logged
+
+    def replay(self, offsets: Mapping[str, int], terms: TermDictionary) -> Iterator[Logged]:
+        """Events and punctuations of several streams, each from its offset on, in the order in which they arrived.
+
+        Raises like `read`.
+        """
+        for entries in self._arrivals(offsets):
+            for (stream, events), run in groupby(entries, key=lambda e: (e.stream, e.count > 0)):
+                if not events:
+                    for entry in run:
+                        yield Logged(stream, np.zeros(0, np.int64), EventBatch.empty(), entry.time)
+                    continue
+                for part in _batched(run):
+                    yield _restricted(_unpacked(part, terms), offsets[stream], None, None, None)
+
+    def entries(self, offsets: Mapping[str, int]) -> Iterator[Entry]:
+        """What `replay` reads, as it is stored: no dictionary is needed. The first batch of a stream may begin before
+        the offset asked for."""
+        for found in self._arrivals(offsets):
+            yield from found
+
+    def _arrivals(self, offsets: Mapping[str, int]) -> Iterator[list[Entry]]:
+        last, ended = -1, False
+        at = dict(offsets)
+        while not ended:
+            with self._reader.snapshot() as connection:
+                ids = {}
+                for iri, offset in at.items():
+                    number, first, _ = stream_id(connection, iri)
+                    _check_kept(iri, offset, first)
+                    ids[number] = iri
+                if last < 0:
+                    last = min((_before(connection, n, at[iri]) for n, iri in ids.items()), default=0)
+                marks = ", ".join("?" * len(ids))
+                cursor = connection.execute(  # NOT INDEXED: in order of arrival, not stream by stream
+                    "SELECT id, stream, first, count, max_time, data FROM entry NOT INDEXED"
+                    f" WHERE id > ? AND stream IN ({marks}) ORDER BY id",
+                    (last, *ids),
+                )
+                rows, ended = page(cursor, lambda row: len(row[5]) + ROW_BYTES, PAGE_BYTES)
+            found = []
+            for number_, stream, first, count, time, data in rows:
+                last, iri = number_, ids[stream]
+                if first + count > at[iri] or (count == 0 and first >= at[iri]):
+                    found.append(Entry(iri, first, count, time, data))
+                    at[iri] = first + count
+            yield found
+
+    def _parts(
+        self, stream: str, since: int | None, until: int | None, start: int | None, stop: int | None
+    ) -> Iterator[list[Entry]]:
+        at, ended = since, False
+        while not ended:
+            with self._reader.snapshot() as connection:
+                number, first, _ = stream_id(connection, stream)
+                at = first if at is None else at
+                _check_kept(stream, at, first)
+                found = connection.execute(
+                    "SELECT first FROM entry WHERE stream = ? AND first <= ? ORDER BY first DESC LIMIT 1", (number, at)
+                ).fetchone()
+                cursor = connection.execute(
+                    "SELECT first, count, max_time, data FROM entry INDEXED BY entry_place WHERE stream = ?"
+                    " AND first >= ? AND first < ? AND count > 0 AND first + count > ?"
+                    " AND min_time < ? AND max_time >= ? ORDER BY first, id",
+                    (number, at if found is None else found[0], _ALWAYS if until is None else until, at,
+                     _ALWAYS if stop is None else stop, -_ALWAYS if start is None else start),
+                )  # fmt: skip
+                rows, ended = page(cursor, lambda row: len(row[3]) + ROW_BYTES, PAGE_BYTES)
+            if rows:
+                at = rows[-1][0] + rows[-1][1]
+            yield from _batched(Entry(stream, *row) for row in rows)
+
+    # --- retention ----------------------------------------------------------------------------------
+
+    def trim(self, stream: str, now: int) -> int:
+        """Delete a slice of batches that are too old or too many, and that no checkpoint needs; how many."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            number, _, following = stream_id(connection, stream)
+            keep = Retention(
+                *connection.execute("SELECT keep_time, keep_count FROM stream WHERE id = ?", (number,)).fetchone()
+            )
+            held = connection.execute("SELECT min(next) FROM checkpoint_offset WHERE stream = ?", (number,)).fetchone()
+            gone = []
+            for old in expired(oldest(connection, "entry", "stream", number), keep, now, following):
+                if held[0] is not None and not _passed(old, held[0]):
+                    break
+                gone.append(old)
+            if gone:
+                delete(connection, "entry", gone)
+                connection.execute(
+                    "UPDATE stream SET first = ? WHERE id = ?", (gone[-1].first + gone[-1].count, number)
+                )
+            return len(gone)
+
+        return self._writer.run(work, grows=False)
+
+    def forget(self, now: int, slice_: int = 1000) -> int:
+        """Forget a slice of batch ids that came more than a day ago; how many."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            rows = connection.execute("SELECT id, received FROM receipt ORDER BY id LIMIT ?", (slice_,)).fetchall()
+            old = [row[0] for row in rows if row[1] < now - REMEMBER]
+            connection.executemany("DELETE FROM receipt WHERE id = ?", [(number,) for number in old])
+            return len(old)
+
+        return self._writer.run(work, grows=False)
+
+
+def _insert(connection: sqlite3.Connection, values: Sequence[object]) -> None:
+    connection.execute(
+        "INSERT INTO entry (stream, first, count, min_time, max_time, received, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        values,
+    )
+
+
+def _receipt(connection: sqlite3.Connection, stream: int, batch_id: str, digest: bytes) -> Appended | None:
+    known: Row | None = connection.execute(
+        "SELECT first, count, digest FROM receipt WHERE stream = ? AND name = ?", (stream, batch_id)
+    ).fetchone()
+    if known is None:
+        return None
+    first, count, before = known
+    if before != digest:
+        raise ConflictError(f"the batch id {batch_id!r} is known with another body: give a new batch a new id")
+    return Appended(first, count, repeated=True)
+
+
+def _passed(old: Old, held: int) -> bool:
+    """Whether a checkpoint at offset `held` is past a batch; a punctuation just there may still be needed."""
+    return old.first + old.count <= held if old.count else old.first < held
+
+
+def _check_kept(stream: str, offset: int, first: int) -> None:
+    if offset < first:
+        raise CursorError(f"events of <{stream}>", offset, first)
+
+
+def _before(connection: sqlite3.Connection, stream: int, offset: int) -> int:
+    """An id up to which nothing of a stream is needed from `offset` on."""
+    batch = connection.execute(
+        "SELECT first FROM entry WHERE stream = ? AND first <= ? AND count > 0 ORDER BY first DESC LIMIT 1",
+        (stream, offset),
+    ).fetchone()
+    begin = 0 if batch is None else batch[0]
+    entry = connection.execute(
+        "SELECT id FROM entry WHERE stream = ? AND first >= ? ORDER BY first, id LIMIT 1", (stream, begin)
+    ).fetchone()
+    return _ALWAYS if entry is None else int(entry[0]) - 1
+
+
+def _batched(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
+    """Entries in groups, small ones together."""
+    group: list[Entry] = []
+    events = 0
+    for entry in entries:
+        group.append(entry)
+        events += entry.count
+        if events >= BATCH_EVENTS:
+            yield group
+            group, events = [], 0
+    if group:
+        yield group
+
+
+def _unpacked(entries: Sequence[Entry], terms: TermDictionary) -> Logged:
+    batch = unpack_events([entry.data for entry in entries], terms)
+    numbers = [np.arange(entry.first, entry.first + entry.count) for entry in entries]
+    return Logged(entries[0].stream, np.concatenate(numbers), batch)
+
+
+def _restricted(
+    logged: Logged, since: int | None, until: int | None, start: int | None, stop: int | None
+) -> Logged:
+    """The events within the bounds."""
+    mine = np.ones(len(logged.batch), np.bool_)
+    for values, low, high in ((logged.offset, since, until), (logged.batch.time, start, stop)):
+        if low is not None:
+            mine &= values >= low
+        if high is not None:
+            mine &= values < high
+    if mine.all():
+        return logged
+    index = np.flatnonzero(mine)
+    return Logged(logged.stream, logged.offset[index], logged.batch.take(index))

@@ -1,0 +1,40 @@
+"""The rows of a checkpoint: where it stands in the log and in the matches."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+
+from oxiseq.journal.errors import ConflictError
+from oxiseq.journal.names import query_id, stream_id
+
+
+def begin(connection: sqlite3.Connection, owner: str, offsets: Mapping[str, int], now: int) -> None:
+    """The first checkpoint of a query: no state, it stands at these offsets and after its last match."""
+    _, _, following = query_id(connection, owner)
+    put(connection, owner, b"", offsets, {owner: following - 1}, now)
+
+
+def put(
+    connection: sqlite3.Connection, owner: str, state: bytes, offsets: Mapping[str, int], matches: Mapping[str, int],
+    now: int,
+) -> None:  # fmt: skip
+    """Replace the owner's checkpoint. Raises UnknownError and, for places that there are not, ConflictError."""
+    drop(connection, owner)
+    connection.execute("INSERT INTO checkpoint (owner, state, made) VALUES (?, ?, ?)", (owner, state, now))
+    for iri, offset in offsets.items():
+        number, first, following = stream_id(connection, iri)
+        if not first <= offset <= following:
+            raise ConflictError(f"offset {offset} of <{iri}> is not kept: {first} to {following} are")
+        connection.execute("INSERT INTO checkpoint_offset VALUES (?, ?, ?)", (owner, number, offset))
+    for name, last in matches.items():
+        number, _, following = query_id(connection, name)
+        if not 0 <= last < following:
+            raise ConflictError(f"match {last} of {name!r} is not stored: the last one is {following - 1}")
+        connection.execute("INSERT INTO checkpoint_match VALUES (?, ?, ?)", (owner, number, last))
+
+
+def drop(connection: sqlite3.Connection, owner: str) -> None:
+    """Delete the owner's checkpoint, if there is one."""
+    for table in ("checkpoint", "checkpoint_offset", "checkpoint_match"):
+        connection.execute(f"DELETE FROM {table} WHERE owner = ?", (owner,))

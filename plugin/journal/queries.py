@@ -1,0 +1,141 @@
+"""The registered queries, as plain records: what they mean is not known here."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from oxiseq.journal.errors import ConflictError
+from oxiseq.journal.names import DELETED, query_id
+from oxiseq.journal.positions import begin, drop
+from oxiseq.journal.reader import Reader, Row
+from oxiseq.journal.retention import Retention
+from oxiseq.journal.writer import Writer
+
+_COLUMNS: Final = "name, text, language, options, state, first, next, keep_time, keep_count, created, changed"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRecord:
+    """A registered query.
+
+    options: JSON values; state: `running`, `paused` or whatever the caller sets; matches with ids `first` to
+    `next` - 1 are kept, ids begin with 1; created, changed: µs since 1970.
+    """
+
+    name: str
+    text: str
+    language: str = "spaseq"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    state: str = "running"
+    first: int = 1
+    next: int = 1
+    keep: Retention = field(default_factory=Retention)
+    created: int = 0
+    changed: int = 0
+
+
+class Queries:
+    """Register, list, replace, pause and delete."""
+
+    def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int]) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._clock = clock
+
+    def register(
+        self, name: str, text: str, language: str = "spaseq", *, options: Mapping[str, Any] | None = None,
+        keep: Retention | None = None, state: str = "running", offsets: Mapping[str, int] | None = None,
+        replace: bool = False,
+    ) -> QueryRecord:  # fmt: skip
+        """Store a query; with `replace` it may be known already.
+
+        `offsets`: stream → offset of the first event that it sees; it is the query's first checkpoint, without state,
+        so the log keeps what it needs from there on (default: the ends of `()`: nothing is kept for it). Ids of
+        matches go on where a query of this name, replaced or deleted, has left off: an id never means two matches.
+        Raises ConflictError for a name that is taken, UnknownError for a stream.
+        """
+        chosen = keep or Retention()
+        given = json.dumps(dict(options or {}), ensure_ascii=False, sort_keys=True)
+
+        def work(connection: sqlite3.Connection) -> QueryRecord:
+            now = self._clock()
+            known = connection.execute("SELECT state, created FROM query WHERE name = ?", (name,)).fetchone()
+            taken = known is not None and known[0] != DELETED
+            if taken and not replace:
+                raise ConflictError(f"there is a query {name!r} already")
+            values = (text, language, given, state, chosen.time, chosen.count, known[1] if taken else now, now, name)
+            if known is None:
+                connection.execute(
+                    "INSERT INTO query (text, language, options, state, keep_time, keep_count, created, changed, name,"
+                    " first, next) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 1)", values
+                )  # fmt: skip
+            else:
+                connection.execute(
+                    "UPDATE query SET text = ?, language = ?, options = ?, state = ?, keep_time = ?, keep_count = ?,"
+                    " created = ?, changed = ? WHERE name = ?", values
+                )  # fmt: skip
+            begin(connection, name, offsets or {}, now)
+            return _record(_row(connection, name))
+
+        return self._writer.run(work)
+
+    def set_state(self, name: str, state: str) -> QueryRecord:
+        """`running`, `paused`... Raises UnknownError. A paused query's checkpoint goes on to hold the log back;
+        `checkpoints.drop` gives it up."""
+        if state == DELETED:
+            raise ConflictError("a query is deleted by `delete`")
+
+        def work(connection: sqlite3.Connection) -> QueryRecord:
+            query_id(connection, name)
+            connection.execute(
+                "UPDATE query SET state = ?, changed = ? WHERE name = ?", (state, self._clock(), name)
+            )
+            return _record(_row(connection, name))
+
+        return self._writer.run(work, grows=False)
+
+    def delete(self, name: str) -> None:
+        """Forget the query, its matches and its checkpoint; that ids of matches are used up is remembered.
+
+        Raises UnknownError.
+        """
+
+        def work(connection: sqlite3.Connection) -> None:
+            number, _, following = query_id(connection, name)
+            connection.execute("DELETE FROM match_batch WHERE query = ?", (number,))
+            connection.execute(
+                "UPDATE query SET state = ?, text = '', options = '{}', first = ? WHERE id = ?",
+                (DELETED, following, number),
+            )
+            connection.execute("DELETE FROM checkpoint_match WHERE query = ?", (number,))
+            drop(connection, name)
+
+        self._writer.run(work, grows=False)
+
+    def all(self) -> list[QueryRecord]:
+        """All queries, in the order in which their names came first."""
+        rows = self._reader.rows(f"SELECT {_COLUMNS} FROM query WHERE state <> ? ORDER BY id", (DELETED,))
+        return [_record(row) for row in rows]
+
+    def get(self, name: str) -> QueryRecord:
+        """The query of this name. Raises UnknownError."""
+        with self._reader.snapshot() as connection:
+            query_id(connection, name)
+            return _record(_row(connection, name))
+
+
+def _row(connection: sqlite3.Connection, name: str) -> Row:
+    row: Row = connection.execute(f"SELECT {_COLUMNS} FROM query WHERE name = ?", (name,)).fetchone()
+    return row
+
+
+def _record(row: Row) -> QueryRecord:
+    name, text, language, options, state, first, following, keep_time, keep_count, created, changed = row
+    keep = Retention(keep_time, keep_count)
+    return QueryRecord(
+        name, text, language, json.loads(options), state, first, following, keep, created, changed
+    )

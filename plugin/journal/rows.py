@@ -1,0 +1,173 @@
+"""Match batches ↔ blobs: columns with terms as text, readable without a dictionary and without the query.
+
+A body, little-endian, for n matches with c columns and f events in all, t distinct terms:
+
+    i32 c, f, t, bytes of text, bytes of the heading
+    i64[n] end times; i64[f] times of the events
+    i32[n] events of each match; i32[f] letters of the events
+    i32[n c] codes of the terms, row by row: 0 unbound, else the term, counted from 1
+    i32[t] lengths of the terms' texts; the texts, N-Triples in UTF-8
+    the heading, JSON: {"variables": [...], "letters": [[[GPM, stream], ...], ...]}
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import offsets
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.journal.envelope import Cutter, seal, unseal
+from oxiseq.journal.errors import DamagedError
+from oxiseq.match import Shape
+
+KIND: Final = b"oM"
+_FIELDS: Final = struct.Struct("<iiiii")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What the matches of one query have in common.
+
+    variables: the columns; letters: for each letter of the automaton its GPMs as (name, stream IRI).
+    """
+
+    variables: tuple[str, ...]
+    letters: tuple[tuple[tuple[str, str], ...], ...] = ()
+
+    @classmethod
+    def of(cls, shape: Shape) -> Heading:
+        """That of a compiled query."""
+        letters = range(len(shape.plan.letters))
+        pairs = (tuple((gpm, shape.stream_of(gpm)) for gpm in shape.gpms_of(letter)) for letter in letters)
+        return cls(shape.variables, tuple(pairs))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredMatches:
+    """n matches with ids first, ..., first + n - 1.
+
+    time: i64[n] µs, their ends; codes: i32[n, c] into `terms`, whose number 0 is None (unbound), the others N-Triples
+    texts; ends: i64[n + 1], event_letter i32[f], event_time i64[f] as in `MatchBatch`. For a CONSTRUCT query the
+    columns are what its template is made from.
+    """
+
+    first: int
+    heading: Heading
+    time: NDArray[np.int64]
+    terms: tuple[str | None, ...]
+    codes: NDArray[np.int32]
+    ends: NDArray[np.int64]
+    event_letter: NDArray[np.int32]
+    event_time: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def last(self) -> int:
+        """The id of the last one."""
+        return self.first + len(self) - 1
+
+    def row(self, index: int) -> tuple[str | None, ...]:
+        """The terms of a match, in the order of `heading.variables`."""
+        return tuple(self.terms[code] for code in self.codes[index].tolist())
+
+    def rows(self) -> list[tuple[str | None, ...]]:
+        """All rows."""
+        return [tuple([self.terms[code] for code in row]) for row in self.codes.tolist()]
+
+    def events(self, index: int) -> dict[str, tuple[tuple[str, int], ...]]:
+        """GPM → its events as (stream IRI, µs), in order of time."""
+        low, high = self.ends[index], self.ends[index + 1]
+        found: dict[str, list[tuple[str, int]]] = {}
+        pairs = zip(self.event_letter[low:high].tolist(), self.event_time[low:high].tolist(), strict=True)
+        for letter, time in pairs:
+            for gpm, stream in self.heading.letters[letter]:
+                found.setdefault(gpm, []).append((stream, time))
+        return {gpm: tuple(events) for gpm, events in found.items()}
+
+    def slice(self, start: int, stop: int) -> StoredMatches:
+        """The matches number start, ..., stop - 1 of these."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        stop = max(start, stop)
+        low, high = int(self.ends[start]), int(self.ends[stop])
+        return StoredMatches(
+            self.first + start, self.heading, self.time[start:stop], self.terms, self.codes[start:stop],
+            self.ends[start : stop + 1] - low, self.event_letter[low:high], self.event_time[low:high],
+        )  # fmt: skip
+
+
+def pack_matches(batch: MatchBatch, heading: Heading, terms: TermDictionary, scope: str = "") -> bytes:
+    """The blob of matches. It reads the dictionary: whoever shares that between threads holds its lock here.
+
+    `scope` is put before the labels of blank nodes (`_:b7` → `_:r3b7`), whose numbers another process begins anew.
+    """
+    distinct, codes = np.unique(batch.values, return_inverse=True)
+    if not len(distinct) or distinct[0] != 0:
+        distinct, codes = np.concatenate([np.zeros(1, distinct.dtype), distinct]), codes + 1
+    data, ends = terms.texts(distinct[1:])
+    text = data.tobytes()
+    texts = [text[a:b] for a, b in pairwise(ends.tolist())]
+    if scope:
+        texts = [b"_:" + scope.encode() + each[2:] if each.startswith(b"_:") else each for each in texts]
+    return _pack(batch, heading, codes, texts)
+
+
+def _pack(batch: MatchBatch, heading: Heading, codes: NDArray[Any], texts: Sequence[bytes]) -> bytes:
+    head = json.dumps({"variables": heading.variables, "letters": heading.letters}, ensure_ascii=False).encode()
+    text = b"".join(texts)
+    body = [
+        _FIELDS.pack(len(heading.variables), len(batch.event_time), len(texts), len(text), len(head)),
+        batch.time.astype("<i8").tobytes(),
+        batch.event_time.astype("<i8").tobytes(),
+        np.diff(batch.ends).astype("<i4").tobytes(),
+        batch.event_letter.astype("<i4").tobytes(),
+        codes.astype("<i4").tobytes(),
+        np.array([len(each) for each in texts], "<i4").tobytes(),
+        text,
+        head,
+    ]
+    return seal(KIND, batch.time, b"".join(body))
+
+
+def unpack_matches(blob: bytes, first: int) -> StoredMatches:
+    """The matches of a blob; `first` is the id of the first. Raises DamagedError, VersionError."""
+    count, body = unseal(KIND, blob)
+    cut = Cutter(body)
+    columns, events, distinct, text, head = cut.fields(_FIELDS)
+    if min(columns, events, distinct) < 0:
+        raise DamagedError("a damaged blob: a number is out of range")
+    time, event_time = cut.array("<i8", count), cut.array("<i8", events)
+    sizes, letters = cut.array("<i4", count), cut.array("<i4", events)
+    codes, lengths = cut.array("<i4", count * columns), cut.array("<i4", distinct)
+    data, heading = cut.bytes(text), _heading(cut.bytes(head))
+    cut.end()
+    within = not len(codes) or (codes.min() >= 0 and codes.max() <= distinct)
+    known = not len(letters) or (letters.min() >= 0 and letters.max() < len(heading.letters))
+    sums = int(sizes.sum()) == events and int(lengths.sum()) == text and not (sizes < 0).any()
+    if not within or not known or not sums or (lengths < 0).any() or columns != len(heading.variables):
+        raise DamagedError("a damaged blob: its parts do not fit together")
+    ends = offsets(lengths).tolist()
+    texts = [data[a:b].decode() for a, b in pairwise(ends)]
+    return StoredMatches(
+        first, heading, time, (None, *texts), codes.reshape(count, columns).view(np.int32), offsets(sizes),
+        letters.view(np.int32), event_time,
+    )  # fmt: skip
+
+
+def _heading(data: bytes) -> Heading:
+    try:
+        values = json.loads(data)
+        letters = tuple(tuple((gpm, stream) for gpm, stream in letter) for letter in values["letters"])
+        return Heading(tuple(values["variables"]), letters)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError("a damaged blob: its heading cannot be read") from error

@@ -1,0 +1,219 @@
+"""The file: its tables, how it is opened, what is refused.
+
+SQLite in WAL mode: one writes (writer.py), any number read meanwhile, each from a snapshot. Beside the file stand
+`-wal` and `-shm`, which belong to it, and `.lock`, an empty SQLite file whose lock says that a process writes here;
+it ends with the process, however that ends.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from oxiseq.journal.errors import DamagedError, JournalError, LockedError, VersionError, journal_error
+
+Durability: TypeAlias = Literal["full", "normal"]
+"""`full`: what is acknowledged is on the disk. `normal`: it outlives the process, however that dies; the last moments
+may be lost when the machine itself dies. Either way the file stays whole."""
+
+VERSION: Final = 1
+APPLICATION: Final = 0x6F78736A
+"""SQLite's application_id of a journal: "oxsj"."""
+WAIT_SECONDS: Final = 5.0
+"""How long a connection waits for another's lock."""
+_MAGIC: Final = b"SQLite format 3\0"
+_WAL_PAGES: Final = 2000
+"""Pages in the WAL after which they are brought into the file: 8 MB."""
+
+_TABLES: Final = """
+CREATE TABLE stream (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    iri TEXT NOT NULL UNIQUE,
+    first INTEGER NOT NULL,      -- offset of the first event that is kept
+    next INTEGER NOT NULL,       -- offset that the next event will get
+    keep_time INTEGER,           -- µs since arrival, NULL: for ever
+    keep_count INTEGER,          -- events, NULL: all
+    created INTEGER NOT NULL     -- µs since 1970, as everywhere
+);
+CREATE TABLE entry (             -- the event log: batches and punctuations, in order of arrival
+    id INTEGER PRIMARY KEY,
+    stream INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    count INTEGER NOT NULL,      -- 0: no event of the stream before max_time will come any more
+    min_time INTEGER NOT NULL,
+    max_time INTEGER NOT NULL,
+    received INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE UNIQUE INDEX entry_place ON entry (stream, first, id, count, min_time, max_time);
+CREATE TABLE receipt (           -- batch ids that clients gave, remembered longer than the batches
+    id INTEGER PRIMARY KEY,
+    stream INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    received INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX receipt_name ON receipt (stream, name);
+CREATE TABLE query (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    text TEXT NOT NULL,
+    language TEXT NOT NULL,
+    options TEXT NOT NULL,       -- JSON
+    state TEXT NOT NULL,         -- 'deleted': kept only so that ids of matches are never given again
+    first INTEGER NOT NULL,      -- id of the first match that is kept
+    next INTEGER NOT NULL,       -- id that the next match will get
+    keep_time INTEGER,
+    keep_count INTEGER,
+    created INTEGER NOT NULL,
+    changed INTEGER NOT NULL
+);
+CREATE TABLE match_batch (
+    id INTEGER PRIMARY KEY,
+    query INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    received INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE UNIQUE INDEX match_place ON match_batch (query, first, count);
+CREATE TABLE checkpoint (
+    owner TEXT PRIMARY KEY,
+    state BLOB NOT NULL,
+    made INTEGER NOT NULL
+);
+CREATE TABLE checkpoint_offset (
+    owner TEXT NOT NULL,
+    stream INTEGER NOT NULL,
+    next INTEGER NOT NULL,
+    PRIMARY KEY (owner, stream)
+) WITHOUT ROWID;
+CREATE TABLE checkpoint_match (
+    owner TEXT NOT NULL,
+    query INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (owner, query)
+) WITHOUT ROWID;
+"""
+
+
+def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) -> sqlite3.Connection:
+    """A connection for use by one thread at a time. Raises JournalError for a file that cannot be opened."""
+    _check_magic(path)
+    mode = "rw" if reading else "rwc"
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    try:
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False, cached_statements=128
+        )
+    except sqlite3.Error as error:
+        raise JournalError(f"{path}: cannot be opened: {error}") from error
+    if reading:
+        connection.execute("PRAGMA query_only = 1")
+    return connection
+
+
+def _check_magic(path: Path) -> None:
+    """SQLite takes a file shorter than its header for an empty one, and would write over it."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be opened: {error.strerror or error}") from error
+    if begin and begin != _MAGIC:
+        raise DamagedError(f"{path}: is not a readable journal: it is no SQLite file")
+
+
+def open_writer(path: Path, durability: Durability, wait: float = WAIT_SECONDS) -> sqlite3.Connection:
+    """The connection that writes; the file is made if there is none.
+
+    Raises LockedError, DamagedError, VersionError, JournalError.
+    """
+    connection = connect(path, wait=wait)
+    try:
+        _check(connection, path)
+        _set_up(connection, path, durability)
+    except sqlite3.Error as error:
+        connection.close()
+        raise journal_error(error, path) from error
+    except JournalError:
+        connection.close()
+        raise
+    return connection
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A connection that only reads. Raises like `open_writer`, and JournalError where there is no journal."""
+    if not path.is_file():
+        raise JournalError(f"{path}: there is no journal")
+    connection = connect(path, reading=True)
+    try:
+        if not _check(connection, path):
+            raise JournalError(f"{path}: there is no journal: the file is empty")
+    except sqlite3.Error as error:
+        connection.close()
+        raise journal_error(error, path) from error
+    except JournalError:
+        connection.close()
+        raise
+    return connection
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether there are tables; that they are a journal's, and of a version that this program knows."""
+    made = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if made == 0 and application == 0:
+        return False
+    if application != APPLICATION:
+        raise DamagedError(f"{path}: is an SQLite file, but not a journal of oxiseq")
+    if version > VERSION:
+        raise VersionError(f"{path}: is of version {version}; this program knows versions up to {VERSION}")
+    if version < VERSION:
+        raise VersionError(f"{path}: is of version {version}, which this program no longer reads")
+    return True
+
+
+def _set_up(connection: sqlite3.Connection, path: Path, durability: Durability) -> None:
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise JournalError(f"{path}: WAL mode is not possible here (a network drive?): SQLite answers {mode!r}")
+    connection.execute(f"PRAGMA synchronous = {durability.upper()}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+    connection.execute("PRAGMA secure_delete = 0")
+    if not _check(connection, path):
+        script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} {script} COMMIT;")
+        except sqlite3.Error:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+
+
+def limit_size(connection: sqlite3.Connection, size: int) -> None:
+    """How large the file may become, in bytes; what it is already it may stay. Not stored in the file."""
+    page_size = connection.execute("PRAGMA page_size").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {max(1, size // page_size)}")
+
+
+def lock(path: Path) -> sqlite3.Connection:
+    """Say that this process writes here, until the connection is closed. Raises LockedError when another one does."""
+    beside = path.with_name(path.name + ".lock")
+    connection = connect(beside, wait=0.0)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        connection.close()
+        if isinstance(journal_error(error, beside), LockedError):
+            raise LockedError(f"{path}: another process is writing to this journal") from error
+        raise JournalError(f"{beside}: cannot be locked: {error}") from error
+    return connection

@@ -1,0 +1,69 @@
+"""The streams: named sequences of events, each with offsets of its own from 0 on."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from oxiseq.journal.names import unknown_stream
+from oxiseq.journal.reader import Reader, Row
+from oxiseq.journal.retention import Retention
+from oxiseq.journal.writer import Writer
+
+_COLUMNS = "iri, first, next, keep_time, keep_count, created"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """A stream: offsets `first` to `next` - 1 are kept; `created` in µs since 1970."""
+
+    iri: str
+    first: int
+    next: int
+    keep: Retention
+    created: int
+
+
+class Streams:
+    """Create and list streams."""
+
+    def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int]) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._clock = clock
+
+    def create(self, iri: str, keep: Retention | None = None) -> StreamRecord:
+        """The stream of this name, made if there is none; `keep` (default: of a new one everything) replaces what was
+        set before."""
+
+        def work(connection: sqlite3.Connection) -> StreamRecord:
+            chosen = keep or Retention()
+            connection.execute(
+                "INSERT INTO stream (iri, first, next, keep_time, keep_count, created) VALUES (?, 0, 0, ?, ?, ?)"
+                " ON CONFLICT (iri) DO NOTHING",
+                (iri, chosen.time, chosen.count, self._clock()),
+            )
+            if keep is not None:
+                connection.execute(
+                    "UPDATE stream SET keep_time = ?, keep_count = ? WHERE iri = ?", (keep.time, keep.count, iri)
+                )
+            return _record(connection.execute(f"SELECT {_COLUMNS} FROM stream WHERE iri = ?", (iri,)).fetchone())
+
+        return self._writer.run(work, grows=False)  # retention must be settable on a full disk
+
+    def all(self) -> list[StreamRecord]:
+        """All streams, in the order of their creation."""
+        return [_record(row) for row in self._reader.rows(f"SELECT {_COLUMNS} FROM stream ORDER BY id")]
+
+    def get(self, iri: str) -> StreamRecord:
+        """The stream of this name. Raises UnknownError."""
+        row = self._reader.row(f"SELECT {_COLUMNS} FROM stream WHERE iri = ?", (iri,))
+        if row is None:
+            raise unknown_stream(iri)
+        return _record(row)
+
+
+def _record(row: Row) -> StreamRecord:
+    iri, first, following, keep_time, keep_count, created = row
+    return StreamRecord(iri, first, following, Retention(keep_time, keep_count), created)

@@ -1,0 +1,169 @@
+"""Group commit: writes of many threads share a transaction, and so a flush to the disk.
+
+There is no thread of its own. Whoever wants to write puts its work on a list. If nobody leads, it leads: it commits
+everything on the list and wakes those whose work that was. While one flush runs, the next group gathers; the first of
+these is woken too, and leads unless somebody who has just come does already.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from shutil import disk_usage
+from typing import Any, Final, Generic, TypeVar, cast
+
+from oxiseq.journal.errors import FullError, JournalError, journal_error
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+"""Reads and writes within a transaction. When it raises, what it wrote is taken back."""
+
+_GROUP: Final = 1024
+"""Works of one transaction at most."""
+
+
+class _Ticket(Generic[T]):
+    """One work on the list, and what became of it. `wake` is released when there is something to look at."""
+
+    __slots__ = ("done", "error", "grows", "value", "wake", "work")
+
+    def __init__(self, work: Work[T], grows: bool) -> None:
+        self.work = work
+        self.grows = grows
+        self.value: T | None = None
+        self.error: BaseException | None = None
+        self.done = False
+        self.wake = threading.Lock()
+        self.wake.acquire()
+
+    def fail(self, error: BaseException) -> None:
+        self.error, self.done = error, True
+
+
+class Writer:
+    """The one connection that writes. Safe for many threads.
+
+    `keep_free`: bytes of the disk below which what makes the file larger is refused. On a disk that is full to the
+    last byte nothing could be deleted either: that too is written to the WAL first.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, keep_free: int = 0) -> None:
+        self._connection = connection
+        self._path = path
+        self._keep_free = keep_free
+        self._list: deque[_Ticket[Any]] = deque()
+        self._leading = False
+        self._lock = threading.Lock()
+        """Held for the list and for who leads, never while something is waited for."""
+        self._busy = threading.Lock()
+        """Held while the connection is used."""
+        self._closed = False
+        self.commits = 0
+        """Transactions so far."""
+
+    def run(self, work: Work[T], *, grows: bool = True) -> T:
+        """Do the work and commit it, together with others'; its result, when that is durable.
+
+        `grows`: it adds more than it deletes. Raises what the work raises, FullError, LockedError, JournalError; then
+        nothing of it is stored.
+        """
+        ticket = _Ticket(work, grows)
+        with self._lock:
+            self._list.append(ticket)
+        while not ticket.done:
+            with self._lock:
+                leads = not self._leading and not ticket.done
+                self._leading |= leads
+            if leads:
+                self._lead()
+            elif not ticket.done:
+                ticket.wake.acquire()
+        if ticket.error is not None:
+            raise ticket.error
+        return cast(T, ticket.value)
+
+    def tidy(self) -> None:
+        """Where the disk is short, bring the WAL into the file, so that its room can be used again."""
+        if self._short():
+            with self._busy, suppress(sqlite3.Error):
+                if not self._closed:
+                    self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _short(self) -> bool:
+        return self._keep_free > 0 and disk_usage(self._path.parent).free < self._keep_free
+
+    def close(self) -> None:
+        """Wait for the running commit; later writes are refused."""
+        with self._busy:
+            self._closed = True
+            self._connection.close()
+
+    def _lead(self) -> None:
+        """Commit what is on the list, a group's worth at most."""
+        with self._lock:
+            group = [self._list.popleft() for _ in range(min(len(self._list), _GROUP))]
+        try:
+            with self._busy:
+                self._commit(group)
+        finally:
+            with self._lock:
+                self._leading = False
+                for ticket in (*group, *list(self._list)[:1]):
+                    if ticket.wake.locked():
+                        ticket.wake.release()
+
+    def _commit(self, group: list[_Ticket[Any]]) -> None:
+        if self._closed:
+            for ticket in group:
+                ticket.fail(JournalError(f"{self._path}: the journal is closed"))
+            return
+        if self._short():
+            for ticket in group:
+                if ticket.grows:
+                    ticket.fail(FullError(f"{self._path}: no room: less than {self._keep_free:,} bytes are free"))
+            group = [ticket for ticket in group if not ticket.grows]
+        try:
+            if group:
+                self._attempt(group)
+        except sqlite3.Error as error:
+            if len(group) == 1:
+                group[0].fail(journal_error(error, self._path))
+            else:  # one of them may be too large, or at fault otherwise: the others shall not suffer
+                for ticket in group:
+                    self._commit([ticket])
+        finally:
+            for ticket in group:
+                if not ticket.done:
+                    ticket.fail(JournalError(f"{self._path}: writing was interrupted: it may be stored or not"))
+
+    def _attempt(self, group: list[_Ticket[Any]]) -> None:
+        """All works of the group in one transaction. Raises sqlite3.Error, then nothing of it is stored."""
+        connection = self._connection
+        failed: list[tuple[_Ticket[Any], Exception]] = []
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for ticket in group:
+                connection.execute("SAVEPOINT work")
+                try:
+                    ticket.value = ticket.work(connection)
+                except sqlite3.Error:
+                    raise
+                except Exception as error:
+                    connection.execute("ROLLBACK TO work")
+                    failed.append((ticket, error))
+                connection.execute("RELEASE work")
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            raise
+        self.commits += 1
+        for ticket, fault in failed:
+            ticket.fail(fault)
+        for ticket in group:
+            ticket.done = True

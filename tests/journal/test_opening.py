@@ -1,0 +1,170 @@
+"""Opening: what is refused, and that the message names the file."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from journal_events import STREAM, blob, read
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.journal import DamagedError, Journal, JournalError, LockedError, VersionError
+
+HOLD = """
+import sys
+from oxiseq.journal import Journal
+with Journal(sys.argv[1]) as journal:
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_writer_is_refused_until_the_first_is_gone(path: Path) -> None:
+    with Journal(path), pytest.raises(LockedError, match=path.name):
+        Journal(path)
+    Journal(path).close()
+
+
+def test_another_process_holds_the_file_until_it_dies(path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "open\n"
+        with pytest.raises(LockedError, match="another process"):
+            Journal(path)
+        with Journal(path, read_only=True) as reader:
+            assert reader.streams.all() == []
+        child.kill()
+        child.wait()
+    Journal(path).close()
+
+
+def test_a_file_locked_by_something_else_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Journal(path).close()
+    monkeypatch.setattr("oxiseq.journal.journal.open_writer.__defaults__", (0.05,))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(LockedError, match=f"{path.name}: is locked"):
+            Journal(path)
+
+
+@pytest.mark.parametrize("content", [b"no database, but some text " * 100, b"x", b"SQLite format 3\0" + b"\7" * 5000])
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    for read_only in (False, True):
+        with pytest.raises(DamagedError, match=path.name):
+            Journal(path, read_only=read_only)
+    assert path.read_bytes() == content
+
+
+def test_somebody_elses_database_is_refused(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE stream (id)")
+    with pytest.raises(DamagedError, match="not a journal"):
+        Journal(path)
+
+
+def test_a_newer_version_is_refused(path: Path) -> None:
+    Journal(path).close()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA user_version = 99")
+    for read_only in (False, True):
+        with pytest.raises(VersionError, match=r"version 99; this program knows versions up to 1"):
+            Journal(path, read_only=read_only)
+
+
+def test_a_page_overwritten_is_found(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.streams.create(STREAM)
+        for i in range(50):
+            journal.log.append(STREAM, blob(range(i * 100, i * 100 + 100)))
+    with path.open("r+b") as file:
+        size = path.stat().st_size
+        for place in range(4096 * 20, size - 4096, 4096):
+            file.seek(place)
+            file.write(b"\x5a" * 512)
+    with Journal(path) as journal:
+        assert journal.verify()
+        with pytest.raises(DamagedError):
+            read(journal)
+
+
+def test_a_blob_changed_in_the_file_is_found(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.streams.create(STREAM)
+        journal.log.append(STREAM, blob(range(100)))
+    with closing(sqlite3.connect(path)) as other:
+        data = bytearray(other.execute("SELECT data FROM entry").fetchone()[0])
+        data[-3] ^= 1
+        other.execute("UPDATE entry SET data = ?", (bytes(data),))
+        other.commit()
+    with Journal(path) as journal:
+        assert [fault for fault in journal.verify() if "checksum" in fault and STREAM in fault]
+        with pytest.raises(DamagedError, match="checksum"):
+            read(journal)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("DELETE FROM entry WHERE first = 2", "offset 2 was to be expected"),
+        ("UPDATE stream SET next = 9", "instead of 9"),
+        ("UPDATE entry SET count = 3 WHERE first = 4", "not those of the blob"),
+        ("DELETE FROM match_batch WHERE first = 1", "match 1 was to be expected"),
+        ("UPDATE checkpoint_offset SET next = 99", "not in the log"),
+        ("UPDATE checkpoint_match SET last = 99", "not stored"),
+    ],
+)
+def test_verify_tells_what_does_not_fit_together(path: Path, change: str, told: str) -> None:
+    from journal_events import found  # noqa: PLC0415
+
+    from oxiseq.journal import Checkpoint  # noqa: PLC0415
+
+    with Journal(path) as journal:
+        journal.streams.create(STREAM)
+        journal.queries.register("q", "text")
+        for i in range(3):
+            journal.log.append(STREAM, blob([i, i + 1]))
+            journal.matches.append(found("q", i + 1, [i]))
+        journal.checkpoints.commit(Checkpoint("q", b"", {STREAM: 3}, {"q": 2}))
+        assert journal.verify() == []
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(change)
+        other.commit()
+    with Journal(path) as journal:
+        assert [fault for fault in journal.verify() if told in fault]
+
+
+def test_a_missing_folder_or_journal_is_told(path: Path) -> None:
+    with pytest.raises(JournalError, match="folder does not exist"):
+        Journal(path / "deeper" / "journal")
+    with pytest.raises(JournalError, match="there is no journal"):
+        Journal(path, read_only=True)
+    path.touch()
+    with pytest.raises(JournalError, match="the file is empty"):
+        Journal(path, read_only=True)
+    with pytest.raises(OxiseqError, match="durability"):
+        Journal(path, "sometimes")  # type: ignore[arg-type]
+
+
+def test_for_reading_only_nothing_is_written(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.streams.create(STREAM)
+    with Journal(path, read_only=True) as reader, pytest.raises(JournalError, match="reading only"):
+        reader.log.append(STREAM, blob([1]))
+
+
+def test_a_closed_journal_says_so(path: Path) -> None:
+    journal = Journal(path)
+    journal.streams.create(STREAM)
+    journal.close()
+    journal.close()
+    for work in (lambda: journal.log.append(STREAM, blob([1])), journal.streams.all):
+        with pytest.raises(JournalError, match="closed"):
+            work()
