@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import click
 
-from oxiseq.cli.options import GENERATED_AT, LANGUAGES, QueryFile, QuerySource, Time, location_option
+from oxiseq.cli.options import GENERATED_AT, QueryFile, QuerySource, Time, location_option
 from oxiseq.cli.request import ReplayRequest, RunRequest
 from oxiseq.cli.run import run_command
+from oxiseq.grammar import LANGUAGES
 
 _AS_IN_RUN: Final = ("kbs", "format_", "output", "start", "lateness", "late", "sort", "quiet")
 

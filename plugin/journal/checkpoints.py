@@ -34,13 +34,15 @@ from oxiseq.journal.writer import Writer
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """The state of `owner` after the entries before `offsets` (stream IRI → offset) and with the matches up to
-    `matches` (query → id of its last match, 0: none yet). `made`: µs since 1970."""
+    `matches` (query → id of its last match, 0: none yet). `position`: that of the last entry seen, of whatever stream.
+    `made`: µs since 1970."""
 
     owner: str
     state: bytes
     offsets: Mapping[str, int] = field(default_factory=dict)
     matches: Mapping[str, int] = field(default_factory=dict)
     made: int = 0
+    position: int = 0
 
 
 class Checkpoints:
@@ -64,7 +66,8 @@ class Checkpoints:
             for query in checkpoint.matches:
                 drop(connection, query)
             put(
-                connection, checkpoint.owner, checkpoint.state, checkpoint.offsets, checkpoint.matches, self._clock()
+                connection, checkpoint.owner, checkpoint.state, checkpoint.offsets, checkpoint.matches,
+                checkpoint.position, self._clock(),
             )
 
         self._writer.run(work)
@@ -86,7 +89,7 @@ class Checkpoints:
 
 
 def _read(connection: sqlite3.Connection, owner: str) -> Checkpoint | None:
-    row = connection.execute("SELECT state, made FROM checkpoint WHERE owner = ?", (owner,)).fetchone()
+    row = connection.execute("SELECT state, made, position FROM checkpoint WHERE owner = ?", (owner,)).fetchone()
     if row is None:
         return None
     offsets = connection.execute(
@@ -95,4 +98,4 @@ def _read(connection: sqlite3.Connection, owner: str) -> Checkpoint | None:
     matches = connection.execute(
         "SELECT name, last FROM checkpoint_match JOIN query ON query.id = query WHERE owner = ?", (owner,)
     ).fetchall()
-    return Checkpoint(owner, row[0], dict(offsets), dict(matches), row[1])
+    return Checkpoint(owner, row[0], dict(offsets), dict(matches), row[1], row[2])

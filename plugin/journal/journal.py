@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
@@ -13,9 +13,11 @@ from typing import Final
 
 from oxiseq.engine.events.write import replacing
 from oxiseq.journal.checkpoints import Checkpoints
+from oxiseq.journal.envelope import summary
 from oxiseq.journal.errors import JournalError, journal_error
-from oxiseq.journal.log import EventLog
-from oxiseq.journal.matches import MatchLog
+from oxiseq.journal.events import KIND as EVENTS
+from oxiseq.journal.log import EventLog, store_events
+from oxiseq.journal.matches import Found, MatchLog, storing
 from oxiseq.journal.queries import Queries
 from oxiseq.journal.reader import Reader
 from oxiseq.journal.schema import Durability, limit_size, lock, open_reader, open_writer
@@ -74,6 +76,21 @@ class Journal:
         self.queries = Queries(*parts)
         self.matches = MatchLog(*parts)
         self.checkpoints = Checkpoints(*parts)
+
+    def emit(self, found: Sequence[Found], events: Sequence[tuple[str, bytes]] = ()) -> None:
+        """Store matches, as `matches.append` does, and packed events that they have led to (stream, blob), all or none.
+
+        Raises UnknownError, ConflictError, DamagedError, FullError.
+        """
+        store = storing(tuple(found), self._clock)
+        heads = [summary(EVENTS, blob) for _, blob in events]
+
+        def work(connection: sqlite3.Connection) -> None:
+            store(connection)
+            for head, (stream, blob) in zip(heads, events, strict=True):
+                store_events(connection, stream, head, blob, self._clock())
+
+        self._writer.run(work)
 
     # --- upkeep -------------------------------------------------------------------------------------
 

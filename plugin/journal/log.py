@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal.envelope import summary
+from oxiseq.journal.envelope import Summary, summary
 from oxiseq.journal.errors import ConflictError, CursorError
 from oxiseq.journal.events import KIND, pack_events, unpack_events
-from oxiseq.journal.names import stream_id
+from oxiseq.journal.names import last_position, stream_id
 from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, Row, page
 from oxiseq.journal.retention import Old, Retention, delete, expired, oldest
 from oxiseq.journal.writer import Writer
@@ -35,22 +35,31 @@ _ALWAYS: Final = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The offsets first, ..., first + count - 1; `repeated`: they were stored under this batch id before."""
+    """The offsets first, ..., first + count - 1; `repeated`: they were stored under this batch id before.
+
+    largest, punctuation: the stream's largest time and punctuation (µs) before these events; None: there was none.
+    """
 
     first: int
     count: int
     repeated: bool = False
+    largest: int | None = field(default=None, compare=False)
+    punctuation: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A stored batch of `count` events from offset `first` on, packed; or, with count 0, the punctuation `time`."""
+    """A stored batch of `count` events from offset `first` on, packed; or, with count 0, the punctuation `time`.
+
+    `position`: its place among the entries of all streams, in order of arrival.
+    """
 
     stream: str
     first: int
     count: int
     time: int
     data: bytes
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,16 +100,13 @@ class EventLog:
             if batch_id is not None and (known := _receipt(connection, number, batch_id, given)) is not None:
                 return known
             now = self._clock()
-            if head.count:
-                values = (number, following, head.count, head.min_time, head.max_time, now, blob)
-                _insert(connection, values)
-                connection.execute("UPDATE stream SET next = ? WHERE id = ?", (following + head.count, number))
+            appended = store_events(connection, stream, head, blob, now)
             if batch_id is not None:
                 connection.execute(
                     "INSERT INTO receipt (stream, name, first, count, digest, received) VALUES (?, ?, ?, ?, ?, ?)",
                     (number, batch_id, following, head.count, given, now),
                 )
-            return Appended(following, head.count)
+            return appended
 
         return self._writer.run(work)
 
@@ -116,6 +122,9 @@ class EventLog:
         def work(connection: sqlite3.Connection) -> int:
             number, _, following = stream_id(connection, stream)
             _insert(connection, (number, following, 0, time, time, self._clock(), b""))
+            connection.execute(
+                "UPDATE stream SET punctuated = max(ifnull(punctuated, ?1), ?1) WHERE id = ?2", (time, number)
+            )
             return following
 
         return self._writer.run(work)
@@ -155,6 +164,23 @@ class EventLog:
         the offset asked for."""
         for found in self._arrivals(offsets):
             yield from found
+
+    def follow(self, after: int, most: int = PAGE_BYTES) -> list[Entry]:
+        """The entries of all streams behind position `after`, in order of arrival: about `most` bytes of them; none
+        when that was the last one."""
+        with self._reader.snapshot() as connection:
+            cursor = connection.execute(
+                "SELECT e.id, iri, e.first, count, max_time, data FROM entry e NOT INDEXED"
+                " JOIN stream ON stream.id = e.stream WHERE e.id > ? ORDER BY e.id",
+                (after,),
+            )
+            rows, _ = page(cursor, lambda row: len(row[5]) + ROW_BYTES, most)
+        return [Entry(*row[1:], row[0]) for row in rows]
+
+    def position(self) -> int:
+        """That of the last entry; 0 before the first."""
+        with self._reader.snapshot() as connection:
+            return last_position(connection)
 
     def _arrivals(self, offsets: Mapping[str, int]) -> Iterator[list[Entry]]:
         last, ended = -1, False
@@ -242,6 +268,21 @@ class EventLog:
             return len(old)
 
         return self._writer.run(work, grows=False)
+
+
+def store_events(connection: sqlite3.Connection, stream: str, head: Summary, blob: bytes, now: int) -> Appended:
+    """Within a transaction: a batch at the end of a stream. Raises UnknownError."""
+    number, _, following = stream_id(connection, stream)
+    largest, punctuation = connection.execute(
+        "SELECT largest, punctuated FROM stream WHERE id = ?", (number,)
+    ).fetchone()
+    if head.count:
+        _insert(connection, (number, following, head.count, head.min_time, head.max_time, now, blob))
+        connection.execute(
+            "UPDATE stream SET next = ?1, largest = max(ifnull(largest, ?2), ?2) WHERE id = ?3",
+            (following + head.count, head.max_time, number),
+        )
+    return Appended(following, head.count, False, largest, punctuation)
 
 
 def _insert(connection: sqlite3.Connection, values: Sequence[object]) -> None:

@@ -24,6 +24,12 @@ def unknown_stream(iri: str) -> UnknownError:
     return UnknownError(f"there is no stream <{iri}>")
 
 
+def last_position(connection: sqlite3.Connection) -> int:
+    """The id of the last entry of the log, 0 before the first; also when it has been deleted."""
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entry'").fetchone()
+    return 0 if row is None else int(row[0])
+
+
 def query_id(connection: sqlite3.Connection, name: str) -> tuple[int, int, int]:
     """(id, first, next) of a query. Raises UnknownError."""
     row = connection.execute(

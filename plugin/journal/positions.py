@@ -6,22 +6,24 @@ import sqlite3
 from collections.abc import Mapping
 
 from oxiseq.journal.errors import ConflictError
-from oxiseq.journal.names import query_id, stream_id
+from oxiseq.journal.names import last_position, query_id, stream_id
 
 
 def begin(connection: sqlite3.Connection, owner: str, offsets: Mapping[str, int], now: int) -> None:
     """The first checkpoint of a query: no state, it stands at these offsets and after its last match."""
     _, _, following = query_id(connection, owner)
-    put(connection, owner, b"", offsets, {owner: following - 1}, now)
+    put(connection, owner, b"", offsets, {owner: following - 1}, last_position(connection), now)
 
 
 def put(
     connection: sqlite3.Connection, owner: str, state: bytes, offsets: Mapping[str, int], matches: Mapping[str, int],
-    now: int,
+    position: int, now: int,
 ) -> None:  # fmt: skip
     """Replace the owner's checkpoint. Raises UnknownError and, for places that there are not, ConflictError."""
     drop(connection, owner)
-    connection.execute("INSERT INTO checkpoint (owner, state, made) VALUES (?, ?, ?)", (owner, state, now))
+    connection.execute(
+        "INSERT INTO checkpoint (owner, state, position, made) VALUES (?, ?, ?, ?)", (owner, state, position, now)
+    )
     for iri, offset in offsets.items():
         number, first, following = stream_id(connection, iri)
         if not first <= offset <= following:

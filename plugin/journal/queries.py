@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from oxiseq.journal.errors import ConflictError
-from oxiseq.journal.names import DELETED, query_id
+from oxiseq.journal.names import DELETED, query_id, stream_id
 from oxiseq.journal.positions import begin, drop
 from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
@@ -49,13 +49,13 @@ class Queries:
     def register(
         self, name: str, text: str, language: str = "spaseq", *, options: Mapping[str, Any] | None = None,
         keep: Retention | None = None, state: str = "running", offsets: Mapping[str, int] | None = None,
-        replace: bool = False,
+        streams: Iterable[str] = (), replace: bool = False,
     ) -> QueryRecord:  # fmt: skip
         """Store a query; with `replace` it may be known already.
 
         `offsets`: stream → offset of the first event that it sees; it is the query's first checkpoint, without state,
-        so the log keeps what it needs from there on (default: the ends of `()`: nothing is kept for it). Ids of
-        matches go on where a query of this name, replaced or deleted, has left off: an id never means two matches.
+        so the log keeps what it needs from there on (default: nothing is kept for it). `streams` begin at their ends.
+        Ids of matches go on where a query of this name, replaced or deleted, has left off: an id never means two matches.
         Raises ConflictError for a name that is taken, UnknownError for a stream.
         """
         chosen = keep or Retention()
@@ -67,7 +67,8 @@ class Queries:
             taken = known is not None and known[0] != DELETED
             if taken and not replace:
                 raise ConflictError(f"there is a query {name!r} already")
-            values = (text, language, given, state, chosen.time, chosen.count, known[1] if taken else now, now, name)
+            created = known[1] if taken else now
+            values = (text, language, given, state, chosen.time, chosen.count, created, now, name)
             if known is None:
                 connection.execute(
                     "INSERT INTO query (text, language, options, state, keep_time, keep_count, created, changed, name,"
@@ -78,7 +79,8 @@ class Queries:
                     "UPDATE query SET text = ?, language = ?, options = ?, state = ?, keep_time = ?, keep_count = ?,"
                     " created = ?, changed = ? WHERE name = ?", values
                 )  # fmt: skip
-            begin(connection, name, offsets or {}, now)
+            ends = {iri: stream_id(connection, iri)[2] for iri in streams}
+            begin(connection, name, {**ends, **(offsets or {})}, now)
             return _record(_row(connection, name))
 
         return self._writer.run(work)

@@ -35,10 +35,12 @@ CREATE TABLE stream (
     next INTEGER NOT NULL,       -- offset that the next event will get
     keep_time INTEGER,           -- µs since arrival, NULL: for ever
     keep_count INTEGER,          -- events, NULL: all
+    largest INTEGER,             -- the largest time of an event, NULL: there was none
+    punctuated INTEGER,          -- the largest punctuation
     created INTEGER NOT NULL     -- µs since 1970, as everywhere
 );
 CREATE TABLE entry (             -- the event log: batches and punctuations, in order of arrival
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT, -- the position in the log: never given again
     stream INTEGER NOT NULL,
     first INTEGER NOT NULL,
     count INTEGER NOT NULL,      -- 0: no event of the stream before max_time will come any more
@@ -84,6 +86,7 @@ CREATE UNIQUE INDEX match_place ON match_batch (query, first, count);
 CREATE TABLE checkpoint (
     owner TEXT PRIMARY KEY,
     state BLOB NOT NULL,
+    position INTEGER NOT NULL,   -- id of the last entry that it has seen
     made INTEGER NOT NULL
 );
 CREATE TABLE checkpoint_offset (

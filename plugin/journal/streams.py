@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from oxiseq.journal.names import unknown_stream
+from oxiseq.journal.errors import ConflictError
+from oxiseq.journal.names import stream_id, unknown_stream
 from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
 from oxiseq.journal.writer import Writer
@@ -51,6 +52,21 @@ class Streams:
             return _record(connection.execute(f"SELECT {_COLUMNS} FROM stream WHERE iri = ?", (iri,)).fetchone())
 
         return self._writer.run(work, grows=False)  # retention must be settable on a full disk
+
+    def delete(self, iri: str) -> None:
+        """Forget the stream, its events and batch ids. Raises UnknownError; ConflictError while a checkpoint stands in
+        it, hence while a query reads it."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            number, _, _ = stream_id(connection, iri)
+            held = connection.execute("SELECT owner FROM checkpoint_offset WHERE stream = ?", (number,)).fetchone()
+            if held is not None:
+                raise ConflictError(f"the stream <{iri}> is read by {held[0]!r}")
+            connection.execute("DELETE FROM entry WHERE stream = ?", (number,))
+            connection.execute("DELETE FROM receipt WHERE stream = ?", (number,))
+            connection.execute("DELETE FROM stream WHERE id = ?", (number,))
+
+        self._writer.run(work, grows=False)
 
     def all(self) -> list[StreamRecord]:
         """All streams, in the order of their creation."""
