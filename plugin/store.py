@@ -6,8 +6,9 @@ to the store behind it, and what changes the content is noted, so that KB patter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from threading import RLock
 from typing import Any, Literal, overload
 
 from pyoxigraph import Quad
@@ -71,6 +72,7 @@ class Store:
         streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
         self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(match.graph, match.time))
         self._lock = self._feed.lock
+        self._watchers: list[Callable[[], object]] = []
 
     @property
     def inner(self) -> RdfStore:
@@ -81,6 +83,20 @@ class Store:
         """Say that the content has changed: KB patterns are answered anew for events from now on."""
         with self._lock:
             self._kb.touch()
+
+    @property
+    def kb(self) -> StoreKb:
+        """The content as queries ask it."""
+        return self._kb
+
+    @property
+    def lock(self) -> RLock:
+        """Held while the content changes and while queries work."""
+        return self._lock
+
+    def before_changes(self, callback: Callable[[], object]) -> None:
+        """Call `callback` before each change of the content by this store's methods, with `lock` held."""
+        self._watchers.append(callback)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -93,6 +109,8 @@ class Store:
             with self._lock:
                 for query in self._feed.queries:
                     query.before_change()
+                for callback in self._watchers:
+                    callback()
                 try:
                     return found(*args, **named)
                 finally:

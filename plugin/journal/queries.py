@@ -55,7 +55,7 @@ class Queries:
 
         `offsets`: stream → offset of the first event that it sees; it is the query's first checkpoint, without state,
         so the log keeps what it needs from there on (default: nothing is kept for it). `streams` begin at their ends.
-        Ids of matches go on where a query of this name, replaced or deleted, has left off: an id never means two matches.
+        Ids of matches go on where a query of this name, replaced or deleted, has left off: an id never means two.
         Raises ConflictError for a name that is taken, UnknownError for a stream.
         """
         chosen = keep or Retention()

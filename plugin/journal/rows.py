@@ -119,10 +119,11 @@ def pack_matches(batch: MatchBatch, heading: Heading, terms: TermDictionary, sco
     texts = [text[a:b] for a, b in pairwise(ends.tolist())]
     if scope:
         texts = [b"_:" + scope.encode() + each[2:] if each.startswith(b"_:") else each for each in texts]
-    return _pack(batch, heading, codes, texts)
+    return pack_rows(batch, heading, codes, texts)
 
 
-def _pack(batch: MatchBatch, heading: Heading, codes: NDArray[Any], texts: Sequence[bytes]) -> bytes:
+def pack_rows(batch: MatchBatch, heading: Heading, codes: NDArray[Any], texts: Sequence[bytes]) -> bytes:
+    """The blob of rows that are codes into `texts` (N-Triples, counted from 1); of the batch all but its values."""
     head = json.dumps({"variables": heading.variables, "letters": heading.letters}, ensure_ascii=False).encode()
     text = b"".join(texts)
     body = [

@@ -1,0 +1,206 @@
+"""The queries at work: entries of the log go in, packed matches come out. One thread at a time."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from oxiseq.ceql.event import ComplexShape
+from oxiseq.driving import microseconds
+from oxiseq.engine.cea.plan import compile_ceql
+from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.runs import AnyRun, Runs
+from oxiseq.engine.run.shared import Outcome
+from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.journal import Found, Heading, pack_events, unpack_events
+from oxiseq.live.packing import heading_of, packed
+from oxiseq.match import Shape
+
+LOG = logging.getLogger("oxiseq.live")
+
+
+@dataclass(slots=True, eq=False)
+class LiveQuery:
+    """A query at work. `count`: the id of the last match found; `stored`: up to which id they are stored already;
+    `position`: the log's entry after which it began."""
+
+    name: str
+    run: AnyRun
+    shape: Shape | ComplexShape
+    heading: Heading
+    start: int | None
+    count: int = 0
+    stored: int = 0
+    position: int = 0
+    error: str = ""
+    faults: int = 0
+    """Events that it could not read."""
+    batches: list[Any] = field(default_factory=list)
+    """Found, and not packed yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """What has come of entries: matches that are to be stored and told, and events of other streams made of them."""
+
+    found: tuple[Found, ...] = ()
+    events: tuple[tuple[str, bytes], ...] = ()
+    failed: tuple[LiveQuery, ...] = ()
+
+
+class Engine:
+    """Compiled queries, fed together. Its dictionary is its own."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.terms = TermDictionary()
+        self._kb = kb
+        self._runs = Runs(self.terms)
+        self._live: dict[AnyRun, LiveQuery] = {}
+        self._scope = f"r{secrets.token_hex(4)}x"
+        self._failed: list[LiveQuery] = []
+
+    # --- queries ------------------------------------------------------------------------------------
+
+    def compile(self, name: str, text: str, language: str, options: Mapping[str, Any]) -> LiveQuery:
+        """A query that has seen nothing yet. Raises QueryError, OxiseqError."""
+        query = load(text, language)
+        delay = microseconds(options.get("lateness", 0))
+        begin = None if options.get("start") is None else to_microseconds(options["start"])
+        run: AnyRun
+        shape: Shape | ComplexShape
+        if isinstance(query, CeqlQuery):
+            run = TupleRun(compile_ceql(query, options.get("streamNames", {})), self.terms, begin, delay)
+            shape = ComplexShape(run.plan, self.terms)
+        else:
+            run = QueryRun(compile_query(query, self.terms), self.terms, self._kb, begin, delay)
+            shape = Shape(run.plan, self.terms)
+        return LiveQuery(name, run, shape, heading_of(shape), begin)
+
+    def add(self, query: LiveQuery) -> None:
+        """Entries go to it from now on."""
+        self._live[query.run] = query
+        self._runs.add(query.run, query.start)
+
+    def remove(self, query: LiveQuery) -> None:
+        """They do no longer."""
+        if self._live.pop(query.run, None) is not None:
+            self._runs.remove(query.run)
+
+    @property
+    def queries(self) -> tuple[LiveQuery, ...]:
+        """Those at work."""
+        return tuple(self._live.values())
+
+    def readers(self, stream: str) -> list[LiveQuery]:
+        """Those that read a stream."""
+        return [query for query in self._live.values() if stream in query.shape.reads]
+
+    def keep_answers(self) -> None:
+        """The KB is about to change: events that are here already keep the answers of now."""
+        for query in self._live.values():
+            query.run.keep_answers()
+
+    @contextmanager
+    def alone(self, query: LiveQuery) -> Iterator[Engine]:
+        """Feed one query by itself, before it is at work with the others."""
+        together, self._runs = self._runs, Runs(self.terms)
+        live, self._live = self._live, {}
+        self.add(query)
+        try:
+            yield self
+        finally:
+            failed = query.run not in self._live
+            self._runs, self._live = together, live
+            if not failed:
+                self.add(query)
+
+    def snapshot(self) -> bytes | None:
+        """The state of all queries as bytes; None as long as the engine cannot write it."""
+        return None
+
+    # --- entries ------------------------------------------------------------------------------------
+
+    def one_by_one(self, stream: str) -> bool:
+        """Whether how entries are put together could be seen: an event that is no tuple costs CEQL its batch, and
+        results that feed streams are put in order of time entry by entry."""
+        return any(isinstance(q.run, TupleRun) or q.shape.feeds is not None for q in self.readers(stream))
+
+    def push(self, stream: str, blobs: Sequence[bytes]) -> list[tuple[str, bytes]]:
+        """Events of a stream, in order of arrival; the events that its queries make of them for other streams."""
+        if not self.readers(stream):
+            return []
+        return self._take(self._runs.push(stream, unpack_events(blobs, self.terms)))
+
+    def punctuate(self, stream: str, time: int) -> list[tuple[str, bytes]]:
+        """No event of `stream` before `time` (µs) will come."""
+        return self._take(self._runs.punctuate(stream, time))
+
+    def collected(self, events: Iterable[tuple[str, bytes]] = ()) -> Emission:
+        """All matches found since the last call."""
+        found = tuple(f for query in self._live.values() if (f := self._packed(query)) is not None)
+        failed, self._failed = tuple(self._failed), []
+        self.terms.collect_if_due()
+        return Emission(found, tuple(events), failed)
+
+    def _packed(self, query: LiveQuery) -> Found | None:
+        batches, query.batches = query.batches, []
+        if not batches:
+            return None
+        first = query.count - sum(len(batch) for batch in batches) + 1
+        return Found(query.name, first, packed(batches, query.shape, query.heading, self._scope))
+
+    def _take(self, outcomes: Sequence[Outcome]) -> list[tuple[str, bytes]]:
+        made: list[tuple[int, str, Any]] = []
+        for outcome in outcomes:
+            query = self._live[outcome.run]
+            if outcome.error is not None:
+                self._fail(query, outcome.error)
+                continue
+            for batch in outcome.matches:
+                self._found(query, batch, made)
+        return self._results(made)
+
+    def _found(self, query: LiveQuery, batch: Any, made: list[tuple[int, str, Any]]) -> None:
+        known = min(len(batch), max(0, query.stored - query.count))  # stored before a restart
+        query.count += len(batch)
+        if known == len(batch):
+            return
+        if known:
+            batch = batch.take(np.arange(known, len(batch)))
+        query.batches.append(batch)
+        if query.shape.feeds is not None:
+            matches = (query.shape.match(batch, i) for i in range(len(batch)))
+            made += [(match.time, query.shape.feeds, match) for match in matches]
+
+    def _results(self, made: list[tuple[int, str, Any]]) -> list[tuple[str, bytes]]:
+        """Graphs as events of the streams that they feed, in order of time."""
+        by_stream: dict[str, list[tuple[int, Any]]] = {}
+        for time, stream, match in sorted(made, key=lambda each: each[0]):
+            by_stream.setdefault(stream, []).append((time, match.graph))
+        return [
+            (stream, pack_events(encode_events(events, self.terms), self.terms)) for stream, events in by_stream.items()
+        ]
+
+    def _fail(self, query: LiveQuery, error: Exception) -> None:
+        if isinstance(error, EventError):  # an event that is no tuple: its entry is passed over
+            query.faults += 1
+            query.error = str(error)
+            return
+        LOG.error("query %s has failed: %s", query.name, error)
+        query.error = str(error)
+        self.remove(query)
+        self._failed.append(query)

@@ -1,0 +1,162 @@
+"""Bodies of events → packed batches for the log, with what had to be left out.
+
+Each thread has a dictionary of its own: reading needs no lock, and the engine's dictionary is not touched.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Literal, RdfFormat, parse
+
+from oxiseq.engine.errors import EventError, OxiseqError
+from oxiseq.engine.events.assembler import Block, EventAssembler
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.open import EventFormat, open_events
+from oxiseq.engine.events.quads import GENERATED_AT
+from oxiseq.engine.events.report import ReadReport
+from oxiseq.engine.kernels.memory.scan import PADDING
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.journal import pack_events
+
+EVENTS: Final[Mapping[str, EventFormat]] = {
+    "application/n-quads": "nquads",
+    "text/x-nquads": "nquads",
+    "application/trig": "trig",
+    "application/x-jelly-rdf": "jelly",
+    "application/vnd.apache.arrow.file": "arrow",
+    "application/vnd.apache.parquet": "parquet",
+}
+"""Media types of batches of events."""
+GRAPHS: Final[Mapping[str, RdfFormat]] = {
+    "text/turtle": RdfFormat.TURTLE,
+    "application/n-triples": RdfFormat.N_TRIPLES,
+    "application/ld+json": RdfFormat.JSON_LD,
+    "application/rdf+xml": RdfFormat.RDF_XML,
+}
+"""Media types of one event's graph, whose time is given beside it."""
+_BLOCK: Final = 1 << 18
+_ENDINGS: Final = {"jelly": ".jelly", "arrow": ".arrow", "parquet": ".parquet"}
+_TERMS: Final = 100_000
+"""Terms after which a thread begins a new dictionary."""
+_local: Final = threading.local()
+
+
+class RejectedError(OxiseqError):
+    """A body of which nothing could be read; `reasons` are those of a Reading."""
+
+    def __init__(self, message: str, rejected: int, reasons: tuple[Reason, ...]) -> None:
+        super().__init__(message)
+        self.rejected = rejected
+        self.reasons = reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something was left out; `line` of the body, counted from 1, where it is known."""
+
+    reason: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """Events packed for the log. time: i64[n] µs, in order; `rejected`: lines and events left out, `reasons`: the first
+    ten."""
+
+    blob: bytes
+    time: NDArray[np.int64]
+    rejected: int = 0
+    reasons: tuple[Reason, ...] = ()
+
+
+def read_batch(body: bytes, format: EventFormat) -> Reading:
+    """The events of a body. Raises RejectedError when it holds something, but no event that can be read."""
+    terms = _terms()
+    report = ReadReport("")
+    try:
+        batches = list(_batches(body, format, terms, report))
+    except EventError as error:
+        raise RejectedError(error.reason, 1, (Reason(error.reason, error.line),)) from error
+    batch = EventBatch.concat(batches) if len(batches) != 1 else batches[0]
+    reasons = tuple(Reason(error.reason, error.line) for error in report.errors)
+    if not len(batch) and report.skipped:
+        raise RejectedError("the body holds no event that can be read", report.skipped, reasons)
+    return Reading(pack_events(batch, terms), batch.time, report.skipped, reasons)
+
+
+def read_graph(body: bytes, format: RdfFormat, time: int | Literal) -> Reading:
+    """One event: a graph and its time. Raises RejectedError."""
+    terms = _terms()
+    try:
+        quads = list(parse(body, format))
+        batch = encode_events([(time, [quad.triple for quad in quads])], terms)
+    except SyntaxError as error:
+        raise RejectedError(str(error), 1, (Reason(str(error.msg or error), error.lineno),)) from error
+    except (EventError, ValueError) as error:
+        raise RejectedError(str(error), 1, (Reason(str(error)),)) from error
+    return Reading(pack_events(batch, terms), batch.time)
+
+
+def _terms() -> TermDictionary:
+    terms: TermDictionary | None = getattr(_local, "terms", None)
+    if terms is None or len(terms) > _TERMS:
+        terms = _local.terms = TermDictionary()
+    return terms
+
+
+def _batches(
+    body: bytes, format: EventFormat, terms: TermDictionary, report: ReadReport
+) -> Iterator[EventBatch]:
+    if not body:
+        return
+    if format in _ENDINGS:
+        with tempfile.TemporaryDirectory(prefix="oxiseq-") as folder:
+            file = Path(folder, f"body{_ENDINGS[format]}")
+            file.write_bytes(body)
+            reader = open_events(file, terms, on_error="skip", format=format)
+            yield from reader
+        report.skipped, report.errors = reader.report.skipped, reader.report.errors
+        return
+
+    def fault(line: int | None, reason: str) -> None:
+        report.fault(line, reason, "skip")
+
+    assembler = EventAssembler(terms, GENERATED_AT, fault)
+    if format == "nquads":
+        for block in _blocks(body):
+            yield from assembler.read(block, assembler.next_line)
+    else:
+        yield from _trig(body, assembler, report)
+    yield from assembler.finish()
+
+
+def _blocks(body: bytes) -> Iterator[Block]:
+    """Whole lines, a quarter of a megabyte or the one longer line at a time."""
+    at = 3 if body.startswith(b"\xef\xbb\xbf") else 0
+    while at < len(body):
+        end = len(body)
+        if end - at > _BLOCK:
+            end = (body.rfind(b"\n", at, at + _BLOCK) + 1) or (body.find(b"\n", at + _BLOCK) + 1) or end
+        part = body[at:end]
+        size = len(part) if part.endswith(b"\n") else len(part) + 1
+        yield Block(part + b"\n" * (size - len(part)) + bytes(PADDING), size)
+        at = end
+
+
+def _trig(body: bytes, assembler: EventAssembler, report: ReadReport) -> Iterator[EventBatch]:
+    quads = []
+    try:
+        for quad in parse(body, RdfFormat.TRIG):
+            quads.append(quad)
+    except SyntaxError as error:
+        report.fault(error.lineno, f"{error.msg or error}; the rest cannot be read", "skip")
+    yield from assembler.read_quads(quads)

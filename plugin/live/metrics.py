@@ -1,0 +1,65 @@
+"""Counters and distributions of the live service, for Prometheus.
+
+Each service has a registry of its own, since several may run in one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+
+MEDIA_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
+_BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """What has happened since the start. Safe for many threads.
+
+    `measured`: gauges that are read when somebody asks.
+    """
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self.events = self._counter("oxiseq_events", "Events accepted into the log.", "stream")
+        self.late = self._counter("oxiseq_late_events", "Accepted events older than their stream's watermark.", "stream")
+        self.rejected = self._counter("oxiseq_rejected", "Lines and events of bodies that were left out.", "stream")
+        self.repeated = self._counter("oxiseq_repeated_batches", "Batches that were known by their id.", "stream")
+        self.refused = self._counter("oxiseq_refused_batches", "Batches refused because the queue was full.")
+        self.worked = self._counter("oxiseq_worked_events", "Events that the queries have seen.")
+        self.matches = self._counter("oxiseq_matches", "Matches found and stored.", "query")
+        self.cut_off = self._counter("oxiseq_subscribers_cut_off", "Subscribers cut off because they were too slow.")
+        self.turned_away = self._counter("oxiseq_subscribers_turned_away", "Subscribers beyond the cap.")
+        self.push_seconds = self._histogram("oxiseq_push_seconds", "From a batch's arrival to its acknowledgement.")
+        self.turn_seconds = self._histogram("oxiseq_turn_seconds", "Time that the engine works at a time.")
+
+    def measure(self, measured: Callable[[], Iterable[GaugeMetricFamily]]) -> None:
+        """Gauges that are read when somebody asks."""
+        self._registry.register(_Measured(measured))
+
+    def text(self) -> bytes:
+        """All of it, in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self._registry)
+
+    def _histogram(self, name: str, text: str) -> Histogram:
+        return Histogram(name, text, registry=self._registry, buckets=_BOUNDS)
+
+
+class _Measured(Collector):
+    def __init__(self, measured: Callable[[], Iterable[GaugeMetricFamily]]) -> None:
+        self._measured = measured
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        return self._measured()
+
+
+def gauge(name: str, text: str, value: float | None = None, labels: tuple[str, ...] = ()) -> GaugeMetricFamily:
+    """A gauge, with its value or with labels and values to be added."""
+    return GaugeMetricFamily(f"oxiseq_{name}", text, value=value, labels=labels or None)

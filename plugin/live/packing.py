@@ -1,0 +1,57 @@
+"""Matches of all languages as blobs of the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from oxiseq.ceql.event import ComplexShape
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.journal import Heading, pack_matches
+from oxiseq.journal.rows import pack_rows
+from oxiseq.match import Shape
+
+_INTEGER: Final = "^^<http://www.w3.org/2001/XMLSchema#integer>"
+HEAD: Final = ("start", "end", "positions")
+"""Columns of complex events before those of their variables."""
+
+
+def packed(batches: Sequence[Any], shape: Shape | ComplexShape, heading: Heading, scope: str) -> bytes:
+    """Batches of one query, one at least, as one blob. It reads the engine's dictionary."""
+    if isinstance(shape, Shape):
+        return pack_matches(MatchBatch.concat(list(batches), len(heading.variables)), heading, shape.terms, scope)
+    return pack_complex(ComplexEvents.concat(list(batches), shape.words), shape)
+
+
+def heading_of(shape: Shape | ComplexShape) -> Heading:
+    """What a query's matches have in common; of complex events the letters are told with each blob."""
+    return Heading.of(shape) if isinstance(shape, Shape) else Heading((*HEAD, *shape.variables))
+
+
+def pack_complex(batch: ComplexEvents, shape: ComplexShape) -> bytes:
+    """Complex events as rows: start, end and positions, then by variable the positions that it holds, with blanks
+    between them."""
+    texts: dict[str, int] = {}
+    letters: dict[tuple[tuple[str, str], ...], int] = {}
+    codes = np.zeros((len(batch), len(HEAD) + len(shape.variables)), np.int64)
+    event_letter = np.zeros(len(batch.positions), np.int32)
+    for i in range(len(batch)):
+        event = shape.match(batch, i)
+        held = event.held
+        lists = [event.positions, *(held.get(variable, ()) for variable in shape.variables)]
+        cells = [f'"{event.start}"{_INTEGER}', f'"{event.end}"{_INTEGER}', *(f'"{_listed(each)}"' for each in lists)]
+        codes[i] = [texts.setdefault(cell, len(texts) + 1) for cell in cells]
+        for row in range(int(batch.ends[i]), int(batch.ends[i + 1])):
+            position, stream = int(batch.positions[row]), shape.plan.streams[int(batch.event_stream[row])]
+            holders = tuple((variable, stream) for variable, positions in held.items() if position in positions)
+            event_letter[row] = letters.setdefault(holders, len(letters))
+    rows = MatchBatch(batch.time, np.zeros((len(batch), 0), np.uint32), batch.ends, event_letter, batch.event_time)
+    heading = Heading((*HEAD, *shape.variables), tuple(letters))
+    return pack_rows(rows, heading, codes, [text.encode() for text in texts])
+
+
+def _listed(positions: Sequence[int]) -> str:
+    return " ".join(map(str, positions))

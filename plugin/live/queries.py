@@ -1,0 +1,151 @@
+"""Continuous queries: how they come, pause and go."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.first_run import prepare
+from oxiseq.journal import Checkpoint, ConflictError, Journal, QueryRecord, Retention
+from oxiseq.live.engine import Engine, LiveQuery
+from oxiseq.live.errors import BoundError
+from oxiseq.live.settings import LiveSettings
+from oxiseq.live.streams import Streams
+from oxiseq.live.topics import Topics
+from oxiseq.live.worker import LOG, OWNER, Worker
+
+NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
+"""What a query may be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStatus:
+    """A registered query and, where it is at work, what it tells of itself."""
+
+    record: QueryRecord
+    reads: tuple[str, ...] = ()
+    feeds: str | None = None
+    variables: tuple[str, ...] = ()
+    events: int = 0
+    late: int = 0
+    state: Mapping[str, int] | None = None
+    error: str = ""
+
+
+class Queries:
+    """Register, list, pause, resume, replace, delete. Safe for many threads."""
+
+    def __init__(
+        self, journal: Journal, engine: Engine, engine_lock: AbstractContextManager[object], worker: Worker,
+        streams: Streams, topics: Topics, settings: LiveSettings,
+    ) -> None:  # fmt: skip
+        self._journal, self._engine, self._engine_lock = journal, engine, engine_lock
+        self._worker, self._streams, self._topics, self._settings = worker, streams, topics, settings
+
+    def register(
+        self, name: str | None, text: str, language: str = "spaseq", options: Mapping[str, Any] | None = None, *,
+        replace: bool = False,
+    ) -> QueryStatus:  # fmt: skip
+        """A query that sees what comes from now on; its streams are made where they are missing.
+
+        options: `lateness` (µs), `start` (µs), and for CEQL `streamNames`. With `replace` a query of this name goes;
+        ids of matches go on. Raises QueryError, ConflictError, BoundError, OxiseqError.
+        """
+        chosen = name if name is not None else f"q{secrets.token_hex(4)}"
+        if not NAME.fullmatch(chosen):
+            raise OxiseqError(f"{chosen!r} is no name for a query: letters, digits and . _ ~ -, at most 100")
+        given = dict(options or {})
+        prepare(ceql=language == "ceql")
+        with self._worker.lock:
+            known = {record.name for record in self._journal.queries.all()}
+            if chosen in known and not replace:
+                raise ConflictError(f"there is a query {chosen!r} already")
+            if chosen not in known and len(known) >= self._settings.queries:
+                raise BoundError(f"there are {self._settings.queries} queries, which is the most")
+            with self._engine_lock:
+                query = self._engine.compile(chosen, text, language, given)
+            for iri in dict.fromkeys((*query.shape.reads, *filter(None, [query.shape.feeds]))):
+                self._streams.create(iri)
+            record = self._journal.queries.register(
+                chosen, text, language, options=given, keep=Retention(count=self._settings.matches),
+                streams=query.shape.reads, replace=replace,
+            )  # fmt: skip
+            if (old := self._worker.find(chosen)) is not None:
+                self._worker.remove(old)
+            self._begin(query, record)
+        LOG.info("query %s registered", chosen)
+        return self.get(chosen)
+
+    def pause(self, name: str) -> QueryStatus:
+        """It sees nothing until it is resumed; then it sees what has come meanwhile. Raises UnknownError."""
+        with self._worker.lock:
+            self._journal.queries.set_state(name, "paused")
+            if (query := self._worker.find(name)) is not None:
+                self._worker.remove(query)
+        return self.get(name)
+
+    def resume(self, name: str) -> QueryStatus:
+        """Go on after a pause or a failure. Raises UnknownError."""
+        with self._worker.lock:
+            record = self._journal.queries.set_state(name, "running")
+            if self._worker.find(name) is None:
+                self._restore(record)
+        return self.get(name)
+
+    def delete(self, name: str) -> None:
+        """Forget it and its matches. Raises UnknownError."""
+        with self._worker.lock:
+            self._journal.queries.delete(name)
+            if (query := self._worker.find(name)) is not None:
+                self._worker.remove(query)
+        self._topics.close(name, "deleted")
+        LOG.info("query %s deleted", name)
+
+    def get(self, name: str) -> QueryStatus:
+        """Raises UnknownError."""
+        return self._status(self._journal.queries.get(name))
+
+    def all(self) -> list[QueryStatus]:
+        """In the order in which their names came first."""
+        return [self._status(record) for record in self._journal.queries.all()]
+
+    def restore(self) -> int:
+        """At the start: bring back what was registered; the position to read the log from."""
+        running = [record for record in self._journal.queries.all() if record.state == "running"]
+        for record in running:
+            self._restore(record)
+        return min((q.position for q in self._worker.joining), default=self._journal.log.position())
+
+    def _restore(self, record: QueryRecord) -> None:
+        try:
+            with self._engine_lock:
+                query = self._engine.compile(record.name, record.text, record.language, record.options)
+        except OxiseqError as error:  # of another version of this program
+            LOG.error("query %s cannot be restored: %s", record.name, error)
+            self._journal.queries.set_state(record.name, "failed")
+            return
+        self._begin(query, record)
+
+    def _begin(self, query: LiveQuery, record: QueryRecord) -> None:
+        """From its checkpoint on; matches that are stored already are passed over."""
+        checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(OWNER, b"")
+        query.count, query.stored = checkpoint.matches.get(query.name, 0), record.next - 1
+        query.position = checkpoint.position
+        self._topics.open(query.name, query.stored)
+        self._worker.add(query)
+
+    def _status(self, record: QueryRecord) -> QueryStatus:
+        query = self._worker.find(record.name)
+        if query is None:
+            return QueryStatus(record)
+        with self._engine_lock:
+            state = query.run.state
+        return QueryStatus(
+            record, query.shape.reads, query.shape.feeds, query.heading.variables, query.run.events, query.run.late,
+            state, query.error,
+        )  # fmt: skip

@@ -1,0 +1,109 @@
+"""The live service: its parts put together, started and ended."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from prometheus_client.core import GaugeMetricFamily
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.journal import FILE_NAME, Durability, Journal, JournalError
+from oxiseq.live.engine import Engine
+from oxiseq.live.metrics import Metrics, gauge
+from oxiseq.live.queries import Queries
+from oxiseq.live.settings import LiveSettings
+from oxiseq.live.streams import Streams
+from oxiseq.live.subscriptions import Subscriptions
+from oxiseq.live.topics import Topics
+from oxiseq.live.worker import Worker
+from oxiseq.store import Store
+
+LOG = logging.getLogger("oxiseq.live")
+
+
+class LiveService:
+    """Streams and continuous queries over a store, durable in a journal in `folder`.
+
+    `streams`, `queries`, `subscriptions` and `journal.matches` do the work. `close` it: the log's thread ends then.
+    Raises JournalError when the journal cannot be opened.
+    """
+
+    def __init__(
+        self, store: Store, folder: Path, settings: LiveSettings | None = None, durability: Durability = "full"
+    ) -> None:
+        self.settings = settings if settings is not None else LiveSettings()
+        self.store = store
+        self.metrics = Metrics()
+        self.journal = Journal(folder / FILE_NAME, durability)
+        self._engine = Engine(store.kb)
+        self.topics = Topics(self.settings.recent)
+        self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
+        self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)
+        self.queries = Queries(
+            self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings
+        )
+        self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics)
+        store.before_changes(self._engine.keep_answers)
+        self.metrics.measure(self._gauges)
+        self._ending = threading.Event()
+        self._upkeep = threading.Thread(target=self._keep_up, name="oxiseq-upkeep", daemon=True)
+
+    def start(self) -> None:
+        """Bring back the queries and read on where they stand."""
+        head = self.journal.log.position()
+        position = self.queries.restore()
+        LOG.info("the log is read from entry %s of %s", position, head)
+        self.worker.start(position, head)
+        self._upkeep.start()
+
+    @property
+    def ready(self) -> bool:
+        """Whether all that was in the log at the start has been worked through."""
+        return self.worker.caught_up
+
+    def end_subscriptions(self) -> None:
+        """Let live readers go: they come back elsewhere with their last id."""
+        self.topics.close_all("the server is stopping")
+
+    def close(self) -> None:
+        """End the threads, make a checkpoint, close the journal."""
+        self._ending.set()
+        self.end_subscriptions()
+        self.worker.stop()
+        if self._upkeep.is_alive():
+            self._upkeep.join()
+        self.journal.close()
+
+    def __enter__(self) -> LiveService:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _keep_up(self) -> None:
+        while not self._ending.wait(self.settings.upkeep):
+            try:
+                self.journal.retain()
+            except OxiseqError as error:
+                LOG.warning("what is old cannot be deleted: %s", error)
+
+    def _gauges(self) -> Iterable[GaugeMetricFamily]:
+        yield gauge("waiting_events", "Events that no query has seen yet.", self.worker.waiting)
+        yield gauge("subscribers", "Live subscribers now.", self.subscriptions.count)
+        yield gauge("position", "The log's entry that was worked through last.", self.worker.position)
+        with suppress(JournalError):
+            yield gauge("journal_bytes", "Size of the journal.", self.journal.size)
+        records = gauge("state_records", "Records of a query's running state.", labels=("query", "kind"))
+        late = gauge("query_late_events", "Events that a query has found late since it began here.", labels=("query",))
+        with self.store.lock:
+            for query in self._engine.queries:
+                late.add_metric([query.name], query.run.late)
+                for kind, count in query.run.state.items():
+                    records.add_metric([query.name, kind], count)
+        yield records
+        yield late

@@ -1,0 +1,34 @@
+"""What the live service allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HOUR = 3_600_000_000
+"""An hour in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """Bounds, and how often things are done; times in seconds.
+
+    `waiting`: events in the log that no query has seen yet, beyond which pushes are refused; `idle`: without events
+    for so long, the newest instant is taken as complete (None: never); `subscribers`: live ones at a time; `recent`:
+    matches of a query that are kept in memory, and how far a subscriber may fall behind; `heartbeat`: between comments
+    to a silent subscriber; `keep`: µs for which a new stream keeps its events; `matches`: how many a query keeps;
+    `queries`, `streams`: at most; `checkpoint`: between checkpoints; `upkeep`: between deletions of what is old;
+    `page`: matches or events of one answer.
+    """
+
+    waiting: int = 200_000
+    idle: float | None = 0.25
+    subscribers: int = 64
+    recent: int = 20_000
+    heartbeat: float = 12.0
+    keep: int = HOUR
+    matches: int = 1_000_000
+    queries: int = 1_000
+    streams: int = 1_000
+    checkpoint: float = 10.0
+    upkeep: float = 5.0
+    page: int = 10_000

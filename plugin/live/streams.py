@@ -1,0 +1,126 @@
+"""Streams: how events get into the log and out again."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.events.quads import QuadFormat
+from oxiseq.engine.events.write import quads_text
+from oxiseq.engine.run.clock import BEFORE_ALL, late_ones
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.journal import Appended, Journal, Retention, StreamRecord, UnknownError
+from oxiseq.live.errors import BoundError, BusyError
+from oxiseq.live.intake import Reading, Reason
+from oxiseq.live.metrics import Metrics
+from oxiseq.live.settings import LiveSettings
+from oxiseq.live.worker import Worker
+
+LATE: Final = "older than the stream's watermark: stored, but queries do not match it"
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What became of a batch: its events have the offsets first, ..., first + accepted - 1.
+
+    late: how many of them are older than the watermark (None for a repeated batch: it was told then); rejected: lines
+    and events left out; reasons: the first of them.
+    """
+
+    first: int
+    accepted: int
+    late: int | None
+    rejected: int
+    reasons: tuple[Reason, ...]
+    repeated: bool = False
+
+
+class Streams:
+    """Create, list, delete, push, read. Safe for many threads."""
+
+    def __init__(self, journal: Journal, worker: Worker, settings: LiveSettings, metrics: Metrics) -> None:
+        self._journal, self._worker = journal, worker
+        self._settings, self._metrics = settings, metrics
+
+    def create(self, iri: str, keep: Retention | None = None) -> StreamRecord:
+        """The stream, made if there is none; `keep` replaces what was set. Raises BoundError."""
+        try:
+            known = self._journal.streams.get(iri)
+        except UnknownError:
+            if len(self._journal.streams.all()) >= self._settings.streams:
+                raise BoundError(f"there are {self._settings.streams} streams, which is the most") from None
+            return self._journal.streams.create(iri, keep or Retention(self._settings.keep))
+        return known if keep is None else self._journal.streams.create(iri, keep)
+
+    def get(self, iri: str) -> StreamRecord:
+        """Raises UnknownError."""
+        return self._journal.streams.get(iri)
+
+    def all(self) -> list[StreamRecord]:
+        """In the order of their creation."""
+        return self._journal.streams.all()
+
+    def delete(self, iri: str) -> None:
+        """Forget a stream and its events. Raises UnknownError, and ConflictError while a query reads it."""
+        self._journal.streams.delete(iri)
+
+    def admit(self) -> None:
+        """Raises BusyError when too many events wait: to be asked before a body is read."""
+        if self._worker.waiting >= self._settings.waiting:
+            self._metrics.refused.inc()
+            raise BusyError(f"{self._worker.waiting} events wait to be worked through: try again later")
+
+    def push(self, iri: str, read: Callable[[], Reading], body: bytes, batch_id: str | None = None) -> Pushed:
+        """Put a batch into the log; returns when it is durable. `body` is what `read` reads, under `batch_id` always
+        the same. Raises BusyError, RejectedError, UnknownError, ConflictError, FullError."""
+        begun = time.perf_counter()
+        self.admit()
+        reading = read()
+        digest = None if batch_id is None else hashlib.blake2b(body, digest_size=16).digest()
+        appended = self._journal.log.append(iri, reading.blob, batch_id, digest)
+        metrics = self._metrics
+        if appended.repeated:
+            metrics.repeated.labels(iri).inc()
+            return Pushed(appended.first, appended.count, None, reading.rejected, reading.reasons, repeated=True)
+        self._worker.arrived(appended.count)
+        late = self._late(iri, appended, reading)
+        for counter, count in ((metrics.events, appended.count), (metrics.late, late), (metrics.rejected, reading.rejected)):
+            if count:
+                counter.labels(iri).inc(count)
+        metrics.push_seconds.observe(time.perf_counter() - begun)
+        reasons = reading.reasons + ((Reason(f"{late} late: {LATE}"),) if late else ())
+        return Pushed(appended.first, appended.count, late, reading.rejected, reasons)
+
+    def advance(self, iri: str, time: int) -> int:
+        """Punctuation: no event before `time` (µs) will come. Returns the offset before which it stands."""
+        offset = self._journal.log.advance(iri, time)
+        self._worker.arrived(0)
+        return offset
+
+    def text(self, iri: str, since: int | None, limit: int, format: QuadFormat) -> tuple[bytes, int]:
+        """The kept events with offsets from `since` on, at most `limit`, as RDF; and the offset that comes next.
+
+        Raises UnknownError, CursorError.
+        """
+        record = self._journal.streams.get(iri)
+        first = record.first if since is None else since
+        terms = TermDictionary()
+        pieces: list[str] = []
+        for logged in self._journal.log.read(iri, terms, since=first, until=first + limit):
+            pieces += quads_text([logged.batch], terms, format=format)
+        return "".join(pieces).encode(), max(first, min(first + limit, record.next))
+
+    def _late(self, iri: str, appended: Appended, reading: Reading) -> int:
+        """Of the events how many are older than the watermark, for all queries that read the stream."""
+        if not len(reading.time):
+            return 0
+        allowed = max((query.run.lateness for query in self._worker.readers(iri)), default=0)
+        largest = BEFORE_ALL if appended.largest is None else appended.largest
+        punctuation = BEFORE_ALL if appended.punctuation is None else appended.punctuation
+        late, _ = late_ones(reading.time, largest, punctuation, allowed)
+        return int(np.count_nonzero(late))

@@ -1,0 +1,105 @@
+"""Stored matches as text: SPARQL results and server-sent events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from pyoxigraph import (
+    BlankNode,
+    Literal,
+    NamedNode,
+    QueryResultsFormat,
+    QuerySolutions,
+    RdfFormat,
+    parse,
+    parse_query_results,
+)
+
+from oxiseq.engine.events.time import to_text
+from oxiseq.journal import StoredMatches
+
+_STRING = "http://www.w3.org/2001/XMLSchema#string"
+
+
+def results(variables: Sequence[str], parts: Iterable[StoredMatches], format: QueryResultsFormat) -> bytes:
+    """Matches as SPARQL results. SPARQL's TSV has terms as N-Triples has them, which is how they are stored; the other
+    formats are made of it by pyoxigraph."""
+    if not variables:  # a TSV line without cells cannot be told from no line
+        return _rowless(sum(map(len, parts)), format)
+    lines = ["\t".join(f"?{name}" for name in variables)]
+    for part in parts:
+        lines += ["\t".join([text or "" for text in row]) for row in part.rows()]
+    text = "\n".join(lines) + "\n"
+    if format == QueryResultsFormat.TSV:
+        return text.encode()
+    read = cast(QuerySolutions, parse_query_results(text, QueryResultsFormat.TSV))
+    return cast(bytes, read.serialize(format=format))
+
+
+def _rowless(count: int, format: QueryResultsFormat) -> bytes:
+    """Solutions without variables: rows of nothing."""
+    rows = json.dumps({"head": {"vars": []}, "results": {"bindings": [{} for _ in range(count)]}})
+    if format == QueryResultsFormat.JSON:
+        return rows.encode()
+    read = cast(QuerySolutions, parse_query_results(rows, QueryResultsFormat.JSON))
+    return cast(bytes, read.serialize(format=format))
+
+
+def match_events(matches: StoredMatches) -> list[bytes]:
+    """Each match as a server-sent event: its id, and as data an object of id, time, SPARQL JSON bindings and, by GPM or
+    variable, events."""
+    names = [json.dumps(name) for name in matches.heading.variables]
+    cells = [None if text is None else _json_cell(text) for text in matches.terms]
+    found = []
+    for i, (time, row) in enumerate(zip(matches.time.tolist(), matches.codes.tolist(), strict=True)):
+        bound = ", ".join(
+            f"{name}: {cell}" for name, code in zip(names, row, strict=True) if (cell := cells[code]) is not None
+        )
+        number = matches.first + i
+        found.append(
+            f'id: {number}\nevent: match\ndata: {{"id": {number}, "time": "{to_text(time)}",'
+            f' "bindings": {{{bound}}}, "events": {json.dumps(_events(matches, i))}}}\n\n'.encode()
+        )
+    return found
+
+
+def _events(matches: StoredMatches, index: int) -> dict[str, list[dict[str, str]]]:
+    return {
+        gpm: [{"stream": stream, "time": to_text(time)} for stream, time in events]
+        for gpm, events in matches.events(index).items()
+    }
+
+
+@lru_cache(4096)
+def _json_cell(text: str) -> str:
+    return json.dumps(_json_term(term_of(text)))
+
+
+def term_of(text: str) -> Any:
+    """The term of an N-Triples text."""
+    if text[0] == "<" and not text.startswith("<<"):
+        return NamedNode(text[1:-1])
+    if text.startswith("_:"):
+        return BlankNode(text[2:])
+    (quad,) = parse(f"<x:s> <x:p> {text} .", RdfFormat.N_TRIPLES)
+    return quad.object
+
+
+def _json_term(term: Any) -> dict[str, Any]:
+    """As in the SPARQL 1.1 Query Results JSON Format."""
+    if isinstance(term, NamedNode):
+        return {"type": "uri", "value": term.value}
+    if isinstance(term, BlankNode):
+        return {"type": "bnode", "value": term.value}
+    if not isinstance(term, Literal):
+        parts = (("subject", term.subject), ("predicate", term.predicate), ("object", term.object))
+        return {"type": "triple", "value": {name: _json_term(part) for name, part in parts}}
+    made = {"type": "literal", "value": term.value}
+    if term.language is not None:
+        made["xml:lang"] = term.language
+    elif term.datatype.value != _STRING:
+        made["datatype"] = term.datatype.value
+    return made

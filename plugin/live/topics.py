@@ -1,0 +1,106 @@
+"""From the worker to subscribers: the last matches of each query, shared by all who listen.
+
+A subscriber has a cursor and no queue: what it has not taken yet is its backlog, and that is bounded by what a topic
+keeps. Each match is decoded and written out once, however many listen.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from oxiseq.journal import Found, unpack_matches
+from oxiseq.live.texts import match_events
+
+
+@dataclass(slots=True, eq=False)
+class _Told:
+    """Matches first, ..., last; `events`: each as a server-sent event, once somebody has asked."""
+
+    first: int
+    last: int
+    data: bytes
+    events: Sequence[bytes] | None = None
+
+    def after(self, cursor: int) -> Sequence[bytes]:
+        if self.events is None:
+            self.events = match_events(unpack_matches(self.data, self.first))
+        return self.events[max(0, cursor + 1 - self.first) :]
+
+
+class Topic:
+    """The matches of one query as they come. `last`: the id of the newest. Safe for many threads."""
+
+    def __init__(self, last: int, recent: int) -> None:
+        self.last = last
+        self.closed = ""
+        """Why nothing will come any more."""
+        self._recent = recent
+        self._told: deque[_Told] = deque()
+        self._changed = threading.Condition()
+
+    def publish(self, found: Found, count: int) -> None:
+        """Matches that have been stored; those that were told before are passed over."""
+        last = found.first + count - 1
+        with self._changed:
+            if last <= self.last:
+                return
+            self._told.append(_Told(found.first, last, found.data))
+            self.last = last
+            while len(self._told) > 1 and self.last - self._told[1].first >= self._recent:
+                self._told.popleft()
+            self._changed.notify_all()
+
+    def after(self, cursor: int, timeout: float) -> tuple[int, list[bytes]] | None:
+        """The events of the matches behind `cursor`, waiting for one if there is none yet, and the last one's id; no
+        events when none has come in time or the topic is closed; None when some of them are no longer kept here."""
+        with self._changed:
+            if self.last <= cursor and not self.closed:
+                self._changed.wait(timeout)
+            if self.last <= cursor:
+                return cursor, []
+            if not self._told or self._told[0].first > cursor + 1:
+                return None
+            told = [each for each in self._told if each.last > cursor]
+        return told[-1].last, [event for each in told for event in each.after(cursor)]
+
+    def close(self, reason: str) -> None:
+        """Tell subscribers that nothing will come any more."""
+        with self._changed:
+            self.closed = reason
+            self._changed.notify_all()
+
+
+class Topics:
+    """By the queries' names."""
+
+    def __init__(self, recent: int) -> None:
+        self._recent = recent
+        self._topics: dict[str, Topic] = {}
+        self._lock = threading.Lock()
+
+    def open(self, name: str, last: int) -> Topic:
+        """The topic of a query, made if there is none."""
+        with self._lock:
+            return self._topics.setdefault(name, Topic(last, self._recent))
+
+    def get(self, name: str) -> Topic | None:
+        """The topic of a query."""
+        with self._lock:
+            return self._topics.get(name)
+
+    def close(self, name: str, reason: str) -> None:
+        """A query is gone."""
+        with self._lock:
+            topic = self._topics.pop(name, None)
+        if topic is not None:
+            topic.close(reason)
+
+    def close_all(self, reason: str) -> None:
+        """The service ends."""
+        with self._lock:
+            topics, self._topics = list(self._topics.values()), {}
+        for topic in topics:
+            topic.close(reason)

@@ -1,0 +1,298 @@
+"""The thread that reads the log, in its order, and feeds the queries: the only one that does.
+
+A turn takes some entries, lets the engine work, stores what was found and tells subscribers. Whoever changes what is
+at work (a query comes or goes) holds `lock`, hence does so between two turns.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
+
+from oxiseq.journal import Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
+from oxiseq.journal.envelope import summary
+from oxiseq.journal.rows import KIND
+from oxiseq.live.engine import Emission, Engine, LiveQuery
+from oxiseq.live.metrics import Metrics
+from oxiseq.live.settings import LiveSettings
+from oxiseq.live.topics import Topics
+
+LOG = logging.getLogger("oxiseq.live")
+OWNER: Final = "engine"
+"""The owner of the common checkpoint."""
+PAGE: Final = 1 << 18
+"""Bytes of the log that are taken in a turn."""
+GROUP: Final = 8192
+"""Events that are handed on together."""
+_RETRY: Final = 1.0
+
+
+class Worker:
+    """Owns the position in the log. `store_lock` is held while the engine works: the KB does not change then."""
+
+    def __init__(
+        self, journal: Journal, engine: Engine, topics: Topics, settings: LiveSettings, metrics: Metrics,
+        store_lock: AbstractContextManager[object] | None = None,
+    ) -> None:  # fmt: skip
+        self.lock = threading.RLock()
+        self.position = 0
+        """The entry that was worked through last."""
+        self.error: Exception | None = None
+        self._journal, self._engine, self._topics = journal, engine, topics
+        self._settings, self._metrics = settings, metrics
+        self._store_lock = store_lock if store_lock is not None else nullcontext()
+        self._joining: list[LiveQuery] = []
+        self._unstored: Emission | None = None
+        self._offsets: dict[str, int] = {}
+        self._largest: dict[str, int] = {}
+        self._punctuated: dict[str, int] = {}
+        self._active: dict[str, float] = {}
+        self._begun = time.monotonic()
+        self._checkpointed = self._begun
+        self._counted_from = 0
+        self._waiting = 0
+        self._count_lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="oxiseq-live", daemon=True)
+
+    # --- its life -----------------------------------------------------------------------------------
+
+    def start(self, position: int, head: int) -> None:
+        """Read on behind `position`; what is there already, up to `head`, does not count as waiting."""
+        self.position, self._counted_from = position, head
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the turn that is under way; a checkpoint is made."""
+        self._stopping = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all that was in the log at the start has been worked through."""
+        return self.error is None and self.position >= self._counted_from
+
+    @property
+    def waiting(self) -> int:
+        """Events that came since the start and that no query has seen yet."""
+        return self._waiting
+
+    def arrived(self, events: int) -> None:
+        """Something has been put into the log."""
+        with self._count_lock:
+            self._waiting += events
+        self._wake.set()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._wake.clear()
+            try:
+                if not self.turn():
+                    self._between()
+                    self._wake.wait(self._pause())
+            except FullError as error:
+                LOG.warning("matches cannot be stored yet: %s", error)
+                self._wake.wait(_RETRY)
+            except Exception as error:
+                LOG.exception("the live worker has ended")
+                self.error = error
+                self._topics.close_all("failed")
+                return
+        self._checkpoint()
+
+    def _pause(self) -> float:
+        idle = self._settings.idle
+        return 0.5 if idle is None else min(0.5, max(0.005, idle / 2))
+
+    # --- a turn -------------------------------------------------------------------------------------
+
+    def turn(self) -> bool:
+        """Work through some entries; False when there were none."""
+        with self.lock:
+            self._store()
+            entries = self._journal.log.follow(self.position, PAGE)
+            self._join(self.position)
+            if not entries:
+                return False
+            begun = time.perf_counter()
+            with self._store_lock:
+                made: list[tuple[str, bytes]] = []
+                for group in self._groups(entries):
+                    made += self._work(group)
+                self._unstored = self._engine.collected(made)
+            self._metrics.worked.inc(sum(entry.count for entry in entries))
+            self._metrics.turn_seconds.observe(time.perf_counter() - begun)
+            self._count(entries)
+            self._store()
+        return True
+
+    def _groups(self, entries: Sequence[Entry]) -> list[list[Entry]]:
+        """Entries that are handed on together: of one stream, with no query joining between them."""
+        joins = {query.position for query in self._joining}
+        groups: list[list[Entry]] = []
+        events = 0
+        for entry in entries:
+            last = groups[-1][-1] if groups else None
+            together = (
+                last is not None and last.stream == entry.stream and last.count and entry.count
+                and events + entry.count <= GROUP and not self._engine.one_by_one(entry.stream)
+                and not any(last.position <= position < entry.position for position in joins)
+            )  # fmt: skip
+            if together:
+                groups[-1].append(entry)
+                events += entry.count
+            else:
+                groups.append([entry])
+                events = entry.count
+        return groups
+
+    def _work(self, group: Sequence[Entry]) -> list[tuple[str, bytes]]:
+        first, last = group[0], group[-1]
+        self._join(first.position - 1)
+        stream = first.stream
+        if first.count:
+            made = self._engine.push(stream, [entry.data for entry in group])
+            self._offsets[stream] = last.first + last.count
+            self._active[stream] = time.monotonic()
+            self._largest[stream] = max(self._largest.get(stream, first.time), *(entry.time for entry in group))
+        else:
+            made = self._engine.punctuate(stream, first.time)
+            self._punctuated[stream] = max(self._punctuated.get(stream, first.time), first.time)
+        self.position = last.position
+        return made
+
+    def _count(self, entries: Sequence[Entry]) -> None:
+        done = sum(entry.count for entry in entries if entry.position > self._counted_from)
+        with self._count_lock:
+            self._waiting = max(0, self._waiting - done)
+
+    def _store(self) -> None:
+        """Store what was found, then tell it. Raises FullError; then it is tried again later."""
+        emission = self._unstored
+        if emission is None:
+            return
+        if emission.found or emission.events:
+            self._journal.emit(emission.found, emission.events)
+        self._unstored = None
+        for query in emission.failed:
+            self._journal.queries.set_state(query.name, "failed")
+        for found in emission.found:
+            count = summary(KIND, found.data).count
+            self._metrics.matches.labels(found.query).inc(count)
+            if (topic := self._topics.get(found.query)) is not None:
+                topic.publish(found, count)
+        if emission.events:
+            self._wake.set()
+
+    # --- queries come and go, with `lock` held ------------------------------------------------------
+
+    def add(self, query: LiveQuery) -> None:
+        """Let a query see what comes behind its position; what has been worked through already it sees at once."""
+        self._joining.append(query)
+        if not self._thread.is_alive() or query.position >= self.position:
+            return  # a turn takes it up
+        self._joining.remove(query)
+        self._store()
+        with self._store_lock:
+            made = self._catch_up(query)
+            self._unstored = self._engine.collected(made)
+        self._store()
+
+    def remove(self, query: LiveQuery) -> None:
+        """It sees nothing any more."""
+        self._joining = [each for each in self._joining if each is not query]
+        self._engine.remove(query)
+
+    def find(self, name: str) -> LiveQuery | None:
+        """The query of this name, if it is at work."""
+        return next((q for q in (*self._engine.queries, *self._joining) if q.name == name), None)
+
+    @property
+    def joining(self) -> tuple[LiveQuery, ...]:
+        """Queries that wait for the log to come to where they stand."""
+        return tuple(self._joining)
+
+    def readers(self, stream: str) -> list[LiveQuery]:
+        """The queries that read a stream."""
+        return [q for q in (*self._engine.queries, *self._joining) if stream in q.shape.reads]
+
+    def _join(self, position: int) -> None:
+        """Queries that stand at or before `position` see what comes next."""
+        for query in [query for query in self._joining if query.position <= position]:
+            self._joining.remove(query)
+            self._engine.add(query)
+
+    def _catch_up(self, query: LiveQuery) -> list[tuple[str, bytes]]:
+        made: list[tuple[str, bytes]] = []
+        at = query.position
+        with self._engine.alone(query) as alone:
+            while at < self.position and (entries := self._journal.log.follow(at, PAGE)):
+                for entry in entries:
+                    if entry.position <= self.position and entry.stream in query.shape.reads:
+                        made += alone.push(entry.stream, [entry.data]) if entry.count else alone.punctuate(
+                            entry.stream, entry.time
+                        )
+                at = entries[-1].position
+        return made
+
+    # --- between turns ------------------------------------------------------------------------------
+
+    def _between(self) -> None:
+        self._settle()
+        if time.monotonic() - self._checkpointed >= self._settings.checkpoint:
+            self._checkpoint()
+
+    def _settle(self) -> None:
+        """Where nothing has come for a while, the newest instant is complete: punctuations say so in the log, for all
+        that decides must stand there. Streams of which a reader allows lateness are left alone."""
+        idle = self._settings.idle
+        if idle is None:
+            return
+        now = time.monotonic()
+        with self.lock:
+            targets: dict[str, int] = {}
+            for query in self._engine.queries:
+                reads = query.shape.reads
+                quiet = now - max(self._active.get(stream, self._begun) for stream in reads) >= idle
+                if not quiet or query.run.lateness or not query.run.open:
+                    continue
+                target = 1 + max(self._largest.get(stream, 0) for stream in reads)
+                for stream in reads:
+                    targets[stream] = max(target, targets.get(stream, target))
+        for stream, target in targets.items():
+            patient = any(query.run.lateness for query in self._engine.readers(stream))
+            if not patient and self._punctuated.get(stream, target - 1) < target:
+                try:
+                    self._journal.log.advance(stream, target)
+                except UnknownError:
+                    continue
+                self._wake.set()
+
+    def _checkpoint(self) -> None:
+        """The one place for snapshots of the engine: state, position and matches in one transaction.
+
+        Without a state the checkpoints of the queries' registrations stand, and a restart reads the log from there.
+        """
+        self._checkpointed = time.monotonic()
+        with self.lock:
+            if self.error is not None or self._unstored is not None:
+                return
+            with self._store_lock:
+                state = self._engine.snapshot()
+            if state is None:
+                return
+            queries = self._engine.queries
+            streams = {stream for query in queries for stream in query.shape.reads}
+            offsets = {stream: self._offsets[stream] for stream in streams if stream in self._offsets}
+            matches = {query.name: query.count for query in queries}
+            try:
+                self._journal.checkpoints.commit(Checkpoint(OWNER, state, offsets, matches, position=self.position))
+            except JournalError as error:
+                LOG.warning("no checkpoint: %s", error)
