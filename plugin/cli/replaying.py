@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from oxiseq.cli.request import ReplayRequest
 from oxiseq.cli.running import run_query
-from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.journal import FILE_NAME, Journal
-
-
-@dataclass(frozen=True, slots=True)
-class LogSource:
-    """The events of a stream of a log, between two times (µs)."""
-
-    journal: Journal
-    stream: str
-    begin: int | None
-    end: int | None
-
-    def __call__(self, terms: TermDictionary) -> Iterator[EventBatch]:
-        """In the order in which they arrived."""
-        for logged in self.journal.log.read(self.stream, terms, start=self.begin, stop=self.end):
-            yield logged.batch
+from oxiseq.journal import FILE_NAME, Journal, LogSource
 
 
 def replay_log(request: ReplayRequest) -> None:

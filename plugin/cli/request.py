@@ -73,3 +73,8 @@ class ServeRequest:
     threads: int
     allow_service: bool
     allow_load: bool
+    subscribers: int
+    idle: float | None
+    keep: int
+    """µs for which a new stream keeps its events."""
+    durability: Literal["full", "normal"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
+from oxiseq.cli.options import Duration
 from oxiseq.cli.request import ServeRequest
 
 
@@ -47,14 +49,26 @@ class Address(click.ParamType[tuple[str, int]]):
               help="Of a request, unpacked.")  # fmt: skip
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), default=16, show_default=True,
               help="Requests at a time.")  # fmt: skip
+@click.option("--subscribers", metavar="N", type=click.IntRange(min=1), default=64, show_default=True,
+              help="Live readers of matches at a time, beside the threads.")  # fmt: skip
+@click.option("--idle", metavar="SECONDS", type=click.FloatRange(min=0), default=0.25, show_default=True,
+              help="Without events for so long, the newest instant is taken as complete; 0 is never.")  # fmt: skip
+@click.option("--keep", metavar="DURATION", type=Duration(), default="1h", show_default=True,
+              help="For how long new streams keep their events.")  # fmt: skip
+@click.option("--durability", type=click.Choice(["full", "normal"]), default="full", show_default=True,
+              help="full: what is acknowledged is on the disk; normal: it may be lost when the machine dies.")  # fmt: skip
 @click.option("--allow-service", is_flag=True, help="Queries may ask other servers (SERVICE).")
 @click.option("--allow-load", is_flag=True, help="Updates may fetch from the web (LOAD).")
 def serve_command(
     location: Path | None, bind: tuple[str, int], upstream: str | None, read_only: bool, cors: bool,
     union_default_graph: bool, read_token: str | None, write_token: str | None, timeout: float,
-    max_rows: int | None, max_body: int, threads: int, allow_service: bool, allow_load: bool,
+    max_rows: int | None, max_body: int, threads: int, subscribers: int, idle: float, keep: int,
+    durability: Literal["full", "normal"], allow_service: bool, allow_load: bool,
 ) -> None:  # fmt: skip
-    """Serve a store to SPARQL clients: /query, /update, /store, /health, /ready.
+    """Serve a store to SPARQL clients: /query, /update, /store; with streams and continuous queries: /streams,
+    /queries, described by /openapi.json; /health, /ready, /metrics.
+
+    With --location all of it outlives the server: the store, and beside it a journal of events, queries and matches.
 
     \b
     oxiseq serve --location kb
@@ -66,5 +80,6 @@ def serve_command(
         ServeRequest(
             location, *bind, upstream, read_only, cors, union_default_graph, read_token, write_token,
             timeout or None, max_rows, max_body, threads, allow_service, allow_load,
+            subscribers, idle or None, keep, durability,
         )
     )  # fmt: skip

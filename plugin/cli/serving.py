@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
 
 import click
 from pyoxigraph import Store as RdfStore
@@ -14,6 +18,8 @@ from oxiseq.sparql.settings import Limits, SparqlSettings
 from oxiseq.store import Store
 
 try:
+    from oxiseq.live import LiveService, LiveSettings
+    from oxiseq.live.api import LiveRoutes
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.upstream import Upstream
@@ -23,19 +29,36 @@ except ModuleNotFoundError as error:
 
 def serve(request: ServeRequest) -> None:
     """Serve until SIGTERM or SIGINT. Raises OxiseqError."""
-    endpoint = endpoint_of(request)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     tokens = Tokens(request.read_token, request.write_token)
     settings = ServerSettings(
-        request.host, request.port, request.cors, tokens, request.max_body, request.threads
+        request.host, request.port, request.cors, tokens, request.max_body, request.threads, request.subscribers
     )
-    serving = Serving(create_app(endpoint, settings), settings)
-    serving.stop_on_signals()
-    _warn(request)
-    click.echo(f"listening at {serving.address}", err=True)
-    serving.run()
-    if isinstance(endpoint, Upstream):
-        endpoint.close()
+    with ExitStack() as opened:
+        endpoint = endpoint_of(request)
+        if isinstance(endpoint, Upstream):
+            opened.callback(endpoint.close)
+        live = _live(request, endpoint, opened)
+        ending = live.service.end_subscriptions if live is not None else None
+        serving = Serving(create_app(endpoint, settings, live), settings, ending)
+        serving.stop_on_signals()
+        _warn(request)
+        click.echo(f"listening at {serving.address}", err=True)
+        serving.run()
     click.echo("stopped", err=True)
+
+
+def _live(request: ServeRequest, endpoint: Answers, opened: ExitStack) -> LiveRoutes | None:
+    """Streams and queries beside a store that may be written to. Raises JournalError."""
+    if not isinstance(endpoint, SparqlEndpoint) or not isinstance(endpoint.store, Store) or request.read_only:
+        return None
+    folder = request.location
+    if folder is None:
+        folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="oxiseq-")))
+    durability = request.durability if request.location is not None else "normal"
+    settings = LiveSettings(subscribers=request.subscribers, idle=request.idle, keep=request.keep)
+    service = opened.enter_context(LiveService(endpoint.store, folder, settings, durability))
+    return LiveRoutes(service, endpoint.evaluations)
 
 
 def endpoint_of(request: ServeRequest) -> Answers:

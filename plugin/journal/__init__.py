@@ -26,6 +26,7 @@ from oxiseq.journal.queries import QueryRecord
 from oxiseq.journal.retention import Retention
 from oxiseq.journal.rows import Heading, StoredMatches, pack_matches, unpack_matches
 from oxiseq.journal.schema import Durability
+from oxiseq.journal.sources import LogSource
 from oxiseq.journal.streams import StreamRecord
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Journal",
     "JournalError",
     "LockedError",
+    "LogSource",
     "Logged",
     "QueryRecord",
     "Retention",

@@ -175,7 +175,7 @@ class EventLog:
                 (after,),
             )
             rows, _ = page(cursor, lambda row: len(row[5]) + ROW_BYTES, most)
-        return [Entry(*row[1:], row[0]) for row in rows]
+        return [Entry(iri, first, count, time, data, at) for at, iri, first, count, time, data in rows]
 
     def position(self) -> int:
         """That of the last entry; 0 before the first."""

@@ -14,11 +14,13 @@ from oxiseq.engine.errors import OxiseqError
 
 
 class BusyError(OxiseqError):
-    """A queue or a cap is full; `retry`: seconds after which to try again."""
+    """A queue or a cap is full; `retry`: seconds after which to try again; `status`: HTTP's, 429 where the client is
+    too fast, 503 where there are too many of them."""
 
-    def __init__(self, message: str, retry: int = 1) -> None:
+    def __init__(self, message: str, retry: int = 1, status: int = 429) -> None:
         super().__init__(message)
         self.retry = retry
+        self.status = status
 
 
 class BoundError(OxiseqError):

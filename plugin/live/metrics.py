@@ -26,7 +26,7 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.events = self._counter("oxiseq_events", "Events accepted into the log.", "stream")
-        self.late = self._counter("oxiseq_late_events", "Accepted events older than their stream's watermark.", "stream")
+        self.late = self._counter("oxiseq_late_events", "Events older than their stream's watermark.", "stream")
         self.rejected = self._counter("oxiseq_rejected", "Lines and events of bodies that were left out.", "stream")
         self.repeated = self._counter("oxiseq_repeated_batches", "Batches that were known by their id.", "stream")
         self.refused = self._counter("oxiseq_refused_batches", "Batches refused because the queue was full.")

@@ -37,6 +37,15 @@ class QueryStatus:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is known of a query without its state."""
+
+    reads: tuple[str, ...]
+    feeds: str | None
+    variables: tuple[str, ...]
+
+
 class Queries:
     """Register, list, pause, resume, replace, delete. Safe for many threads."""
 
@@ -46,6 +55,7 @@ class Queries:
     ) -> None:  # fmt: skip
         self._journal, self._engine, self._engine_lock = journal, engine, engine_lock
         self._worker, self._streams, self._topics, self._settings = worker, streams, topics, settings
+        self._known: dict[str, _Facts] = {}
 
     def register(
         self, name: str | None, text: str, language: str = "spaseq", options: Mapping[str, Any] | None = None, *,
@@ -103,6 +113,7 @@ class Queries:
             self._journal.queries.delete(name)
             if (query := self._worker.find(name)) is not None:
                 self._worker.remove(query)
+        self._known.pop(name, None)
         self._topics.close(name, "deleted")
         LOG.info("query %s deleted", name)
 
@@ -116,8 +127,7 @@ class Queries:
 
     def restore(self) -> int:
         """At the start: bring back what was registered; the position to read the log from."""
-        running = [record for record in self._journal.queries.all() if record.state == "running"]
-        for record in running:
+        for record in self._journal.queries.all():
             self._restore(record)
         return min((q.position for q in self._worker.joining), default=self._journal.log.position())
 
@@ -129,23 +139,30 @@ class Queries:
             LOG.error("query %s cannot be restored: %s", record.name, error)
             self._journal.queries.set_state(record.name, "failed")
             return
-        self._begin(query, record)
+        if record.state == "running":
+            self._begin(query, record)
+        else:
+            self._know(query)
+
+    def _know(self, query: LiveQuery) -> None:
+        self._known[query.name] = _Facts(query.shape.reads, query.shape.feeds, query.heading.variables)
 
     def _begin(self, query: LiveQuery, record: QueryRecord) -> None:
         """From its checkpoint on; matches that are stored already are passed over."""
         checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(OWNER, b"")
         query.count, query.stored = checkpoint.matches.get(query.name, 0), record.next - 1
         query.position = checkpoint.position
+        self._know(query)
         self._topics.open(query.name, query.stored)
         self._worker.add(query)
 
     def _status(self, record: QueryRecord) -> QueryStatus:
         query = self._worker.find(record.name)
+        facts = self._known.get(record.name, _Facts((), None, ()))
         if query is None:
-            return QueryStatus(record)
+            return QueryStatus(record, facts.reads, facts.feeds, facts.variables)
         with self._engine_lock:
             state = query.run.state
         return QueryStatus(
-            record, query.shape.reads, query.shape.feeds, query.heading.variables, query.run.events, query.run.late,
-            state, query.error,
+            record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late, state, query.error,
         )  # fmt: skip

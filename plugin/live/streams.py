@@ -89,9 +89,9 @@ class Streams:
             return Pushed(appended.first, appended.count, None, reading.rejected, reading.reasons, repeated=True)
         self._worker.arrived(appended.count)
         late = self._late(iri, appended, reading)
-        for counter, count in ((metrics.events, appended.count), (metrics.late, late), (metrics.rejected, reading.rejected)):
-            if count:
-                counter.labels(iri).inc(count)
+        metrics.events.labels(iri).inc(appended.count)
+        metrics.late.labels(iri).inc(late)
+        metrics.rejected.labels(iri).inc(reading.rejected)
         metrics.push_seconds.observe(time.perf_counter() - begun)
         reasons = reading.reasons + ((Reason(f"{late} late: {LATE}"),) if late else ())
         return Pushed(appended.first, appended.count, late, reading.rejected, reasons)

@@ -38,14 +38,16 @@ class Subscriptions:
         with self._lock:
             if self.count >= self._settings.subscribers:
                 self._metrics.turned_away.inc()
-                raise BusyError(f"there are {self.count} subscribers, which is the most: try again later", 5)
+                raise BusyError(f"there are {self.count} subscribers, which is the most: try again later", 5, 503)
             self.count += 1
         return Subscription(self, name, topic, topic.last if since is None else since)
 
-    def ended(self) -> None:
-        """One of them has ended."""
+    def ended(self, behind: int) -> None:
+        """One of them has ended; it was so many matches behind."""
         with self._lock:
             self.count -= 1
+        if behind >= self._settings.recent:
+            self._metrics.cut_off.inc()
 
     def events(self, subscription: Subscription) -> Iterator[bytes]:
         """Server-sent events without end, but for a comment where there are none."""
@@ -54,7 +56,6 @@ class Subscriptions:
         while not subscription.closed:
             told = subscription.topic.after(subscription.cursor, self._settings.heartbeat)
             if told is None and live:
-                self._metrics.cut_off.inc()
                 yield _event("cut-off", {"reason": "too slow: reconnect with the last id"})
                 return
             if told is None:
@@ -107,7 +108,7 @@ class Subscription:
         """It counts no longer. May be called twice."""
         self.closed = True
         if self._ended.acquire(blocking=False):
-            self._owner.ended()
+            self._owner.ended(self.topic.last - self.cursor)
 
 
 def _event(kind: str, data: dict[str, object], number: int | None = None) -> bytes:

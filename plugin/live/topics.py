@@ -79,12 +79,15 @@ class Topics:
     def __init__(self, recent: int) -> None:
         self._recent = recent
         self._topics: dict[str, Topic] = {}
+        self._ended = ""
         self._lock = threading.Lock()
 
     def open(self, name: str, last: int) -> Topic:
         """The topic of a query, made if there is none."""
         with self._lock:
-            return self._topics.setdefault(name, Topic(last, self._recent))
+            topic = self._topics.setdefault(name, Topic(last, self._recent))
+            topic.closed = self._ended
+            return topic
 
     def get(self, name: str) -> Topic | None:
         """The topic of a query."""
@@ -101,6 +104,6 @@ class Topics:
     def close_all(self, reason: str) -> None:
         """The service ends."""
         with self._lock:
-            topics, self._topics = list(self._topics.values()), {}
+            topics, self._topics, self._ended = list(self._topics.values()), {}, reason
         for topic in topics:
             topic.close(reason)

@@ -7,6 +7,7 @@ from typing import Protocol
 import flask
 from werkzeug.exceptions import HTTPException
 
+from oxiseq.live.api import LiveRoutes
 from oxiseq.server.access import check_token
 from oxiseq.server.conversion import request_of, response_to
 from oxiseq.server.cors import allow_origin, preflight
@@ -16,6 +17,7 @@ from oxiseq.sparql.endpoint import is_writing, problem_response
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
 _SPARQL = ("/query", "/update", "/store", "/store/<path:name>")
+_LIVE = ("/streams", "/streams/<path:name>", "/queries", "/queries/<path:name>", "/metrics", "/openapi.json")
 
 
 class Answers(Protocol):
@@ -30,8 +32,11 @@ class Answers(Protocol):
         ...
 
 
-def create_app(endpoint: Answers, settings: ServerSettings | None = None) -> flask.Flask:
-    """A WSGI application. More routes can be added to it; tokens and CORS hold for them too.
+def create_app(
+    endpoint: Answers, settings: ServerSettings | None = None, live: LiveRoutes | None = None
+) -> flask.Flask:
+    """A WSGI application. More routes can be added to it; tokens and CORS hold for them too. `live`: streams and
+    continuous queries.
 
     `app.config["DRAINING"]` set to true makes `/ready` say no, while the server ends its requests.
     """
@@ -46,24 +51,42 @@ def create_app(endpoint: Answers, settings: ServerSettings | None = None) -> fla
             check_token(flask.request, chosen.tokens, writing=is_writing(asked))  # of the path as it was sent
         except Problem as problem:
             return _told(problem)
-        return response_to(endpoint.answer(asked), flask.request)
+        taken = live is not None and live.takes(asked)
+        return response_to(live.answer(asked) if live is not None and taken else endpoint.answer(asked), flask.request)
 
     for number, rule in enumerate(_SPARQL):
         app.add_url_rule(
             rule, f"sparql{number}", sparql, methods=_METHODS, provide_automatic_options=False, merge_slashes=False
         )
-    _add_health(app, endpoint)
+    if live is not None:
+        _add_live(app, live, chosen)
+    _add_health(app, endpoint, live)
     _add_checks(app, chosen)
     app.register_error_handler(HTTPException, lambda error: _told(_as_problem(error)))
     return app
 
 
-def _add_health(app: flask.Flask, endpoint: Answers) -> None:
+def _add_live(app: flask.Flask, live: LiveRoutes, settings: ServerSettings) -> None:
+    def answer(name: str = "") -> flask.Response:
+        try:
+            asked = request_of(flask.request, settings.body)
+        except Problem as problem:
+            return _told(problem)
+        return response_to(live.answer(asked), flask.request)
+
+    for number, rule in enumerate(_LIVE):
+        app.add_url_rule(
+            rule, f"live{number}", answer, methods=_METHODS, provide_automatic_options=False, merge_slashes=False
+        )
+
+
+def _add_health(app: flask.Flask, endpoint: Answers, live: LiveRoutes | None) -> None:
     def health() -> flask.Response:
         return flask.jsonify(status="ok")
 
     def ready() -> tuple[flask.Response, int]:
-        good = not app.config["DRAINING"] and endpoint.ready()
+        caught_up = live is None or live.service.ready
+        good = not app.config["DRAINING"] and caught_up and endpoint.ready()
         return flask.jsonify(status="ready" if good else "not ready"), 200 if good else 503
 
     app.add_url_rule("/health", "health", health)

@@ -73,7 +73,8 @@ def response_to(response: Response, request: flask.Request) -> flask.Response:
     body: bytes | Iterator[bytes]
     if isinstance(response.body, bytes):
         body = response.body
-    elif request.environ.get("SERVER_PROTOCOL") == "HTTP/1.0":  # no chunks: what is cut would look complete
+    elif request.environ.get("SERVER_PROTOCOL") == "HTTP/1.0" and not _live(response):
+        # no chunks: what is cut would look complete
         try:
             body = response.content()
         except Interrupted as error:
@@ -83,13 +84,18 @@ def response_to(response: Response, request: flask.Request) -> flask.Response:
     headers = [(name.title(), value) for name, value in response.headers]
     if response.status != 204:
         headers.append(("Vary", "Accept, Accept-Encoding"))
-    if response.header("content-encoding") is None and _worth(body, request):
+    if response.header("content-encoding") is None and not _live(response) and _worth(body, request):
         headers.append(("Content-Encoding", "gzip"))
         body = _packed(body) if isinstance(body, bytes) else _PackedSent(body)
     made = flask.Response(body, response.status, headers, direct_passthrough=True)
     if response.header("content-type") is None:
         del made.headers["Content-Type"]  # Flask's own guess
     return made
+
+
+def _live(response: Response) -> bool:
+    """Whether a body has no end, and each piece of it is to be sent at once."""
+    return response.header("content-type") == "text/event-stream"
 
 
 def _worth(body: bytes | Iterator[bytes], request: flask.Request) -> bool:

@@ -20,4 +20,6 @@ def allow_origin(request: flask.Request, response: flask.Response) -> None:
     """Any page may read the response. Tokens are sent by the page itself, never by the browser on its own."""
     if "Origin" in request.headers:
         response.headers["Access-Control-Allow-Origin"] = "*"
-        response.headers["Access-Control-Expose-Headers"] = "Location, Retry-After, WWW-Authenticate"
+        response.headers["Access-Control-Expose-Headers"] = (
+            "Link, Location, Oxiseq-Last-Id, Oxiseq-Next-Offset, Retry-After, WWW-Authenticate"
+        )

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -19,17 +20,25 @@ from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Interrupted
 
 _SLACK = 1 << 20
+_AHEAD = 1 << 20
+"""Bytes that are made of an answer before the client has taken them."""
 
 
 class Serving:
     """A bound server; `run` serves, `stop` (from another thread or a signal) lets it end.
 
     waitress has no graceful stop: its loop is turned here, so that after `stop` no connection is accepted,
-    requests that are running get `grace` seconds, and what they answered is sent before the sockets close.
+    requests that are running get `grace` seconds, and what they answered is sent before the sockets close. `ending` is
+    called first: it lets answers without an end come to one.
     """
 
-    def __init__(self, app: flask.Flask, settings: ServerSettings) -> None:
+    def __init__(
+        self, app: flask.Flask, settings: ServerSettings, ending: Callable[[], object] | None = None
+    ) -> None:
         self._app = app
+        self._on_end = ending
+        self._stall = settings.stall
+        self._looked = 0.0
         self._grace = settings.grace
         self._stopping = threading.Event()
         self._ending = threading.RLock()  # a signal may come while its own thread holds it
@@ -37,9 +46,11 @@ class Serving:
         logging.getLogger("waitress").addFilter(_shorten)
         self._socket = _bound(settings.host, settings.port)
         self._server: Any = create_server(
-            app, sockets=[self._socket], threads=settings.threads, ident=None, clear_untrusted_proxy_headers=True,
+            app, sockets=[self._socket], threads=settings.threads + settings.live, ident=None,
+            clear_untrusted_proxy_headers=True,
             # our own limit speaks first, and clearly: beyond this one, waitress cuts the connection
-            max_request_body_size=2 * settings.body + _SLACK, connection_limit=1000, channel_timeout=120,
+            max_request_body_size=2 * settings.body + _SLACK, connection_limit=1000 + settings.live,
+            channel_timeout=120, outbuf_high_watermark=_AHEAD, channel_request_lookahead=1,
         )  # fmt: skip
 
     @property
@@ -52,6 +63,7 @@ class Serving:
         """Serve until `stop`."""
         while not self._stopping.is_set():
             self._turn(0.5)
+            self._cut_stalled()
         self._drain()
 
     def stop(self) -> None:
@@ -76,7 +88,19 @@ class Serving:
     def _turn(self, seconds: float) -> None:
         wasyncore.loop(timeout=seconds, map=self._server._map, count=1)
 
+    def _cut_stalled(self) -> None:
+        """waitress waits for ever for a client that takes nothing of its answer."""
+        now = time.time()  # waitress's clock
+        if now - self._looked < min(1.0, self._stall):
+            return
+        self._looked = now
+        for channel in list(self._server.active_channels.values()):
+            if channel.total_outbufs_len and now - channel.last_activity > self._stall:
+                channel.handle_close()
+
     def _drain(self) -> None:
+        if self._on_end is not None:
+            self._on_end()
         wasyncore.dispatcher.close(self._server)  # the listening socket only
         end = time.monotonic() + self._grace
         while self._busy() and time.monotonic() < end:

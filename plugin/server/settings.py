@@ -15,8 +15,9 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """`body`: bytes of a request, as sent and unpacked; `threads`: requests at a time; `grace`: seconds that
-    running requests get to end when the server is stopped."""
+    """`body`: bytes of a request, as sent and unpacked; `threads`: requests at a time; `live`: readers beside them
+    whose answers have no end; `grace`: seconds that running requests get to end when the server is stopped; `stall`:
+    seconds for which a client may take nothing of an answer."""
 
     host: str = "127.0.0.1"
     port: int = 7878
@@ -24,4 +25,6 @@ class ServerSettings:
     tokens: Tokens = field(default_factory=Tokens)
     body: int = 128 << 20
     threads: int = 16
+    live: int = 0
     grace: float = 10.0
+    stall: float = 30.0

@@ -30,7 +30,7 @@ class SparqlEndpoint:
     def __init__(self, store: Backend, settings: SparqlSettings | None = None) -> None:
         self.settings = settings if settings is not None else SparqlSettings()
         self.evaluations = Evaluations(self.settings.limits)
-        self._store = store
+        self.store = store
         self._querying = Querying(store, self.settings, self.evaluations)
         self._graphs = GraphStore(store, self.evaluations, STORE)
 
@@ -51,7 +51,7 @@ class SparqlEndpoint:
     def ready(self) -> bool:
         """Whether the store answers."""
         try:
-            return bool(self._store.query("ASK {}"))
+            return bool(self.store.query("ASK {}"))
         except (OSError, RuntimeError):
             return False
 

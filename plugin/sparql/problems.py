@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _PLACE = re.compile(r"error at (\d+):(\d+)")
@@ -23,11 +24,14 @@ class Place:
 
 
 class Problem(Exception):
-    """A request that is not answered: status, short title, the store's message, its place in the text."""
+    """A request that is not answered: status, short title, the store's message, its place in the text.
+
+    `more`: further members of the problem details.
+    """
 
     def __init__(
         self, status: int, title: str, detail: str = "", place: Place | None = None,
-        headers: tuple[tuple[str, str], ...] = (),
+        headers: tuple[tuple[str, str], ...] = (), more: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
         super().__init__(status, title, detail)
         self.status = status
@@ -35,6 +39,7 @@ class Problem(Exception):
         self.detail = detail
         self.place = place
         self.headers = headers
+        self.more = dict(more or {})
 
     def as_json(self) -> bytes:
         """`application/problem+json` (RFC 9457)."""
@@ -43,6 +48,7 @@ class Problem(Exception):
             members["detail"] = self.detail
         if self.place is not None:
             members |= {"line": self.place.line, "column": self.place.column}
+        members |= self.more
         return json.dumps(members, ensure_ascii=True).encode() + b"\n"
 
     def as_text(self) -> bytes:

@@ -1,0 +1,25 @@
+"""The log as a source of events for a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.journal.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class LogSource:
+    """The events of a stream of a log, between two times (µs)."""
+
+    journal: Journal
+    stream: str
+    begin: int | None = None
+    end: int | None = None
+
+    def __call__(self, terms: TermDictionary) -> Iterator[EventBatch]:
+        """In the order in which they arrived."""
+        for logged in self.journal.log.read(self.stream, terms, start=self.begin, stop=self.end):
+            yield logged.batch

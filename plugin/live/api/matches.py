@@ -1,0 +1,82 @@
+"""`/queries/{query}/matches`: as SPARQL results, or live."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from pyoxigraph import QueryResultsFormat
+
+from oxiseq.journal import StoredMatches
+from oxiseq.live.api.queries import NAME
+from oxiseq.live.api.table import Answer, Call, Parameter, Route, natural
+from oxiseq.live.texts import results
+from oxiseq.sparql.media import RESULTS, content_type, wanted
+from oxiseq.sparql.messages import Response
+
+EVENT_STREAM: Final = "text/event-stream"
+_OFFERS: Final[Mapping[str, QueryResultsFormat | Literal["live"]]] = {**RESULTS, EVENT_STREAM: "live"}
+
+
+def matches(call: Call) -> Response:
+    """GET /queries/{query}/matches."""
+    format = wanted(call.request.header("accept"), _OFFERS)
+    since = call.number("since")
+    last_seen = call.request.header("last-event-id")
+    if last_seen:
+        since = natural(last_seen, "Last-Event-ID")  # a client that comes back knows better than its address
+    if format == "live":
+        subscription = call.service.subscriptions.subscribe(call.parts["query"], since)
+        return Response(200, (("content-type", EVENT_STREAM), ("cache-control", "no-store")), subscription)
+    assert isinstance(format, QueryResultsFormat)
+    return _page(call, format, since)
+
+
+def _page(call: Call, format: QueryResultsFormat, since: int | None) -> Response:
+    name, most = call.parts["query"], call.service.settings.page
+    status = call.service.queries.get(name)
+    given = call.number("limit")
+    limit = most if given is None else min(given, most)
+    cursor = status.record.first - 1 if since is None else since
+    parts: list[StoredMatches] = []
+    while limit > 0 and (found := call.service.journal.matches.read(name, cursor, limit)):
+        parts += found
+        limit -= sum(map(len, found))
+        cursor = found[-1].last
+    variables = parts[0].heading.variables if parts else status.variables
+    uniform = [part for part in parts if part.heading.variables == variables]  # a query may have been replaced
+    if len(uniform) < len(parts):
+        other = next(i for i, part in enumerate(parts) if part.heading.variables != variables)
+        uniform = parts[:other]
+        cursor = uniform[-1].last
+    body = results(variables, uniform, format)
+    headers = [("content-type", content_type(format)), ("oxiseq-last-id", str(cursor))]
+    if cursor + 1 < status.record.next:
+        headers.append(("link", f'<{call.request.path}?since={cursor}>; rel="next"'))
+    return Response(200, tuple(headers), body)
+
+
+ROUTES: Final = (
+    Route(
+        "GET", "/queries/{query}/matches", matches, "matches",
+        "The matches of a query, in the order in which they were found, under ids that increase by one. As SPARQL "
+        "results; or as Server-Sent Events, live: `match` events whose ids are the matches' own, `cursor-too-old` when "
+        "what follows the cursor is deleted (it goes on with what is kept), `cut-off` for a reader that is too slow, "
+        "`end`, and comments when nothing comes.",
+        (
+            NAME,
+            Parameter("since", "Matches with greater ids only. Default: all that are kept; live: those found from now "
+                      "on.", {"type": "integer", "minimum": 0}),
+            Parameter("limit", "How many at most.", {"type": "integer", "minimum": 0}),
+            Parameter("Last-Event-ID", "Stands over ?since=; clients of Server-Sent Events send it on return.",
+                      {"type": "integer", "minimum": 0}, "header"),
+        ),
+        answers={
+            200: Answer("Matches. The header Oxiseq-Last-Id tells where to go on.",
+                        ("application/sparql-results+json", "application/sparql-results+xml", "text/csv",
+                         "text/tab-separated-values", EVENT_STREAM)),
+            410: Answer("The cursor is too old: what follows it is deleted.", ()),
+            503: Answer("Too many live readers; see Retry-After.", ()),
+        },
+    ),
+)  # fmt: skip

@@ -1,0 +1,122 @@
+"""The OpenAPI document, made of the routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
+
+_TEXT: Final = {"type": "string"}
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_KEEP: Final = {
+    "type": "object", "additionalProperties": False,
+    "properties": {"seconds": {"type": ["number", "null"], "minimum": 0}, "count": {"type": ["integer", "null"]}},
+}  # fmt: skip
+_NAMES: Final = {"type": "object", "additionalProperties": _TEXT}
+_LANGUAGE: Final = {"type": "string", "enum": ["spaseq", "ceql"]}
+
+
+def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {"type": "object", "properties": properties}
+    return made | ({"required": list(required)} if required else {})
+
+
+SCHEMAS: Final[dict[str, Any]] = {
+    "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
+    "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
+    "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP),
+    "Pushed": _object(
+        offsets=_object(("first", "next"), first=_COUNT, next=_COUNT), accepted=_COUNT,
+        late={"type": ["integer", "null"]}, rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},
+        reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]})},
+    ),
+    "NewQuery": _object(
+        ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, lateness={"type": "number", "minimum": 0},
+        start={"type": ["string", "integer"]}, streamNames=_NAMES,
+    ),
+    "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
+    "Query": _object(
+        ("name", "state", "language", "text"), name=_TEXT, state=_TEXT, language=_LANGUAGE, text=_TEXT,
+        lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES,
+        variables={"type": "array", "items": _TEXT}, reads={"type": "array", "items": _TEXT},
+        feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT,
+        matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},
+        error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
+    ),
+    "Queries": _object(("queries",), queries={"type": "array", "items": {"$ref": "#/components/schemas/Query"}}),
+    "Problem": _object(
+        ("title", "status"), type=_TEXT, title=_TEXT, status={"type": "integer"}, detail=_TEXT, line=_COUNT,
+        column=_COUNT,
+    ),
+}  # fmt: skip
+
+
+def document(routes: Iterable[Route]) -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    about = "Streams and continuous queries beside SPARQL."
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Oxiseq", "version": _version(), "description": about},
+        "paths": paths,
+        "components": {
+            "schemas": SCHEMAS,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"token": []}],
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    made: dict[str, Any] = {"operationId": route.name, "summary": route.text, "responses": _answers(route)}
+    if route.parameters:
+        made["parameters"] = [_parameter(parameter) for parameter in route.parameters]
+    if route.bodies:
+        made["requestBody"] = {"content": {media: _body(media, route.body_schema) for media in route.bodies}}
+    return made
+
+
+def _answers(route: Route) -> dict[str, Any]:
+    found = {str(status): _answer(status, answer) for status, answer in sorted(route.answers.items())}
+    found["default"] = {"description": "Refused.", "content": {PROBLEM: _ref("Problem")}}
+    return found
+
+
+def _answer(status: int, answer: Answer) -> dict[str, Any]:
+    made: dict[str, Any] = {"description": answer.text}
+    if status >= 400:
+        made["content"] = {PROBLEM: _ref("Problem")}
+    elif answer.media_types:
+        made["content"] = {
+            media: _ref(answer.schema) if answer.schema and media == JSON else {} for media in answer.media_types
+        }
+    return made
+
+
+def _body(media_type: str, schema: str | None) -> dict[str, Any]:
+    if media_type == JSON and schema is not None:
+        return _ref(schema)
+    return {"schema": {"type": "string"}}
+
+
+def _ref(schema: str) -> dict[str, Any]:
+    return {"schema": {"$ref": f"#/components/schemas/{schema}"}}
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "name": parameter.name, "in": parameter.where, "description": parameter.text, "schema": dict(parameter.schema),
+        "required": parameter.where == "path",
+    }  # fmt: skip
+    return made if parameter.example is None else made | {"example": parameter.example}
+
+
+def _version() -> str:
+    try:
+        return version("oxiseq")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,62 @@
+"""Refusals of the service as RFC 9457 problem details."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar import Finding, QueryError, check, parse
+from oxiseq.grammar.languages import Language
+from oxiseq.journal import ConflictError, CursorError, FullError, LockedError, UnknownError
+from oxiseq.live.errors import BoundError, BusyError
+from oxiseq.live.intake import RejectedError
+from oxiseq.sparql.problems import Place, Problem
+
+
+def as_problem(error: OxiseqError) -> Problem:
+    """Status, title and what a client can go by."""
+    text = str(error)
+    if isinstance(error, BusyError):
+        return Problem(error.status, "too busy", text, headers=(("Retry-After", str(error.retry)),))
+    if isinstance(error, RejectedError):
+        reasons = [asdict(reason) for reason in error.reasons]
+        return Problem(400, "no event could be read", text, more={"rejected": error.rejected, "reasons": reasons})
+    if isinstance(error, CursorError):
+        return Problem(410, "cursor too old", text, more={"asked": error.asked, "first": error.first})
+    for kind, status, title in (
+        (UnknownError, 404, "not found"),
+        (ConflictError, 409, "conflict"),
+        (BoundError, 403, "too many"),
+        (FullError, 507, "no room"),
+        (LockedError, 503, "locked"),
+    ):
+        if isinstance(error, kind):
+            return Problem(status, title, text)
+    return Problem(400, "not accepted", text)
+
+
+def query_problem(error: QueryError, text: str, language: Language) -> Problem:
+    """What `oxiseq check` says: the first error's message and place, and under `findings` all that the checks find."""
+    told = error.to_json()
+    place = Place(error.line, error.column)
+    more = {name: value for name, value in told.items() if name not in ("line", "column", "severity")}
+    more["findings"] = findings(text, language)
+    return Problem(400, "the query is not accepted", error.message, place, more=more)
+
+
+def findings(text: str, language: Language) -> list[dict[str, Any]]:
+    """As `oxiseq check --json` has them, without the file."""
+    found: tuple[Finding | QueryError, ...]
+    try:
+        found = tuple(check(parse(text, language), text))
+    except QueryError as error:
+        found = (error,)
+    return [_with_end(each.to_json(), text) for each in found]
+
+
+def _with_end(values: dict[str, Any], text: str) -> dict[str, Any]:
+    before = text[: values["end"]]
+    values["end_line"] = before.count("\n") + 1
+    values["end_column"] = len(before) - (before.rfind("\n") + 1) + 1
+    return values

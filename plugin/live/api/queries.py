@@ -1,0 +1,184 @@
+"""`/queries`: register, list, pause, replace, delete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from oxiseq.engine.events.time import to_text
+from oxiseq.grammar import QueryError
+from oxiseq.grammar.languages import Language
+from oxiseq.live.api.problems import query_problem
+from oxiseq.live.api.streams import time_of
+from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
+from oxiseq.live.queries import QueryStatus
+from oxiseq.sparql.messages import Response
+from oxiseq.sparql.problems import Problem
+
+TEXTS: Final[dict[str, Language]] = {"application/spaseq-query": "spaseq", "application/ceql-query": "ceql"}
+"""Media types of query texts."""
+NAME: Final = Parameter("query", "The query's name.", where="path", example="rises")
+_OPTIONS: Final = ("name", "text", "language", "lateness", "start", "streamNames")
+_STATES: Final = ("running", "paused")
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A query as it was sent."""
+
+    name: str | None
+    text: str
+    language: Language
+    options: dict[str, Any]
+
+
+def register(call: Call) -> Response:
+    """POST /queries."""
+    given = _given(call)
+    status = _registered(call, given, given.name, replace=False)
+    return json_response(query_value(status), 201, (("location", f"/queries/{quote(status.record.name)}"),))
+
+
+def replace(call: Call) -> Response:
+    """PUT /queries/{query}."""
+    name, given = call.parts["query"], _given(call)
+    if given.name not in (None, name):
+        raise Problem(400, "two names", f"{given.name} in the body, {name} in the path")
+    return json_response(query_value(_registered(call, given, name, replace=True)))
+
+
+def all_queries(call: Call) -> Response:
+    """GET /queries."""
+    return json_response({"queries": [query_value(status) for status in call.service.queries.all()]})
+
+
+def get(call: Call) -> Response:
+    """GET /queries/{query}."""
+    return json_response(query_value(call.service.queries.get(call.parts["query"])))
+
+
+def change(call: Call) -> Response:
+    """PATCH /queries/{query}."""
+    state = call.json().get("state")
+    if state not in _STATES:
+        raise Problem(400, "no such state", f"state is one of {', '.join(_STATES)}")
+    queries = call.service.queries
+    status = queries.pause(call.parts["query"]) if state == "paused" else queries.resume(call.parts["query"])
+    return json_response(query_value(status))
+
+
+def delete(call: Call) -> Response:
+    """DELETE /queries/{query}."""
+    call.service.queries.delete(call.parts["query"])
+    return Response(204)
+
+
+def query_value(status: QueryStatus) -> dict[str, Any]:
+    """A query as JSON values."""
+    record = status.record
+    lateness = record.options.get("lateness", 0) / 1_000_000
+    start = record.options.get("start")
+    return {
+        "name": record.name, "state": record.state, "language": record.language, "text": record.text,
+        "lateness": lateness, "start": None if start is None else to_text(start),
+        "streamNames": record.options.get("streamNames", {}), "variables": list(status.variables),
+        "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
+        "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
+        "error": status.error or None, "created": to_text(record.created), "changed": to_text(record.changed),
+    }  # fmt: skip
+
+
+def _registered(call: Call, given: _Given, name: str | None, *, replace: bool) -> QueryStatus:
+    try:
+        return call.service.queries.register(name, given.text, given.language, given.options, replace=replace)
+    except QueryError as error:
+        raise query_problem(error, given.text, given.language) from None
+
+
+def _given(call: Call) -> _Given:
+    """From JSON, or the text itself with the rest in the query string. Raises Problem."""
+    media_type = call.request.media_type or ""
+    if media_type in TEXTS:
+        values: dict[str, Any] = {name: call.one(name) for name in ("name", "lateness", "start")}
+        values["text"], values["language"] = call.request.text(), TEXTS[media_type]
+    elif media_type == JSON:
+        values = call.json()
+        if unknown := set(values) - set(_OPTIONS):
+            raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: {', '.join(_OPTIONS)}")
+    else:
+        raise unsupported(call.request, (*TEXTS, JSON))
+    name, text, language = values.get("name"), values.get("text"), values.get("language", "spaseq")
+    if not isinstance(text, str) or not (name is None or isinstance(name, str)):
+        raise Problem(400, "no text", "the member text holds the query, name its name")
+    if language not in TEXTS.values():
+        raise Problem(400, "unknown language", f"known: {', '.join(TEXTS.values())}")
+    return _Given(name, text, language, _options(values))
+
+
+def _options(values: dict[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if values.get("lateness") is not None:
+        options["lateness"] = _seconds(values["lateness"])
+    if values.get("start") is not None:
+        if not isinstance(values["start"], str | int):
+            raise Problem(400, "start is no time", "xsd:dateTime or microseconds")
+        options["start"] = time_of(values["start"], "start")
+    names = values.get("streamNames")
+    if names is not None:
+        if not isinstance(names, dict) or not all(isinstance(iri, str) for iri in names.values()):
+            raise Problem(400, "malformed streamNames", "an object from names in FROM to IRIs is expected")
+        options["streamNames"] = names
+    return options
+
+
+def _seconds(given: object) -> int:
+    """Seconds as µs. Raises Problem 400."""
+    try:
+        number = float(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else -1.0
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e10:
+        raise Problem(400, "lateness is no number", "seconds from 0 on are expected")
+    return round(number * 1_000_000)
+
+
+_IN_URL: Final = (
+    Parameter("lateness", "With a text as body: how much a stream may be out of order, in seconds.",
+              {"type": "number", "minimum": 0}),
+    Parameter("start", "With a text as body: the t of tumbling windows, xsd:dateTime or microseconds."),
+)  # fmt: skip
+
+ROUTES: Final = (
+    Route(
+        "GET", "/queries", all_queries, "listQueries", "All continuous queries.",
+        answers={200: Answer("Them.", schema="Queries")},
+    ),
+    Route(
+        "POST", "/queries", register, "registerQuery",
+        "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
+        "where they are missing.",
+        (Parameter("name", "With a text as body: its name. Default: a random one."), *_IN_URL),
+        (*TEXTS, JSON), "NewQuery",
+        {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
+         "`oxiseq check`.", ()), 409: Answer("The name is taken.", ())},
+    ),
+    Route(
+        "GET", "/queries/{query}", get, "getQuery", "One query, and how it is doing.", (NAME,),
+        answers={200: Answer("It.", schema="Query")},
+    ),
+    Route(
+        "PUT", "/queries/{query}", replace, "replaceQuery",
+        "Register a query under this name, in place of what was there; ids of matches go on.", (NAME, *_IN_URL),
+        (*TEXTS, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
+    ),
+    Route(
+        "PATCH", "/queries/{query}", change, "changeQuery",
+        "Pause or resume: a query that is resumed sees what has come meanwhile.", (NAME,), (JSON,), "QueryState",
+        {200: Answer("The query.", schema="Query")},
+    ),
+    Route(
+        "DELETE", "/queries/{query}", delete, "deleteQuery", "Forget a query and its matches.", (NAME,),
+        answers={204: Answer("Done.", ())},
+    ),
+)  # fmt: skip

@@ -1,0 +1,100 @@
+"""From a path and a method to its handler."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+from urllib.parse import unquote
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.live.api import matches, once, queries, streams
+from oxiseq.live.api.openapi import document
+from oxiseq.live.api.problems import as_problem
+from oxiseq.live.api.table import Answer, Call, Route, json_response
+from oxiseq.live.metrics import MEDIA_TYPE
+from oxiseq.live.service import LiveService
+from oxiseq.sparql.endpoint import answered
+from oxiseq.sparql.evaluation import Evaluations
+from oxiseq.sparql.messages import Request, Response
+from oxiseq.sparql.problems import Problem
+
+
+class LiveRoutes:
+    """Answers requests for streams, queries and matches. May be called from many threads."""
+
+    def __init__(self, service: LiveService, evaluations: Evaluations) -> None:
+        self.service = service
+        self._evaluations = evaluations
+
+    @staticmethod
+    def takes(request: Request) -> bool:
+        """Whether a request is for one of the routes here."""
+        if request.path.rstrip("/") == "/query":
+            return request.method == "POST" and request.media_type in queries.TEXTS
+        return request.path.lstrip("/").partition("/")[0] in FIRST
+
+    def answer(self, request: Request) -> Response:
+        """The response, whatever the request holds."""
+        return answered(request, self._respond)
+
+    @cached_property
+    def openapi(self) -> dict[str, object]:
+        """The document that describes all of this."""
+        return document(ROUTES)
+
+    def _respond(self, request: Request) -> Response:
+        route, parts = _found(request)
+        if route.name == "openapi":
+            return json_response(self.openapi)
+        try:
+            return route.handler(Call(self.service, request, parts, self._evaluations))
+        except OxiseqError as error:
+            raise as_problem(error) from None
+
+
+def _found(request: Request) -> tuple[Route, dict[str, str]]:
+    """The route and its path's variables. Raises Problem 404 or 405."""
+    given = [unquote(part, errors="replace") for part in request.path.strip("/").split("/")]
+    here = [(route, parts) for route in ROUTES if (parts := _parts(route, given)) is not None]
+    if not here:
+        raise Problem(404, "no such resource", request.path)
+    method = "GET" if request.method == "HEAD" else request.method
+    for route, parts in here:
+        if route.method == method:
+            return route, parts
+    allowed = ", ".join(sorted({route.method for route, _ in here}))
+    raise Problem(405, "method not allowed", f"allowed: {allowed}", headers=(("Allow", allowed),))
+
+
+def _parts(route: Route, given: list[str]) -> dict[str, str] | None:
+    pattern = route.path.strip("/").split("/")
+    if len(pattern) != len(given):
+        return None
+    parts: dict[str, str] = {}
+    for expected, value in zip(pattern, given, strict=True):
+        if expected.startswith("{"):
+            parts[expected[1:-1]] = value
+        elif expected != value:
+            return None
+    return parts
+
+
+def _metrics(call: Call) -> Response:
+    return Response(200, (("content-type", MEDIA_TYPE),), call.service.metrics.text())
+
+
+def _openapi(call: Call) -> Response:
+    raise AssertionError("answered above: it needs no service")
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    *streams.ROUTES,
+    *queries.ROUTES,
+    *matches.ROUTES,
+    *once.ROUTES,
+    Route("GET", "/metrics", _metrics, "metrics", "Counters and distributions for Prometheus.",
+          answers={200: Answer("Them.", ("text/plain",))}),
+    Route("GET", "/openapi.json", _openapi, "openapi", "This document.", answers={200: Answer("It.")}),
+)  # fmt: skip
+FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}
+"""First parts of the paths that are all ours."""

@@ -1,0 +1,196 @@
+"""`/streams`: create, list, push, read, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+from urllib.parse import quote
+
+from pyoxigraph import Literal, NamedNode
+
+from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.quads import QuadFormat
+from oxiseq.engine.events.time import to_microseconds
+from oxiseq.journal import Retention, StreamRecord
+from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
+from oxiseq.live.intake import EVENTS, GRAPHS, Reading, read_batch, read_graph
+from oxiseq.live.streams import Pushed
+from oxiseq.sparql.media import wanted
+from oxiseq.sparql.messages import Response
+from oxiseq.sparql.operations import checked_iri
+from oxiseq.sparql.problems import Problem
+
+_DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
+_RDF: Final[Mapping[str, QuadFormat]] = {"application/n-quads": "nquads", "application/trig": "trig"}
+STREAM: Final = Parameter("stream", "The stream's IRI, percent-encoded.", where="path", example="http://example.org/s")
+
+
+def create(call: Call) -> Response:
+    """POST /streams."""
+    given = call.json()
+    iri = given.get("iri")
+    if not isinstance(iri, str):
+        raise Problem(400, "no iri", "the member iri names the stream")
+    record = call.service.streams.create(checked_iri(iri, "iri"), retention(given.get("keep")))
+    return json_response(stream_value(record), 201, (("location", f"/streams/{quote(iri, safe='')}"),))
+
+
+def all_streams(call: Call) -> Response:
+    """GET /streams."""
+    return json_response({"streams": [stream_value(record) for record in call.service.streams.all()]})
+
+
+def get(call: Call) -> Response:
+    """GET /streams/{stream}."""
+    return json_response(stream_value(call.service.streams.get(_iri(call))))
+
+
+def delete(call: Call) -> Response:
+    """DELETE /streams/{stream}."""
+    call.service.streams.delete(_iri(call))
+    return Response(204)
+
+
+def push(call: Call) -> Response:
+    """POST /streams/{stream}."""
+    iri, body = _iri(call), call.request.body
+    batch_id = call.request.header("idempotency-key")
+    if batch_id is not None and not 0 < len(batch_id) <= 200:
+        raise Problem(400, "the batch id is too long", "1 to 200 characters")
+    advance, time = _time(call, "advance"), _time(call, "time")
+    pushed = None
+    if body or advance is None:
+        pushed = call.service.streams.push(iri, lambda: _reading(call, time), body, batch_id)
+    if advance is not None:
+        call.service.streams.advance(iri, advance)
+    return json_response(pushed_value(pushed) if pushed is not None else {"advanced": True})
+
+
+def events(call: Call) -> Response:
+    """GET /streams/{stream}/events."""
+    format = wanted(call.request.header("accept"), _RDF)
+    most = call.service.settings.page
+    limit = min(call.number("limit") or most, most)
+    body, following = call.service.streams.text(_iri(call), call.number("since"), limit, format)
+    media_type = "application/n-quads" if format == "nquads" else "application/trig"
+    return Response(200, (("content-type", media_type), ("oxiseq-next-offset", str(following))), body)
+
+
+def stream_value(record: StreamRecord) -> dict[str, Any]:
+    """A stream as JSON values."""
+    seconds = None if record.keep.time is None else record.keep.time / 1e6
+    return {
+        "iri": record.iri, "first": record.first, "next": record.next,
+        "keep": {"seconds": seconds, "count": record.keep.count},
+    }  # fmt: skip
+
+
+def pushed_value(pushed: Pushed) -> dict[str, Any]:
+    """What became of a batch."""
+    return {
+        "offsets": {"first": pushed.first, "next": pushed.first + pushed.accepted}, "accepted": pushed.accepted,
+        "late": pushed.late, "rejected": pushed.rejected, "repeated": pushed.repeated,
+        "reasons": [asdict(reason) for reason in pushed.reasons],
+    }  # fmt: skip
+
+
+def retention(given: object) -> Retention | None:
+    """`{"seconds": ..., "count": ...}`. Raises Problem 400."""
+    if given is None:
+        return None
+    if not isinstance(given, dict) or set(given) - {"seconds", "count"}:
+        raise Problem(400, "malformed keep", "an object with seconds and count is expected")
+    seconds, count = given.get("seconds"), given.get("count")
+    for name, value in (("seconds", seconds), ("count", count)):
+        number = isinstance(value, int | float if name == "seconds" else int) and not isinstance(value, bool)
+        if value is not None and not (number and 0 <= value < 1e12):
+            raise Problem(400, "malformed keep", f"{name} is a number from 0 on, or null")
+    return Retention(None if seconds is None else int(seconds * 1_000_000), count)
+
+
+def _iri(call: Call) -> str:
+    return checked_iri(call.parts["stream"], "the stream")
+
+
+def _reading(call: Call, time: int | None) -> Reading:
+    media_type = call.request.media_type or ""
+    if media_type in EVENTS:
+        if time is not None:
+            raise Problem(400, "time is given twice", f"events of {media_type} bring their own times")
+        return read_batch(call.request.body, EVENTS[media_type])
+    if media_type in GRAPHS:
+        if time is None:
+            raise Problem(400, "no time", f"a graph as {media_type} is one event: ?time= says when")
+        return read_graph(call.request.body, GRAPHS[media_type], time)
+    raise unsupported(call.request, (*EVENTS, *GRAPHS))
+
+
+def _time(call: Call, name: str) -> int | None:
+    """A time parameter in µs. Raises Problem 400."""
+    given = call.one(name)
+    return None if given is None else time_of(given, name)
+
+
+def time_of(given: str | int, name: str) -> int:
+    """xsd:dateTime or integer microseconds, as µs. Raises Problem 400."""
+    try:
+        if isinstance(given, int) or given.lstrip("-").isdecimal():
+            return to_microseconds(int(given))
+        return to_microseconds(Literal(given, datatype=_DATE_TIME))
+    except (EventError, ValueError) as error:
+        raise Problem(400, f"{name} is no time", f"xsd:dateTime or microseconds: {error}") from None
+
+
+ROUTES: Final = (
+    Route(
+        "GET", "/streams", all_streams, "listStreams", "All streams.",
+        answers={200: Answer("Them.", schema="Streams")},
+    ),
+    Route(
+        "POST", "/streams", create, "createStream",
+        "Create a stream, or say how long an existing one keeps its events.",
+        bodies=(JSON,), body_schema="NewStream", answers={201: Answer("The stream.", schema="Stream")},
+    ),
+    Route(
+        "GET", "/streams/{stream}", get, "getStream", "One stream.", (STREAM,),
+        answers={200: Answer("It.", schema="Stream")},
+    ),
+    Route(
+        "DELETE", "/streams/{stream}", delete, "deleteStream", "Forget a stream that no query reads, and its events.",
+        (STREAM,), answers={204: Answer("Done.", ()), 409: Answer("A query reads it.", ())},
+    ),
+    Route(
+        "POST", "/streams/{stream}", push, "push",
+        "Push events, in order of arrival: a batch in which each event is a named graph with its time "
+        "(prov:generatedAtTime) in the default graph, an event table, or one graph with ?time=. Answered when it is "
+        "durable.",
+        (
+            STREAM,
+            Parameter("time", "The time of the one event, xsd:dateTime or integer microseconds.",
+                      example="2024-05-01T10:00:00Z"),
+            Parameter("advance", "Also, or without a body only: no event before this time will come any more."),
+            Parameter("Idempotency-Key", "The batch's id: the same again stores nothing and answers the same offsets.",
+                      where="header"),
+        ),
+        (*EVENTS, *GRAPHS),
+        answers={
+            200: Answer("What became of it.", schema="Pushed"),
+            409: Answer("The batch id is known with another body.", ()),
+            429: Answer("Too many events wait; see Retry-After.", ()),
+            507: Answer("No room on the disk.", ()),
+        },
+    ),
+    Route(
+        "GET", "/streams/{stream}/events", events, "readEvents", "The events that are kept, as RDF.",
+        (
+            STREAM,
+            Parameter("since", "The first offset.", {"type": "integer", "minimum": 0}),
+            Parameter("limit", "How many offsets at most.", {"type": "integer", "minimum": 0}),
+        ),
+        answers={
+            200: Answer("Events; the header Oxiseq-Next-Offset tells where to go on.", tuple(_RDF)),
+            410: Answer("The offset is deleted.", ()),
+        },
+    ),
+)  # fmt: skip

@@ -1,0 +1,104 @@
+"""What a route is, and what its handler gets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from oxiseq.live.service import LiveService
+from oxiseq.sparql.evaluation import Evaluations
+from oxiseq.sparql.messages import Request, Response, utf8
+from oxiseq.sparql.problems import Problem
+
+JSON: Final = "application/json"
+PROBLEM: Final = "application/problem+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the query string, a header or a part of the path; `schema` is a JSON Schema."""
+
+    name: str
+    text: str
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+    where: Literal["query", "header", "path"] = "query"
+    example: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a status means, and the media types and the schema of its body (a name in openapi.SCHEMAS)."""
+
+    text: str
+    media_types: tuple[str, ...] = (JSON,)
+    schema: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request at its handler: `parts` are the path's variables, decoded."""
+
+    service: LiveService
+    request: Request
+    parts: Mapping[str, str]
+    evaluations: Evaluations
+
+    def one(self, name: str) -> str | None:
+        """A parameter of the query string, given once or not at all. Raises Problem 400."""
+        found = [value for key, value in self.request.parameters() if key == name]
+        if len(found) > 1:
+            raise Problem(400, f"more than one {name}", f"{len(found)} are given")
+        return found[0] if found else None
+
+    def number(self, name: str, most: int = (1 << 62)) -> int | None:
+        """A parameter that is a number from 0 on. Raises Problem 400."""
+        given = self.one(name)
+        return None if given is None else natural(given, name, most)
+
+    def json(self) -> dict[str, Any]:
+        """The body as a JSON object. Raises Problem 400 or 415."""
+        if self.request.media_type != JSON:
+            raise unsupported(self.request, (JSON,))
+        try:
+            found = json.loads(utf8(self.request.body))
+        except (ValueError, RecursionError) as error:
+            raise Problem(400, "malformed JSON", str(error)) from None
+        if not isinstance(found, dict):
+            raise Problem(400, "malformed JSON", "an object is expected")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A method of a path; parts of the path in braces are variables. bodies: media types that it takes."""
+
+    method: str
+    path: str
+    handler: Callable[[Call], Response]
+    name: str
+    text: str
+    parameters: tuple[Parameter, ...] = ()
+    bodies: tuple[str, ...] = ()
+    body_schema: str | None = None
+    answers: Mapping[int, Answer] = field(default_factory=dict)
+
+
+def natural(text: str, name: str, most: int = (1 << 62)) -> int:
+    """A number from 0 to `most`. Raises Problem 400."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 19 or int(text) > most:
+        raise Problem(400, f"{name} is no number", f"{text[:40]!r}: 0 to {most} is expected")
+    return int(text)
+
+
+def unsupported(request: Request, known: tuple[str, ...]) -> Problem:
+    """The body's media type is not taken."""
+    given = f"Content-Type {request.media_type}" if request.media_type else "no Content-Type"
+    return Problem(415, "unsupported media type", f"{given}; known: {', '.join(known)}")
+
+
+def json_response(value: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+    """A JSON body."""
+    body = json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    return Response(status, (("content-type", JSON), *headers), body)
