@@ -56,7 +56,7 @@ class Address(click.ParamType[tuple[str, int]]):
 @click.option("--keep", metavar="DURATION", type=Duration(), default="1h", show_default=True,
               help="For how long new streams keep their events.")  # fmt: skip
 @click.option("--durability", type=click.Choice(["full", "normal"]), default="full", show_default=True,
-              help="full: what is acknowledged is on the disk; normal: it may be lost when the machine dies.")  # fmt: skip
+              help="full: what is acknowledged is on the disk; normal: unless the machine dies.")  # fmt: skip
 @click.option("--allow-service", is_flag=True, help="Queries may ask other servers (SERVICE).")
 @click.option("--allow-load", is_flag=True, help="Updates may fetch from the web (LOAD).")
 def serve_command(

@@ -1,0 +1,94 @@
+"""Events and queries for tests of the live service."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from oxiseq.engine.events.time import to_text
+
+EX = "http://example.org/"
+POWER, DOORS, ALARMS = f"{EX}power", f"{EX}doors", f"{EX}alarms"
+BEGIN = 1_714_557_600_000_000
+"""2024-05-01T10:00:00Z in microseconds."""
+
+RISES = f"""PREFIX : <{EX}>
+SELECT ?house ?before ?after WITHIN 30 SECONDS
+FROM STREAM S <{POWER}>
+WHERE {{
+  SEQ(A; B)
+  DEFINE GPM A ON S {{ ?house :watts ?before }}
+  DEFINE GPM B ON S {{ ?house :watts ?after FILTER(?after > 2 * ?before) }}
+}}"""
+OPENED = f"""PREFIX : <{EX}>
+SELECT ?house ?watts ?door WITHIN 20 SECONDS
+FROM STREAM S <{POWER}>
+FROM STREAM D <{DOORS}>
+WHERE {{
+  SEQ(A; B)
+  DEFINE GPM A ON S {{ ?house :watts ?watts FILTER(?watts > 900) }}
+  DEFINE GPM B ON D {{ ?house :opens ?door }}
+}}"""
+ALARM = f"""PREFIX : <{EX}>
+CONSTRUCT {{ ?house :alarm ?watts }} INTO STREAM <{ALARMS}> WITHIN 10 SECONDS
+FROM STREAM S <{POWER}>
+WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?house :watts ?watts FILTER(?watts > 850) }} }}"""
+ALARMED_TWICE = f"""PREFIX : <{EX}>
+SELECT ?house ?first ?second WITHIN 1 MINUTE
+FROM STREAM A <{ALARMS}>
+WHERE {{
+  SEQ(X; Y)
+  DEFINE GPM X ON A {{ ?house :alarm ?first }}
+  DEFINE GPM Y ON A {{ ?house :alarm ?second }}
+}}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events of one stream as they are sent."""
+
+    stream: str
+    id: str
+    body: bytes
+
+
+def event(name: str, time: int, triple: str) -> str:
+    """An event in N-Quads; `triple` without its end."""
+    iri = f"<{EX}{name}>"
+    stamp = f'"{to_text(time)}"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+    return f"{iri} <http://www.w3.org/ns/prov#generatedAtTime> {stamp} .\n{triple} {iri} .\n"
+
+
+def power(number: int, time: int, house: int, watts: int) -> str:
+    """A house's power."""
+    value = f'"{watts}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    return event(f"p{number}", time, f"<{EX}h{house}> <{EX}watts> {value}")
+
+
+def door(number: int, time: int, house: int) -> str:
+    """A door that opens."""
+    return event(f"d{number}", time, f"<{EX}h{house}> <{EX}opens> <{EX}door{number % 5}>")
+
+
+def batches(count: int, seed: int, most: int = 12) -> list[Batch]:
+    """Batches of both streams, each stream's times rising."""
+    drawn = random.Random(seed)
+    times = {POWER: BEGIN, DOORS: BEGIN + 500}
+    made, number = [], 0
+    for i in range(count):
+        stream = POWER if drawn.random() < 0.7 else DOORS
+        lines = []
+        for _ in range(drawn.randint(1, most)):
+            times[stream] += drawn.randint(1, 2_000) * 1000
+            number += 1
+            house = drawn.randint(1, 6)
+            lines.append(
+                power(number, times[stream], house, drawn.randint(1, 1000)) if stream == POWER
+                else door(number, times[stream], house)
+            )  # fmt: skip
+        made.append(Batch(stream, f"batch-{i}", "".join(lines).encode()))
+    return made
+
+
+AFTER_ALL = "2124-01-01T00:00:00Z"
+"""Later than any event here."""

@@ -1,0 +1,197 @@
+"""The server is killed at random moments while clients push and read: no match is missing, none comes twice.
+
+OXISEQ_KILLS says how often (default: 5; 50 with OXISEQ_PROFILE=nightly).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from live_events import (
+    AFTER_ALL,
+    ALARM,
+    ALARMED_TWICE,
+    ALARMS,
+    DOORS,
+    OPENED,
+    POWER,
+    RISES,
+    Batch,
+    batches,
+)
+from serve_process import LiveReader, ServeProcess, stream_path
+
+import oxiseq
+from oxiseq.journal import FILE_NAME, Journal
+
+KILLS = int(os.environ.get("OXISEQ_KILLS", "50" if os.environ.get("OXISEQ_PROFILE") == "nightly" else "5"))
+QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE}
+NQUADS = {"Content-Type": "application/n-quads"}
+BATCHES_PER_KILL = 25
+
+
+def register(server: ServeProcess) -> None:
+    for name, text in QUERIES.items():
+        headers = {"Content-Type": "application/spaseq-query"}
+        status, body = server.ask("PUT", f"/queries/{name}", text.encode(), headers)
+        assert status == 200, body
+
+
+class Pusher(threading.Thread):
+    """Sends a stream's batches, each until it is acknowledged; some twice on purpose."""
+
+    def __init__(self, server: ServeProcess, sent: list[Batch], acknowledged: list[str]) -> None:
+        super().__init__(daemon=True)
+        self.faults: list[str] = []
+        self._server, self._sent, self._acknowledged = server, sent, acknowledged
+        self._drawn = random.Random(len(sent))
+
+    def run(self) -> None:
+        for batch in self._sent:
+            self._push(batch)
+            if self._drawn.random() < 0.1:
+                self._push(batch)
+            self._acknowledged.append(batch.id)
+            time.sleep(self._drawn.random() * 0.02)
+
+    def _push(self, batch: Batch) -> None:
+        headers = {**NQUADS, "Idempotency-Key": batch.id}
+        status, body = self._server.ask("POST", stream_path(batch.stream), batch.body, headers)
+        if status != 200:
+            self.faults.append(f"{batch.id}: {status} {body!r}")
+
+
+def all_matches(server: ServeProcess, query: str) -> dict[int, dict[str, Any]]:
+    """Id → bindings, by pages."""
+    found: dict[int, dict[str, Any]] = {}
+    while True:
+        status, body = server.ask("GET", f"/queries/{query}/matches?since={len(found)}&limit=500")
+        assert status == 200, body
+        rows = json.loads(body)["results"]["bindings"]
+        if not rows:
+            return found
+        found |= {len(found) + 1 + i: row for i, row in enumerate(rows)}
+
+
+def run_all(server: ServeProcess, sent: list[Batch], kills: int) -> dict[str, list[LiveReader]]:
+    """Push everything while the server is killed; the readers, once they have seen everything."""
+    done = threading.Event()
+    readers = {name: [LiveReader(server, name, done.is_set) for _ in range(2)] for name in QUERIES}
+    for reader in sum(readers.values(), []):
+        reader.start()
+    acknowledged: list[str] = []
+    pushers = [Pusher(server, [b for b in sent if b.stream == iri], acknowledged) for iri in (POWER, DOORS)]
+    for pusher in pushers:
+        pusher.start()
+    drawn = random.Random(kills)
+    for kill in range(kills):
+        threshold = len(sent) * kill // (kills + 1) + drawn.randint(0, 15)
+        while len(acknowledged) < threshold and any(p.is_alive() for p in pushers):
+            time.sleep(0.002)
+        time.sleep(drawn.random() * 0.15)
+        server.kill()
+        server.start()
+    for pusher in pushers:
+        pusher.join(600)
+        assert not pusher.is_alive()
+        assert not pusher.faults
+    for iri in (POWER, DOORS, ALARMS):
+        settle(server)
+        status, body = server.ask("POST", f"{stream_path(iri)}?advance={quote(AFTER_ALL)}")
+        assert status == 200, body
+    settle(server)
+    wait_for_readers(server, readers)
+    done.set()
+    for reader in sum(readers.values(), []):
+        reader.join(30)
+        assert not reader.is_alive()
+    return readers
+
+
+def settle(server: ServeProcess) -> None:
+    """Wait until nothing waits to be worked through."""
+    deadline, before = time.monotonic() + 60, ""
+    while time.monotonic() < deadline:
+        now = "".join(
+            line for line in server.ask("GET", "/metrics")[1].decode().splitlines()
+            if line.startswith(("oxiseq_position", "oxiseq_waiting", "oxiseq_matches_total"))
+        )  # fmt: skip
+        if now == before and server.ask("GET", "/ready")[0] == 200:
+            return
+        before = now
+        time.sleep(0.5)
+    raise AssertionError("the server does not come to rest")
+
+
+def wait_for_readers(server: ServeProcess, readers: dict[str, list[LiveReader]]) -> None:
+    """Until all have read what is stored."""
+    deadline = time.monotonic() + 60
+    for name, each in readers.items():
+        last = json.loads(server.ask("GET", f"/queries/{name}")[1])["matches"]["next"] - 1
+        while any(len(reader.seen) < last for reader in each):
+            assert time.monotonic() < deadline, (name, last, [len(reader.seen) for reader in each])
+            time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def sent() -> list[Batch]:
+    return batches((KILLS + 1) * BATCHES_PER_KILL, seed=7)
+
+
+def outcome(folder: Path, sent: list[Batch], kills: int) -> dict[str, dict[int, dict[str, Any]]]:
+    """What the matches are in the end; checks what the readers have seen against them."""
+    location = folder / f"data{kills}"
+    location.mkdir()
+    server = ServeProcess(location, "--idle", "0", "--durability", "normal")
+    try:
+        server.start()
+        register(server)
+        readers = run_all(server, sent, kills)
+        found = {name: all_matches(server, name) for name in QUERIES}
+        assert server.stop() == 0
+    finally:
+        server.close()
+    for name, each in readers.items():
+        for reader in each:
+            assert not reader.faults
+            assert {number: match["bindings"] for number, match in reader.seen.items()} == found[name]
+            assert reader.connections >= min(1, kills)
+    with Journal(location / FILE_NAME, read_only=True) as journal:
+        assert journal.verify() == []
+    return found
+
+
+def test_kills_change_nothing(tmp_path: Path, sent: list[Batch]) -> None:
+    undisturbed = outcome(tmp_path, sent, 0)
+    killed = outcome(tmp_path, sent, KILLS)
+    for name in QUERIES:
+        assert len(undisturbed[name]) > 10
+        assert killed[name] == undisturbed[name]
+    check_against_a_plain_run(tmp_path, sent, killed)
+
+
+def check_against_a_plain_run(
+    folder: Path, sent: list[Batch], found: dict[str, dict[int, dict[str, Any]]]
+) -> None:
+    """The same matches as those of the same events from files."""
+    files = {}
+    for iri in (POWER, DOORS):
+        files[iri] = folder / f"{len(files)}.nq"
+        files[iri].write_bytes(b"".join(batch.body for batch in sent if batch.stream == iri))
+    for name, reads in (("rises", (POWER,)), ("opened", (POWER, DOORS))):
+        matches = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads})
+        rows = json.loads(matches.to_sparql_json())["results"]["bindings"]
+        assert counted(rows) == counted(list(found[name].values()))
+
+
+def counted(rows: list[dict[str, Any]]) -> Counter[str]:
+    return Counter(json.dumps(row, sort_keys=True) for row in rows)
