@@ -84,9 +84,11 @@ class EventLog:
     # --- appending ----------------------------------------------------------------------------------
 
     def append(
-        self, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None
-    ) -> Appended:
-        """Store a batch that `pack_events` has made; returns when it is durable.
+        self, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None,
+        advance: int | None = None,
+    ) -> Appended:  # fmt: skip
+        """Store a batch that `pack_events` has made, and with `advance` a punctuation (µs) after it; returns when it is
+        durable.
 
         With `batch_id` it is idempotent: the same id again, also after a restart, answers the same offsets and stores
         nothing; ids are known for a day at least. `digest` stands for the body (default: a hash of the blob).
@@ -101,6 +103,8 @@ class EventLog:
                 return known
             now = self._clock()
             appended = store_events(connection, stream, head, blob, now)
+            if advance is not None:
+                _store_punctuation(connection, stream, advance, now)
             if batch_id is not None:
                 connection.execute(
                     "INSERT INTO receipt (stream, name, first, count, digest, received) VALUES (?, ?, ?, ?, ?, ?)",
@@ -120,12 +124,7 @@ class EventLog:
         """Store a punctuation: no event before `time` (µs) will come any more; the offset before which it stands."""
 
         def work(connection: sqlite3.Connection) -> int:
-            number, _, following = stream_id(connection, stream)
-            _insert(connection, (number, following, 0, time, time, self._clock(), b""))
-            connection.execute(
-                "UPDATE stream SET punctuated = max(ifnull(punctuated, ?1), ?1) WHERE id = ?2", (time, number)
-            )
-            return following
+            return _store_punctuation(connection, stream, time, self._clock())
 
         return self._writer.run(work)
 
@@ -283,6 +282,15 @@ def store_events(connection: sqlite3.Connection, stream: str, head: Summary, blo
             (following + head.count, head.max_time, number),
         )
     return Appended(following, head.count, False, largest, punctuation)
+
+
+def _store_punctuation(connection: sqlite3.Connection, stream: str, time: int, now: int) -> int:
+    number, _, following = stream_id(connection, stream)
+    _insert(connection, (number, following, 0, time, time, now, b""))
+    connection.execute(
+        "UPDATE stream SET punctuated = max(ifnull(punctuated, ?1), ?1) WHERE id = ?2", (time, number)
+    )
+    return following
 
 
 def _insert(connection: sqlite3.Connection, values: Sequence[object]) -> None:

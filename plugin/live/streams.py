@@ -75,14 +75,18 @@ class Streams:
             self._metrics.refused.inc()
             raise BusyError(f"{self._worker.waiting} events wait to be worked through: try again later")
 
-    def push(self, iri: str, read: Callable[[], Reading], body: bytes, batch_id: str | None = None) -> Pushed:
-        """Put a batch into the log; returns when it is durable. `body` is what `read` reads, under `batch_id` always
-        the same. Raises BusyError, RejectedError, UnknownError, ConflictError, FullError."""
+    def push(
+        self, iri: str, read: Callable[[], Reading], body: bytes, batch_id: str | None = None,
+        advance: int | None = None,
+    ) -> Pushed:  # fmt: skip
+        """Put a batch into the log, and with `advance` a punctuation (µs) after it; returns when it is durable. `body`
+        is what `read` reads, under `batch_id` always the same. Raises BusyError, RejectedError, UnknownError,
+        ConflictError, FullError."""
         begun = time.perf_counter()
         self.admit()
         reading = read()
         digest = None if batch_id is None else hashlib.blake2b(body, digest_size=16).digest()
-        appended = self._journal.log.append(iri, reading.blob, batch_id, digest)
+        appended = self._journal.log.append(iri, reading.blob, batch_id, digest, advance)
         metrics = self._metrics
         if appended.repeated:
             metrics.repeated.labels(iri).inc()

@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -86,7 +87,7 @@ def run_all(server: ServeProcess, sent: list[Batch], kills: int) -> dict[str, li
     """Push everything while the server is killed; the readers, once they have seen everything."""
     done = threading.Event()
     readers = {name: [LiveReader(server, name, done.is_set) for _ in range(2)] for name in QUERIES}
-    for reader in sum(readers.values(), []):
+    for reader in chain(*readers.values()):
         reader.start()
     acknowledged: list[str] = []
     pushers = [Pusher(server, [b for b in sent if b.stream == iri], acknowledged) for iri in (POWER, DOORS)]
@@ -111,7 +112,7 @@ def run_all(server: ServeProcess, sent: list[Batch], kills: int) -> dict[str, li
     settle(server)
     wait_for_readers(server, readers)
     done.set()
-    for reader in sum(readers.values(), []):
+    for reader in chain(*readers.values()):
         reader.join(30)
         assert not reader.is_alive()
     return readers

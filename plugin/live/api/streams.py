@@ -59,12 +59,11 @@ def push(call: Call) -> Response:
     if batch_id is not None and not 0 < len(batch_id) <= 200:
         raise Problem(400, "the batch id is too long", "1 to 200 characters")
     advance, time = _time(call, "advance"), _time(call, "time")
-    pushed = None
-    if body or advance is None:
-        pushed = call.service.streams.push(iri, lambda: _reading(call, time), body, batch_id)
-    if advance is not None:
+    if not body and advance is not None:
         call.service.streams.advance(iri, advance)
-    return json_response(pushed_value(pushed) if pushed is not None else {"advanced": True})
+        return json_response({"advanced": True})
+    pushed = call.service.streams.push(iri, lambda: _reading(call, time), body, batch_id, advance)
+    return json_response(pushed_value(pushed))
 
 
 def events(call: Call) -> Response:

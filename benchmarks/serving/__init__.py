@@ -1,0 +1,1 @@
+"""How fast the live server is, over loopback: `python -m benchmarks.serving`."""

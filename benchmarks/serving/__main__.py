@@ -1,0 +1,245 @@
+"""Throughput with live subscribers, and the time from a push to the subscriber's match.
+
+    python -m benchmarks.serving [--subscribers 50] [--batches 200] [--rate 1000] [--seconds 10]
+
+The server is a process of its own (`oxiseq serve` over a new folder); all clients are in this one, readers as threads
+that look at sockets with `selectors`. Two figures:
+
+1. batches of 1,000 events by four connections while the subscribers read: events/s until the last is acknowledged,
+   and until the last match is there;
+2. single events at a fixed rate, each with a match: milliseconds from just before the request is written to when the
+   match has been read by one subscriber (the others read too).
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+
+EX = "http://example.org/"
+STREAM = f"{EX}power"
+RISES = f"""PREFIX : <{EX}>
+SELECT ?house ?before ?after WITHIN 1 SECOND
+FROM STREAM S <{STREAM}>
+WHERE {{
+  SEQ(A; B)
+  DEFINE GPM A ON S {{ ?house :watts ?before FILTER(?before > %d) }}
+  DEFINE GPM B ON S {{ ?house :watts ?after FILTER(?after > 2 * ?before) }}
+}}"""
+PRODUCERS = 8
+EACH = f"""PREFIX : <{EX}>
+SELECT ?house ?number
+FROM STREAM S <{EX}single%d>
+WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?house :number ?number }} }}"""
+NQUADS = {"Content-Type": "application/n-quads"}
+
+
+def main() -> None:
+    """Both figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--subscribers", type=int, default=50)
+    parser.add_argument("--batches", type=int, default=200)
+    parser.add_argument("--rate", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--durability", default="full")
+    given = parser.parse_args()
+    print(f"load before: {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores", flush=True)
+    with server(given.durability) as address:
+        throughput(address, given.subscribers, given.batches)
+    with server(given.durability) as address:
+        latency(address, given.subscribers, given.rate, given.seconds)
+    print(f"load after: {os.getloadavg()[0]:.1f}")
+
+
+@contextmanager
+def server(durability: str) -> Iterator[str]:
+    """A new server's address."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", "from oxiseq.cli import main; main()", "serve", "--location", folder]
+        command += ["--bind", "127.0.0.1:0", "--durability", durability, "--subscribers", "200"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stderr is not None
+                line = next(line for line in process.stderr if line.startswith("listening at "))
+                threading.Thread(target=process.stderr.read, daemon=True).start()
+                yield line.split()[-1]
+                print("server: %.1f s CPU" % cpu_seconds(process.pid))
+            finally:
+                process.terminate()
+                process.wait(30)
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def connect(address: str) -> http.client.HTTPConnection:
+    """A connection without Nagle's delay."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+    connection.connect()
+    connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def ask(connection: http.client.HTTPConnection, method: str, target: str, body: bytes, media: str) -> int:
+    """One request; its status."""
+    connection.request(method, target, body, {"Content-Type": media})
+    response = connection.getresponse()
+    response.read()
+    return response.status
+
+
+class Readers:
+    """Subscribers, all read by one thread. `count`: matches that all of them have read; `seen`: number → when the
+    first of them has read it."""
+
+    def __init__(self, address: str, query: str, number: int) -> None:
+        self.counts = [0] * number
+        self.seen: dict[int, float] = {}
+        self._selector = selectors.DefaultSelector()
+        self._tails = [b""] * number
+        self._ended = False
+        for i in range(number):
+            parts = urlsplit(address)
+            made = socket.create_connection((parts.hostname or "", parts.port or 0))
+            made.sendall(f"GET /queries/{query}/matches HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n".encode())
+            self._selector.register(made, selectors.EVENT_READ, i)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        while not all(self._tails):
+            time.sleep(0.01)
+
+    def _run(self) -> None:
+        while not self._ended:
+            for key, _ in self._selector.select(0.2):
+                data = key.fileobj.recv(1 << 18)  # type: ignore[union-attr]
+                now = time.perf_counter()
+                i = key.data
+                text = self._tails[i] + data
+                self.counts[i] += text.count(b"\nevent: match\n")
+                if i == 0:
+                    for part in text.split(b'"number": {"type": "literal", "value": "')[1:]:
+                        if b'"' in part:
+                            self.seen.setdefault(int(part[: part.index(b'"')]), now)
+                cut = text.rfind(b"\nevent: match\n")
+                self._tails[i] = text[cut + 14 :] if i and cut >= 0 else text[text.rfind(b"\n\n") :] if i == 0 else text[-200:]
+
+    def close(self) -> None:
+        """Leave."""
+        self._ended = True
+        self._thread.join()
+        for key in list(self._selector.get_map().values()):
+            key.fileobj.close()  # type: ignore[union-attr]
+
+
+def batch(first: int, count: int) -> bytes:
+    """Events of three triples, a millisecond apart."""
+    lines = []
+    for i in range(first, first + count):
+        second, milli = divmod(i, 1000)
+        minute, second = divmod(second, 60)
+        stamp = f"2024-05-01T{10 + minute // 60:02}:{minute % 60:02}:{second:02}.{milli:03}Z"
+        name = f"<{EX}e{i}>"
+        lines.append(
+            f'{name} <http://www.w3.org/ns/prov#generatedAtTime> "{stamp}"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n'
+            f'<{EX}h{i % 97}> <{EX}watts> "{i * 7919 % 1000}"^^<http://www.w3.org/2001/XMLSchema#integer> {name} .\n'
+            f'<{EX}h{i % 97}> <{EX}room> "r{i % 7}" {name} .\n<{EX}h{i % 97}> <{EX}unit> <{EX}W> {name} .\n'
+        )
+    return "".join(lines).encode()
+
+
+def throughput(address: str, subscribers: int, count: int) -> None:
+    """Figure 1. Batches are in order of time, one after the other by one connection: the stream is in order."""
+    control = connect(address)
+    assert ask(control, "PUT", "/queries/rises", (RISES % 450).encode(), "application/spaseq-query") == 200
+    bodies = [batch(1000 * i, 1000) for i in range(count + 2)]
+    for body in bodies[:2]:
+        assert ask(control, "POST", f"/streams/{quote(STREAM, safe='')}", body, NQUADS["Content-Type"]) == 200
+    time.sleep(1)
+    readers = Readers(address, "rises", subscribers)
+    refused = 0
+    begun = time.perf_counter()
+    for body in bodies[2:]:
+        while (status := ask(control, "POST", f"/streams/{quote(STREAM, safe='')}", body, NQUADS["Content-Type"])) != 200:
+            assert status == 429
+            refused += 1
+            time.sleep(0.05)
+    acknowledged = time.perf_counter() - begun
+    before = -1
+    while sum(readers.counts) != before:
+        before, ended = sum(readers.counts), time.perf_counter()
+        time.sleep(1.0)
+    print(f"1,000-event batches, {subscribers} subscribers: {count * 1000 / acknowledged:,.0f} events/s acknowledged, "
+          f"{count * 1000 / (ended - begun):,.0f} events/s until read; {sum(readers.counts):,} matches read, "
+          f"{refused} refused for a while", flush=True)  # fmt: skip
+    readers.close()
+
+
+def latency(address: str, subscribers: int, rate: int, seconds: float) -> None:
+    """Figure 2: as many producers as threads, each with a stream and a query of its own; each event completes its own
+    instant (?advance=)."""
+    control = connect(address)
+    for i in range(PRODUCERS):
+        assert ask(control, "PUT", f"/queries/each{i}", (EACH % i).encode(), "application/spaseq-query") == 200
+    readers = [Readers(address, f"each{i}", max(1, subscribers // PRODUCERS)) for i in range(PRODUCERS)]
+    sent: dict[int, float] = {}
+    begun = time.perf_counter() + 0.5
+    total = int(rate * seconds)
+
+    def push(producer: int) -> None:
+        connection = connect(address)
+        path = f"/streams/{quote(f'{EX}single{producer}', safe='')}?advance="
+        for i in range(producer, total, PRODUCERS):
+            while (now := time.perf_counter()) < begun + i / rate:
+                time.sleep(begun + i / rate - now)
+            sent[i] = time.perf_counter()
+            body, time_ = single(i)
+            assert ask(connection, "POST", f"{path}{time_ + 1}", body, "application/n-quads") == 200
+
+    threads = [threading.Thread(target=push, args=(i,)) for i in range(PRODUCERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pushed = time.perf_counter() - begun
+    time.sleep(2)
+    seen = {number: at for reader in readers for number, at in reader.seen.items()}
+    tail = [i for i in seen if i >= total // 5]  # after the first fifth
+    from_request = np.array([(seen[i] - sent[i]) * 1000 for i in tail])
+    from_due = np.array([(seen[i] - begun - i / rate) * 1000 for i in tail])
+    print(f"{rate}/s asked, {total / pushed:,.0f}/s done, {subscribers} subscribers: from request to match median "
+          f"{np.median(from_request):.1f} ms, p99 {np.percentile(from_request, 99):.1f} ms; from when it was due "
+          f"p99 {np.percentile(from_due, 99):.1f} ms; {total - len(seen)} missing", flush=True)  # fmt: skip
+    for reader in readers:
+        reader.close()
+
+
+def single(i: int) -> tuple[bytes, int]:
+    """An event and its time (µs)."""
+    name = f"<{EX}s{i}>"
+    body = (
+        f'{name} <http://www.w3.org/ns/prov#generatedAtTime> "{i * 1000}"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+        f'<{EX}h{i % 97}> <{EX}number> "{i}"^^<http://www.w3.org/2001/XMLSchema#integer> {name} .\n'
+    )
+    return body.encode(), i * 1000
+
+
+if __name__ == "__main__":
+    main()
