@@ -63,8 +63,11 @@ class EventAssembler:
     """
 
     def __init__(
-        self, terms: TermDictionary, time_predicate: NamedNode, fault: Fault, batch_events: int = BATCH_EVENTS
-    ) -> None:
+        self, terms: TermDictionary, time_predicate: NamedNode, fault: Fault, batch_events: int = BATCH_EVENTS,
+        *, rows: int = _FIRST_ROWS, remembered: int = REMEMBERED,
+    ) -> None:  # fmt: skip
+        """`rows` of triples that room is made for at first; `remembered`: names of events that are known as over. Both
+        are smaller where the whole input is: to make room for more takes longer than to read a few lines."""
         self._terms = terms
         self._time_predicate = time_predicate
         self._fault = fault
@@ -78,10 +81,10 @@ class EventAssembler:
         self._slots = np.zeros(0, np.uint32)
         self._arena = np.zeros(0, np.uint8)
         self._chunks = np.zeros((1, k.CHUNK_WORDS), np.uint32)
-        self._ring = np.zeros(REMEMBERED, np.int64)
+        self._ring = np.zeros(remembered, np.int64)
         self._time = np.zeros(batch_events, np.int64)
         self._end = np.zeros(batch_events, np.int64)
-        self._columns = np.zeros((3, _FIRST_ROWS), np.uint32)
+        self._columns = np.zeros((3, rows), np.uint32)
         self._scratch = np.zeros(0, np.uint8)
         state = self._state
         state[k.TIME_TERM] = terms.constant(time_predicate)

@@ -15,6 +15,7 @@ from oxiseq.ceql.event import ComplexShape
 from oxiseq.driving import microseconds
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import KnowledgeBase
@@ -139,11 +140,13 @@ class Engine:
         results that feed streams are put in order of time entry by entry."""
         return any(isinstance(q.run, TupleRun) or q.shape.feeds is not None for q in self.readers(stream))
 
-    def push(self, stream: str, blobs: Sequence[bytes]) -> list[tuple[str, bytes]]:
+    def unpack(self, blobs: Sequence[bytes]) -> EventBatch:
+        """Events as the log has them."""
+        return unpack_events(blobs, self.terms)
+
+    def push(self, stream: str, batch: EventBatch) -> list[tuple[str, bytes]]:
         """Events of a stream, in order of arrival; the events that its queries make of them for other streams."""
-        if not self.readers(stream):
-            return []
-        return self._take(self._runs.push(stream, unpack_events(blobs, self.terms)))
+        return self._take(self._runs.push(stream, batch))
 
     def punctuate(self, stream: str, time: int) -> list[tuple[str, bytes]]:
         """No event of `stream` before `time` (µs) will come."""

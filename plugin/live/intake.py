@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, RdfFormat, parse
 
 from oxiseq.engine.errors import EventError, OxiseqError
-from oxiseq.engine.events.assembler import Block, EventAssembler
+from oxiseq.engine.events.assembler import BATCH_EVENTS, REMEMBERED, Block, EventAssembler
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.open import EventFormat, open_events
@@ -130,7 +130,10 @@ def _batches(
     def fault(line: int | None, reason: str) -> None:
         report.fault(line, reason, "skip")
 
-    assembler = EventAssembler(terms, GENERATED_AT, fault)
+    most = max(64, len(body) // 16)  # a quad is longer than that
+    assembler = EventAssembler(
+        terms, GENERATED_AT, fault, min(BATCH_EVENTS, most), rows=min(1 << 15, most), remembered=min(REMEMBERED, most)
+    )
     if format == "nquads":
         for block in _blocks(body):
             yield from assembler.read(block, assembler.next_line)

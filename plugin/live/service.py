@@ -56,7 +56,7 @@ class LiveService:
         """Bring back the queries and read on where they stand."""
         head = self.journal.log.position()
         position = self.queries.restore()
-        LOG.info("the log is read from entry %s of %s", position, head)
+        LOG.debug("the log is read from entry %s of %s", position, head)
         self.worker.start(position, head)
         self._upkeep.start()
 

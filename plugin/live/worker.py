@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
+from oxiseq.engine.events.batch import EventBatch
 from oxiseq.journal import Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND
@@ -124,8 +125,9 @@ class Worker:
             begun = time.perf_counter()
             with self._store_lock:
                 made: list[tuple[str, bytes]] = []
+                batches = self._unpacked(entries)
                 for group in self._groups(entries):
-                    made += self._work(group)
+                    made += self._work(group, batches)
                 self._unstored = self._engine.collected(made)
             self._metrics.worked.inc(sum(entry.count for entry in entries))
             self._metrics.turn_seconds.observe(time.perf_counter() - begun)
@@ -153,12 +155,27 @@ class Worker:
                 events = entry.count
         return groups
 
-    def _work(self, group: Sequence[Entry]) -> list[tuple[str, bytes]]:
+    def _unpacked(self, entries: Sequence[Entry]) -> dict[str, tuple[int, EventBatch]]:
+        """The events of each stream that is read, and the offset of the first: together they take a tenth of the time
+        that they take one by one."""
+        blobs: dict[str, list[Entry]] = {}
+        for entry in entries:
+            if entry.count:
+                blobs.setdefault(entry.stream, []).append(entry)
+        return {
+            stream: (each[0].first, self._engine.unpack([entry.data for entry in each]))
+            for stream, each in blobs.items() if self.readers(stream)
+        }  # fmt: skip
+
+    def _work(self, group: Sequence[Entry], batches: Mapping[str, tuple[int, EventBatch]]) -> list[tuple[str, bytes]]:
         first, last = group[0], group[-1]
         self._join(first.position - 1)
         stream = first.stream
         if first.count:
-            made = self._engine.push(stream, [entry.data for entry in group])
+            made = []
+            if stream in batches:
+                begin, batch = batches[stream]
+                made = self._engine.push(stream, batch.slice(first.first - begin, last.first + last.count - begin))
             self._offsets[stream] = last.first + last.count
             self._active[stream] = time.monotonic()
             self._largest[stream] = max(self._largest.get(stream, first.time), *(entry.time for entry in group))
@@ -235,10 +252,12 @@ class Worker:
         with self._engine.alone(query) as alone:
             while at < self.position and (entries := self._journal.log.follow(at, PAGE)):
                 for entry in entries:
-                    if entry.position <= self.position and entry.stream in query.shape.reads:
-                        made += alone.push(entry.stream, [entry.data]) if entry.count else alone.punctuate(
-                            entry.stream, entry.time
-                        )
+                    if entry.position > self.position or entry.stream not in query.shape.reads:
+                        continue
+                    if entry.count:
+                        made += alone.push(entry.stream, alone.unpack([entry.data]))
+                    else:
+                        made += alone.punctuate(entry.stream, entry.time)
                 at = entries[-1].position
         return made
 

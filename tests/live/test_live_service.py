@@ -1,0 +1,324 @@
+"""The service without HTTP: what is found is a function of the log, whatever comes between."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from live_events import ALARM, ALARMED_TWICE, ALARMS, DOORS, EX, OPENED, POWER, RISES, Batch, batches, event
+from live_services import Rows, eventually, finish, live, push, rest, rows
+
+import oxiseq
+from oxiseq.engine.errors import OxiseqError, QueryError
+from oxiseq.journal import ConflictError, Retention, UnknownError
+from oxiseq.live import LiveSettings
+from oxiseq.live.errors import BoundError, BusyError
+from oxiseq.live.intake import RejectedError, read_batch
+
+QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE}
+SENT = batches(120, seed=3)
+PAIRS = f"VOCAB <{EX}> SELECT x, y FROM ceql WHERE A AS x ; B AS y FILTER y[v > 1]"
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
+    """The matches of an uninterrupted run."""
+    with live(tmp_path_factory.mktemp("expected")) as service:
+        for name, text in QUERIES.items():
+            service.queries.register(name, text)
+        for batch in SENT:
+            push(service, batch)
+        finish(service)
+        return {name: rows(service, name) for name in QUERIES}
+
+
+def test_the_matches_are_those_of_a_plain_run(tmp_path: Path, expected: dict[str, Rows]) -> None:
+    files = {}
+    for iri in (POWER, DOORS):
+        files[iri] = tmp_path / f"{len(files)}.nq"
+        files[iri].write_bytes(b"".join(batch.body for batch in SENT if batch.stream == iri))
+    matches = oxiseq.run(RISES, streams={POWER: files[POWER]})
+    plain = [tuple(str(term) for term in match.bindings.values()) for match in matches]
+    assert len(plain) > 50
+    assert sorted(row for _, row in expected["rises"]) == sorted(plain)
+    assert [number for number, _ in expected["rises"]] == list(range(1, len(plain) + 1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_restarts_pauses_and_repeats_change_nothing(
+    tmp_path: Path, expected: dict[str, Rows], seed: int
+) -> None:
+    drawn = random.Random(seed)
+    at = 0
+    for number in range(4):
+        with live(tmp_path) as service:
+            if number == 0:
+                for name, text in QUERIES.items():
+                    service.queries.register(name, text)
+            paused = None
+            while at < len(SENT) * (number + 1) // 4:
+                push(service, SENT[at])
+                if drawn.random() < 0.2:
+                    assert push(service, SENT[at]).repeated
+                if paused is None and drawn.random() < 0.2:
+                    paused = drawn.choice(["rises", "opened"])
+                    service.queries.pause(paused)
+                elif paused is not None and drawn.random() < 0.3:
+                    service.queries.resume(paused)
+                    paused = None
+                at += 1
+            if paused is not None:
+                service.queries.resume(paused)
+            if number == 3:
+                finish(service)
+                assert {name: rows(service, name) for name in QUERIES} == expected
+            assert service.worker.error is None
+    assert len(expected["twice"]) > 5
+
+
+def test_a_query_sees_what_comes_after_it(tmp_path: Path, expected: dict[str, Rows]) -> None:
+    power = [batch for batch in SENT if batch.stream == POWER]
+    with live(tmp_path) as service:
+        service.streams.create(POWER)
+        for batch in power[:30]:
+            push(service, batch)
+        service.queries.register("rises", RISES)
+        for batch in power[30:]:
+            push(service, batch)
+        rest(service)
+        found = rows(service, "rises")
+    files = tmp_path / "rest.nq"
+    files.write_bytes(b"".join(batch.body for batch in power[30:]))
+    alone = [tuple(map(str, match.bindings.values())) for match in oxiseq.run(RISES, streams={POWER: files})]
+    assert 0 < len(found) < len(expected["rises"])
+    assert {row for _, row in found} <= set(alone)
+
+
+def test_ids_go_on_when_a_query_is_replaced_and_deleted(tmp_path: Path) -> None:
+    power = [batch for batch in SENT if batch.stream == POWER]
+    with live(tmp_path) as service:
+        service.queries.register("rises", RISES)
+        for batch in power[:40]:
+            push(service, batch)
+        rest(service)
+        last = rows(service, "rises")[-1][0]
+        with pytest.raises(ConflictError):
+            service.queries.register("rises", RISES)
+        service.queries.register("rises", RISES, replace=True)
+        service.queries.delete("rises")
+        with pytest.raises(UnknownError):
+            service.queries.get("rises")
+        service.queries.register("rises", RISES)
+        for batch in power[40:]:
+            push(service, batch)
+        rest(service)
+        assert rows(service, "rises", last)[0][0] == last + 1
+
+
+def tuples(*values: tuple[str, int]) -> bytes:
+    """Tuple events of types and values."""
+    types = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+    lines = []
+    for i, (kind, value) in enumerate(values):
+        name = f"e{i}-{kind}-{value}"
+        quad = f'_:b{i} <{EX}v> "{value}"^^<http://www.w3.org/2001/XMLSchema#integer>'
+        lines.append(event(name, 1_000_000 * (value + 1), quad) + f"_:b{i} <{types}> <{EX}{kind}> <{EX}{name}> .\n")
+    return "".join(lines).encode()
+
+
+def test_ceql_queries_are_stored_as_rows(tmp_path: Path) -> None:
+    with live(tmp_path) as service:
+        service.queries.register("pairs", PAIRS, "ceql")
+        stream = f"{EX}ceql"
+        push(service, Batch(stream, "1", tuples(("A", 1), ("B", 2), ("A", 3))))
+        push(service, Batch(stream, "2", tuples(("B", 4), ("C", 5))))
+        service.streams.advance(stream, 100_000_000)
+        rest(service)
+        (first, *_) = parts = service.journal.matches.read("pairs")
+        assert first.heading.variables == ("start", "end", "positions", "x", "y")
+        found = [tuple(text and text.split('"')[1] for text in row) for part in parts for row in part.rows()]
+        assert found[0] == ("0", "1", "0 1", "0", "1")
+        assert len(found) == 3
+        assert first.events(0) == {"x": ((stream, 2_000_000),), "y": ((stream, 3_000_000),)}
+
+
+def test_silence_completes_the_newest_instant_and_stands_in_the_log(tmp_path: Path) -> None:
+    with live(tmp_path, LiveSettings(idle=0.05)) as service:
+        service.queries.register("alarm", ALARM)
+        body = event("e", 1_000_000, f'<{EX}h> <{EX}watts> "999"^^<http://www.w3.org/2001/XMLSchema#integer>')
+        push(service, Batch(POWER, "1", body.encode()))
+        eventually(lambda: bool(rows(service, "alarm")))
+        assert [e.count for e in service.journal.log.follow(0) if e.stream == POWER] == [1, 0]
+        assert service.streams.text(ALARMS, None, 10, "nquads")[1] == 1
+
+
+def test_a_query_with_lateness_is_not_hurried(tmp_path: Path) -> None:
+    with live(tmp_path, LiveSettings(idle=0.02)) as service:
+        service.queries.register("patient", ALARM.replace(ALARMS, f"{EX}other"), options={"lateness": 5_000_000})
+        service.queries.register("alarm", ALARM)
+        body = event("e", 1_000_000, f'<{EX}h> <{EX}watts> "999"^^<http://www.w3.org/2001/XMLSchema#integer>')
+        push(service, Batch(POWER, "1", body.encode()))
+        rest(service)
+        service.worker._wake.wait(0.2)
+        assert [e.count for e in service.journal.log.follow(0)] == [1]
+
+
+def test_late_and_rejected_events_are_told(tmp_path: Path) -> None:
+    power = [batch for batch in SENT if batch.stream == POWER]
+    with live(tmp_path) as service:
+        service.queries.register("rises", RISES)
+        assert push(service, power[5]).late == 0
+        late = push(service, power[0])
+        assert late.late == late.accepted > 0
+        assert late.reasons
+        rest(service)
+        assert service.queries.get("rises").late == late.late
+        body = power[6].body + b"not a quad\n"
+        partly = push(service, Batch(POWER, "partly", body))
+        assert (partly.rejected, partly.reasons[0].line) == (1, body.count(b"\n"))
+        with pytest.raises(RejectedError):
+            push(service, Batch(POWER, "nothing", b"not a quad\n"))
+        with pytest.raises(ConflictError):
+            push(service, Batch(POWER, "partly", power[7].body))
+
+
+def test_bounds(tmp_path: Path) -> None:
+    settings = LiveSettings(idle=None, waiting=10, queries=1, streams=2, subscribers=1)
+    with live(tmp_path, settings) as service:
+        service.queries.register("rises", RISES)
+        with pytest.raises(BoundError):
+            service.queries.register("more", RISES)
+        service.streams.create(f"{EX}one")
+        with pytest.raises(BoundError):
+            service.streams.create(f"{EX}two")
+        with service.worker.lock:  # the worker stands still
+            with pytest.raises(BusyError) as busy:
+                for batch in SENT:
+                    if batch.stream == POWER:
+                        push(service, batch)
+            assert busy.value.status == 429
+        rest(service)
+        assert service.worker.waiting == 0
+        subscription = service.subscriptions.subscribe("rises", 0)
+        with pytest.raises(BusyError) as busy:
+            service.subscriptions.subscribe("rises", 0)
+        assert busy.value.status == 503
+        subscription.close()
+        service.subscriptions.subscribe("rises", 0).close()
+        assert service.subscriptions.count == 0
+
+
+def test_a_query_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
+    with live(tmp_path) as service:
+        with pytest.raises(QueryError):
+            service.queries.register("bad", "SELECT ?x")
+        with pytest.raises(OxiseqError):
+            service.queries.register("bad/name", RISES)
+        assert service.queries.all() == []
+        assert service.streams.all() == []
+
+
+def test_subscribers_read_from_memory_and_journal_without_a_gap(tmp_path: Path) -> None:
+    settings = LiveSettings(idle=None, recent=5, heartbeat=0.05)
+    with live(tmp_path, settings) as service:
+        service.queries.register("rises", RISES)
+        power = [batch for batch in SENT if batch.stream == POWER]
+        for batch in power[:50]:
+            push(service, batch)
+        rest(service)
+        last = service.queries.get("rises").record.next - 1
+        subscription = service.subscriptions.subscribe("rises", 3)
+        ids, kinds = [], []
+        for piece in subscription:
+            lines = piece.decode().splitlines()
+            ids += [int(line[4:]) for line in lines if line.startswith("id: ")]
+            kinds += [line for line in lines if line.startswith(("event", ":"))]
+            if ids and ids[-1] == last and ": still here" in kinds:
+                break
+        subscription.close()
+        assert ids == list(range(4, last + 1))
+
+
+def test_a_slow_subscriber_is_cut_off_and_an_old_cursor_is_told(tmp_path: Path) -> None:
+    settings = LiveSettings(idle=None, recent=5, heartbeat=0.05, matches=10)
+    with live(tmp_path, settings) as service:
+        service.queries.register("rises", RISES)
+        power = [batch for batch in SENT if batch.stream == POWER]
+        reading = iter(subscription := service.subscriptions.subscribe("rises", None))
+        assert b"listening" in next(reading)
+        assert next(reading) == b": still here\n\n"  # it is live now
+        for batch in power[:60]:
+            push(service, batch)
+        rest(service)
+        assert b"event: cut-off" in b"".join(reading)
+        subscription.close()
+        assert b"oxiseq_subscribers_cut_off_total 1.0" in service.metrics.text()
+        service.journal.retain()
+        first = service.queries.get("rises").record.first
+        assert first > 1
+        old = service.subscriptions.subscribe("rises", 0)
+        pieces = iter(old)
+        next(pieces)
+        assert b"event: cursor-too-old" in (told := next(pieces))
+        assert f"id: {first - 1}\n".encode() in told
+        assert f"id: {first}\n".encode() in next(pieces)
+        old.close()
+
+
+def test_readers_end_when_the_query_is_deleted_or_the_service_closed(tmp_path: Path) -> None:
+    with live(tmp_path) as service:
+        for name in ("a", "b"):
+            service.queries.register(name, RISES)
+        readers = [service.subscriptions.subscribe(name, None) for name in ("a", "b")]
+        service.queries.delete("a")
+        assert b"deleted" in b"".join(readers[0])
+        service.end_subscriptions()
+        assert b"stopping" in b"".join(readers[1])
+
+
+def test_the_kb_is_asked_as_it_was_when_the_event_came(tmp_path: Path) -> None:
+    text = f"""PREFIX : <{EX}>
+    SELECT ?house ?owner FROM STREAM S <{POWER}>
+    WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?house :watts ?w GRAPH :kb {{ ?house :owner ?owner }} }} }}"""
+    store = oxiseq.Store()
+    store.update(f"INSERT DATA {{ GRAPH <{EX}kb> {{ <{EX}h> <{EX}owner> <{EX}ann> }} }}")
+    with live(tmp_path, store=store) as service:
+        service.queries.register("owners", text)
+        for i, owner in enumerate(("bob", "cid")):
+            body = event(f"e{i}", 1_000_000 * (i + 1), f'<{EX}h> <{EX}watts> "{i}"')
+            push(service, Batch(POWER, f"{i}", body.encode()))
+            rest(service)
+            store.update(f"DELETE WHERE {{ GRAPH <{EX}kb> {{ ?h <{EX}owner> ?o }} }}; "
+                         f"INSERT DATA {{ GRAPH <{EX}kb> {{ <{EX}h> <{EX}owner> <{EX}{owner}> }} }}")  # fmt: skip
+        service.streams.advance(POWER, 10_000_000)
+        rest(service)
+        assert [row[1] for _, row in rows(service, "owners")] == [f"<{EX}ann>", f"<{EX}bob>"]
+
+
+def test_a_stream_that_is_read_cannot_be_deleted(tmp_path: Path) -> None:
+    with live(tmp_path) as service:
+        service.queries.register("rises", RISES)
+        with pytest.raises(ConflictError):
+            service.streams.delete(POWER)
+        service.queries.delete("rises")
+        service.streams.delete(POWER)
+        assert service.streams.all() == []
+        assert service.streams.create(POWER, Retention(count=3)).keep.count == 3
+
+
+def test_reading_a_batch_agrees_for_small_and_large_bodies() -> None:
+    small = [read_batch(batch.body, "nquads") for batch in SENT]
+    whole = read_batch(b"".join(batch.body for batch in SENT), "nquads")
+    assert sum(len(each.time) for each in small) == len(whole.time)
+    large = b"".join(batch.body for batch in batches(3000, seed=1))
+    assert len(read_batch(large, "nquads").time) == large.count(b"generatedAtTime")
+    events, dated = live_events_as_trig()
+    assert read_batch(events, "trig").time.tolist() == dated
+
+
+def live_events_as_trig() -> tuple[bytes, list[int]]:
+    """Two events, and their times."""
+    prefix = f"@prefix : <{EX}> . @prefix prov: <http://www.w3.org/ns/prov#> .\n"
+    lines = [f":e{i} prov:generatedAtTime {i} . :e{i} {{ :h :watts {i} }}\n" for i in (5, 7)]
+    return (prefix + "".join(lines)).encode(), [5, 7]
