@@ -48,6 +48,8 @@ class LiveQuery:
     stored: int = 0
     position: int = 0
     error: str = ""
+    settled: int = 0
+    """How many events it had seen when silence was last taken for their end."""
     faults: int = 0
     """Events that it could not read."""
     batches: list[Any] = field(default_factory=list)

@@ -50,7 +50,6 @@ class Worker:
         self._unstored: Emission | None = None
         self._offsets: dict[str, int] = {}
         self._largest: dict[str, int] = {}
-        self._punctuated: dict[str, int] = {}
         self._active: dict[str, float] = {}
         self._begun = time.monotonic()
         self._checkpointed = self._begun
@@ -181,7 +180,6 @@ class Worker:
             self._largest[stream] = max(self._largest.get(stream, first.time), *(entry.time for entry in group))
         else:
             made = self._engine.punctuate(stream, first.time)
-            self._punctuated[stream] = max(self._punctuated.get(stream, first.time), first.time)
         self.position = last.position
         return made
 
@@ -280,14 +278,15 @@ class Worker:
             for query in self._engine.queries:
                 reads = query.shape.reads
                 quiet = now - max(self._active.get(stream, self._begun) for stream in reads) >= idle
-                if not quiet or query.run.lateness or not query.run.open:
+                if not quiet or query.run.lateness or not query.run.open or query.settled == query.run.events:
                     continue
+                query.settled = query.run.events
                 target = 1 + max(self._largest.get(stream, 0) for stream in reads)
                 for stream in reads:
                     targets[stream] = max(target, targets.get(stream, target))
         for stream, target in targets.items():
             patient = any(query.run.lateness for query in self._engine.readers(stream))
-            if not patient and self._punctuated.get(stream, target - 1) < target:
+            if not patient:
                 try:
                     self._journal.log.advance(stream, target)
                 except UnknownError:

@@ -322,3 +322,14 @@ def live_events_as_trig() -> tuple[bytes, list[int]]:
     prefix = f"@prefix : <{EX}> . @prefix prov: <http://www.w3.org/ns/prov#> .\n"
     lines = [f":e{i} prov:generatedAtTime {i} . :e{i} {{ :h :watts {i} }}\n" for i in (5, 7)]
     return (prefix + "".join(lines)).encode(), [5, 7]
+
+
+def test_silence_is_noticed_again_for_a_stream_that_was_deleted(tmp_path: Path) -> None:
+    with live(tmp_path, LiveSettings(idle=0.02)) as service:
+        for number in range(2):
+            service.queries.register("alarm", ALARM)
+            body = event("e", 1_000_000, f'<{EX}h> <{EX}watts> "999"^^<http://www.w3.org/2001/XMLSchema#integer>')
+            push(service, Batch(POWER, "1", body.encode()))
+            eventually(lambda n=number: service.queries.get("alarm").record.next == n + 2)  # type: ignore[misc]
+            service.queries.delete("alarm")
+            service.streams.delete(POWER)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from http_client import ask
 
+from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, Serving, create_app
 from oxiseq.server.app import Answers
 from oxiseq.sparql import SparqlEndpoint, SparqlSettings
@@ -22,10 +23,13 @@ NO_OXIGRAPH = "the package oxigraph (the real server) is not installed"
 
 
 @contextmanager
-def served(endpoint: Answers, settings: ServerSettings | None = None) -> Iterator[str]:
+def served(
+    endpoint: Answers, settings: ServerSettings | None = None, live: LiveRoutes | None = None
+) -> Iterator[str]:
     """The address of a server on a thread, stopped afterwards."""
     chosen = settings if settings is not None else ServerSettings(port=0, threads=8)
-    serving = Serving(create_app(endpoint, chosen), chosen)
+    ending = live.service.end_subscriptions if live is not None else None
+    serving = Serving(create_app(endpoint, chosen, live), chosen, ending)
     thread = threading.Thread(target=serving.run)
     thread.start()
     try:
