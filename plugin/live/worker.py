@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import accumulate
 from typing import Final
 
 from oxiseq.engine.events.batch import EventBatch
@@ -154,27 +155,24 @@ class Worker:
                 events = entry.count
         return groups
 
-    def _unpacked(self, entries: Sequence[Entry]) -> dict[str, tuple[int, EventBatch]]:
-        """The events of each stream that is read, and the offset of the first: together they take a tenth of the time
-        that they take one by one."""
-        blobs: dict[str, list[Entry]] = {}
-        for entry in entries:
-            if entry.count:
-                blobs.setdefault(entry.stream, []).append(entry)
-        return {
-            stream: (each[0].first, self._engine.unpack([entry.data for entry in each]))
-            for stream, each in blobs.items() if self.readers(stream)
-        }  # fmt: skip
+    def _unpacked(self, entries: Sequence[Entry]) -> Mapping[int, EventBatch]:
+        """The events of the entries whose streams are read, by position: all unpacked in one go, which takes a tenth of
+        the time that they take one by one."""
+        wanted = {stream for query in self._all() for stream in query.shape.reads}
+        read = [entry for entry in entries if entry.count and entry.stream in wanted]
+        if not read:
+            return {}
+        every = self._engine.unpack([entry.data for entry in read])
+        ends = list(accumulate(entry.count for entry in read))
+        return {e.position: every.slice(end - e.count, end) for e, end in zip(read, ends, strict=True)}
 
-    def _work(self, group: Sequence[Entry], batches: Mapping[str, tuple[int, EventBatch]]) -> list[tuple[str, bytes]]:
+    def _work(self, group: Sequence[Entry], batches: Mapping[int, EventBatch]) -> list[tuple[str, bytes]]:
         first, last = group[0], group[-1]
         self._join(first.position - 1)
         stream = first.stream
         if first.count:
-            made = []
-            if stream in batches:
-                begin, batch = batches[stream]
-                made = self._engine.push(stream, batch.slice(first.first - begin, last.first + last.count - begin))
+            parts = [batches[entry.position] for entry in group if entry.position in batches]
+            made = self._engine.push(stream, EventBatch.concat(parts)) if parts else []
             self._offsets[stream] = last.first + last.count
             self._active[stream] = time.monotonic()
             self._largest[stream] = max(self._largest.get(stream, first.time), *(entry.time for entry in group))
@@ -227,7 +225,10 @@ class Worker:
 
     def find(self, name: str) -> LiveQuery | None:
         """The query of this name, if it is at work."""
-        return next((q for q in (*self._engine.queries, *self._joining) if q.name == name), None)
+        return next((query for query in self._all() if query.name == name), None)
+
+    def _all(self) -> tuple[LiveQuery, ...]:
+        return (*self._engine.queries, *self._joining)
 
     @property
     def joining(self) -> tuple[LiveQuery, ...]:
@@ -236,7 +237,7 @@ class Worker:
 
     def readers(self, stream: str) -> list[LiveQuery]:
         """The queries that read a stream."""
-        return [q for q in (*self._engine.queries, *self._joining) if stream in q.shape.reads]
+        return [query for query in self._all() if stream in query.shape.reads]
 
     def _join(self, position: int) -> None:
         """Queries that stand at or before `position` see what comes next."""
