@@ -26,6 +26,7 @@ from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.kernels.memory.scan import PADDING
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events
+from oxiseq.live.small import LARGEST, read_one
 
 EVENTS: Final[Mapping[str, EventFormat]] = {
     "application/n-quads": "nquads",
@@ -80,6 +81,13 @@ class Reading:
 
 def read_batch(body: bytes, format: EventFormat) -> Reading:
     """The events of a body. Raises RejectedError when it holds something, but no event that can be read."""
+    if format == "nquads" and len(body) <= LARGEST and (one := read_one(body)) is not None:
+        return Reading(one[0], np.array([one[1]]))
+    return read_with_tables(body, format)
+
+
+def read_with_tables(body: bytes, format: EventFormat) -> Reading:
+    """`read_batch` for a body of any size and kind."""
     terms = _terms()
     report = ReadReport("")
     try:
