@@ -225,6 +225,11 @@ class QueryRun:
                 for matcher, batch, rows in zip(self._matchers, part.batches, found, strict=True)]
 
     @property
+    def reads_kb(self) -> bool:
+        """Whether its matches depend on the knowledge base too."""
+        return self._reads_kb
+
+    @property
     def own_answers(self) -> bool:
         """Whether events wait for which the KB's answers of an earlier moment hold."""
         return bool(self._kept_answers)

@@ -108,6 +108,11 @@ class Engine:
         """Those at work."""
         return tuple(self._live.values())
 
+    @property
+    def reads_kb(self) -> bool:
+        """Whether what is found depends on more than the log."""
+        return any(isinstance(query.run, QueryRun) and query.run.reads_kb for query in self.queries)
+
     def readers(self, stream: str) -> list[LiveQuery]:
         """Those that read a stream."""
         return [query for query in self._live.values() if stream in query.shape.reads]

@@ -72,6 +72,7 @@ class Queries:
         given = dict(options or {})
         prepare(ceql=language == "ceql")
         with self._worker.lock:
+            self._worker.flush()
             known = {record.name for record in self._journal.queries.all()}
             if chosen in known and not replace:
                 raise ConflictError(f"there is a query {chosen!r} already")
@@ -94,6 +95,7 @@ class Queries:
     def pause(self, name: str) -> QueryStatus:
         """It sees nothing until it is resumed; then it sees what has come meanwhile. Raises UnknownError."""
         with self._worker.lock:
+            self._worker.flush()
             self._journal.queries.set_state(name, "paused")
             if (query := self._worker.find(name)) is not None:
                 self._worker.remove(query)
@@ -102,6 +104,7 @@ class Queries:
     def resume(self, name: str) -> QueryStatus:
         """Go on after a pause or a failure. Raises UnknownError."""
         with self._worker.lock:
+            self._worker.flush()
             record = self._journal.queries.set_state(name, "running")
             if self._worker.find(name) is None:
                 self._restore(record)
@@ -110,6 +113,7 @@ class Queries:
     def delete(self, name: str) -> None:
         """Forget it and its matches. Raises UnknownError."""
         with self._worker.lock:
+            self._worker.flush()
             self._journal.queries.delete(name)
             if (query := self._worker.find(name)) is not None:
                 self._worker.remove(query)

@@ -41,17 +41,18 @@ class Topic:
         self._told: deque[_Told] = deque()
         self._changed = threading.Condition()
 
-    def publish(self, found: Found, count: int) -> None:
-        """Matches that have been stored; those that were told before are passed over."""
+    def publish(self, found: Found, count: int) -> bool:
+        """Matches as they are found; False for those that were told before."""
         last = found.first + count - 1
         with self._changed:
             if last <= self.last:
-                return
+                return False
             self._told.append(_Told(found.first, last, found.data))
             self.last = last
             while len(self._told) > 1 and self.last - self._told[1].first >= self._recent:
                 self._told.popleft()
             self._changed.notify_all()
+            return True
 
     def after(self, cursor: int, timeout: float) -> tuple[int, list[bytes]] | None:
         """The events of the matches behind `cursor`, waiting for one if there is none yet, and the last one's id; no

@@ -1,7 +1,10 @@
 """The thread that reads the log, in its order, and feeds the queries: the only one that does.
 
-A turn takes some entries, lets the engine work, stores what was found and tells subscribers. Whoever changes what is
-at work (a query comes or goes) holds `lock`, hence does so between two turns.
+A turn takes some entries, lets the engine work and tells subscribers what was found; that is stored a moment later,
+with what the next turns find, for to wait for the disk takes longer than a turn. A kill between the two loses nothing:
+the log finds the same matches again, under the same ids. Where the knowledge base or other streams have a part in it,
+that is not so, and matches are stored before they are told. Whoever changes what is at work (a query comes or goes)
+holds `lock`, hence does so between two turns.
 """
 
 from __future__ import annotations
@@ -31,6 +34,10 @@ PAGE: Final = 1 << 18
 GROUP: Final = 8192
 """Events that are handed on together."""
 _RETRY: Final = 1.0
+_DELAY: Final = 0.05
+"""Seconds for which matches may be told and not stored yet."""
+_HELD: Final = 4 << 20
+"""Bytes of such matches."""
 
 
 class Worker:
@@ -48,7 +55,8 @@ class Worker:
         self._settings, self._metrics = settings, metrics
         self._store_lock = store_lock if store_lock is not None else nullcontext()
         self._joining: list[LiveQuery] = []
-        self._unstored: Emission | None = None
+        self._unstored: list[Emission] = []
+        self._unstored_since = 0.0
         self._offsets: dict[str, int] = {}
         self._largest: dict[str, int] = {}
         self._active: dict[str, float] = {}
@@ -106,18 +114,22 @@ class Worker:
                 self.error = error
                 self._topics.close_all("failed")
                 return
-        self._checkpoint()
+        try:
+            self._checkpoint()
+        except JournalError as error:
+            LOG.warning("the last matches are not stored; they will be found again: %s", error)
 
     def _pause(self) -> float:
         idle = self._settings.idle
-        return 0.5 if idle is None else min(0.5, max(0.005, idle / 2))
+        usual = 0.5 if idle is None else min(0.5, max(0.005, idle / 2))
+        return min(usual, _DELAY / 2) if self._unstored else usual
 
     # --- a turn -------------------------------------------------------------------------------------
 
     def turn(self) -> bool:
         """Work through some entries; False when there were none."""
         with self.lock:
-            self._store()
+            self._store_if_due()
             entries = self._journal.log.follow(self.position, PAGE)
             self._join(self.position)
             if not entries:
@@ -128,11 +140,11 @@ class Worker:
                 batches = self._unpacked(entries)
                 for group in self._groups(entries):
                     made += self._work(group, batches)
-                self._unstored = self._engine.collected(made)
+                emission = self._engine.collected(made)
             self._metrics.worked.inc(sum(entry.count for entry in entries))
             self._metrics.turn_seconds.observe(time.perf_counter() - begun)
             self._count(entries)
-            self._store()
+            self._emit(emission)
         return True
 
     def _groups(self, entries: Sequence[Entry]) -> list[list[Entry]]:
@@ -186,23 +198,47 @@ class Worker:
         with self._count_lock:
             self._waiting = max(0, self._waiting - done)
 
-    def _store(self) -> None:
-        """Store what was found, then tell it. Raises FullError; then it is tried again later."""
-        emission = self._unstored
-        if emission is None:
+    # --- what was found -----------------------------------------------------------------------------
+
+    def _emit(self, emission: Emission) -> None:
+        """Tell what was found, and have it stored; the other way round where the log alone does not decide."""
+        if not (emission.found or emission.events or emission.failed):
             return
-        if emission.found or emission.events:
-            self._journal.emit(emission.found, emission.events)
-        self._unstored = None
-        for query in emission.failed:
-            self._journal.queries.set_state(query.name, "failed")
-        for found in emission.found:
-            count = summary(KIND, found.data).count
-            self._metrics.matches.labels(found.query).inc(count)
-            if (topic := self._topics.get(found.query)) is not None:
-                topic.publish(found, count)
-        if emission.events:
+        if not self._unstored:
+            self._unstored_since = time.monotonic()
+        self._unstored.append(emission)
+        if emission.events or emission.failed or self._engine.reads_kb:
+            self.flush()
+        else:
+            self._tell(emission)
+
+    def _store_if_due(self) -> None:
+        held = sum(len(found.data) for emission in self._unstored for found in emission.found)
+        if self._unstored and (held > _HELD or time.monotonic() - self._unstored_since >= _DELAY):
+            self.flush()
+
+    def flush(self) -> None:
+        """Store all that was found so far, with `lock` held. Raises FullError; then it is tried again later."""
+        if not self._unstored:
+            return
+        found = [each for emission in self._unstored for each in emission.found]
+        events = [each for emission in self._unstored for each in emission.events]
+        self._journal.emit(found, events)
+        done, self._unstored = self._unstored, []
+        for emission in done:
+            for query in emission.failed:
+                self._journal.queries.set_state(query.name, "failed")
+            self._tell(emission)
+        if events:
             self._wake.set()
+
+    def _tell(self, emission: Emission) -> None:
+        """To subscribers; what has been told already is passed over."""
+        for found in emission.found:
+            topic = self._topics.get(found.query)
+            count = summary(KIND, found.data).count
+            if topic is not None and topic.publish(found, count):
+                self._metrics.matches.labels(found.query).inc(count)
 
     # --- queries come and go, with `lock` held ------------------------------------------------------
 
@@ -212,11 +248,10 @@ class Worker:
         if not self._thread.is_alive() or query.position >= self.position:
             return  # a turn takes it up
         self._joining.remove(query)
-        self._store()
+        self.flush()
         with self._store_lock:
-            made = self._catch_up(query)
-            self._unstored = self._engine.collected(made)
-        self._store()
+            emission = self._engine.collected(self._catch_up(query))
+        self._emit(emission)
 
     def remove(self, query: LiveQuery) -> None:
         """It sees nothing any more."""
@@ -301,8 +336,9 @@ class Worker:
         """
         self._checkpointed = time.monotonic()
         with self.lock:
-            if self.error is not None or self._unstored is not None:
+            if self.error is not None:
                 return
+            self.flush()
             with self._store_lock:
                 state = self._engine.snapshot()
             if state is None:

@@ -35,7 +35,7 @@ def rest(service: LiveService) -> None:
     """Wait until all of the log has been worked through and stored."""
     eventually(lambda: service.worker.position >= service.journal.log.position())
     with service.worker.lock:
-        pass
+        service.worker.flush()
 
 
 def finish(service: LiveService) -> None:
