@@ -64,10 +64,10 @@ class EventAssembler:
 
     def __init__(
         self, terms: TermDictionary, time_predicate: NamedNode, fault: Fault, batch_events: int = BATCH_EVENTS,
-        *, rows: int = _FIRST_ROWS, remembered: int = REMEMBERED,
+        *, rows: int = _FIRST_ROWS, remembered: int | None = None,
     ) -> None:  # fmt: skip
-        """`rows` of triples that room is made for at first; `remembered`: names of events that are known as over. Both
-        are smaller where the whole input is: to make room for more takes longer than to read a few lines."""
+        """`rows` of triples that room is made for at first; `remembered`: names of events that are known as over
+        (default: REMEMBERED). Both are smaller where the whole input is: to make room for more takes longer than to read a few lines."""
         self._terms = terms
         self._time_predicate = time_predicate
         self._fault = fault
@@ -81,7 +81,7 @@ class EventAssembler:
         self._slots = np.zeros(0, np.uint32)
         self._arena = np.zeros(0, np.uint8)
         self._chunks = np.zeros((1, k.CHUNK_WORDS), np.uint32)
-        self._ring = np.zeros(remembered, np.int64)
+        self._ring = np.zeros(REMEMBERED if remembered is None else remembered, np.int64)
         self._time = np.zeros(batch_events, np.int64)
         self._end = np.zeros(batch_events, np.int64)
         self._columns = np.zeros((3, rows), np.uint32)
