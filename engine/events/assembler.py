@@ -67,7 +67,7 @@ class EventAssembler:
         *, rows: int = _FIRST_ROWS, remembered: int | None = None,
     ) -> None:  # fmt: skip
         """`rows` of triples that room is made for at first; `remembered`: names of events that are known as over
-        (default: REMEMBERED). Both are smaller where the whole input is: to make room for more takes longer than to read a few lines."""
+        (default: REMEMBERED). Both are smaller where the whole input is: making room takes longer than a few lines."""
         self._terms = terms
         self._time_predicate = time_predicate
         self._fault = fault
