@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.held import Holders
-from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, more_out, more_parts, put_finals
+from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, keep_all, more_out, more_parts, put_finals
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
@@ -78,7 +78,7 @@ class CeaRun:
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan)
-        self._sizes = _sizes(plan)
+        self._sizes = _sizes(plan, capacities)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._memory = allocate(capacities)
         self._holders = Holders(plan, subsets)
@@ -113,6 +113,10 @@ class CeaRun:
                 failed = at
             elif need == k.OUT_FULL:
                 self._drain(full=True)
+            elif need == k.NEED_PURGE:
+                self._free(again=False)
+                partition = int(self._events.partition[at])
+                keep_all(self._memory.parts[partition : partition + 1])
             elif need == k.NEED_CHOICE:
                 self._choose()
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
@@ -134,6 +138,12 @@ class CeaRun:
     def position(self) -> int:
         """How many events came in."""
         return int(self._memory.scalars[k.BASE])
+
+    @property
+    def behind(self) -> int:
+        """At how many events a window of an attribute reached back to what had been forgotten: matches that end there
+        may be missing (kernels/cea/ageing.py)."""
+        return int(self._memory.scalars[k.BEHIND])
 
     @property
     def state(self) -> dict[str, int]:
@@ -247,10 +257,11 @@ class CeaRun:
         self._memory = put_finals(memory if nodes is memory.nodes else memory._replace(nodes=nodes), picked)
 
 
-def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
+def _sizes(plan: CeaPlan, capacities: Capacities) -> NDArray[np.int64]:
     """The kernel's numbers of a plan."""
     query = plan.query
-    sizes = np.zeros(8, np.int64)
+    sizes = np.zeros(k.SIZES, np.int64)
+    sizes[k.DISORDER] = capacities.disorder
     sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
     sizes[k.LIMIT] = query.limit.count if query.limit is not None else _NO_LIMIT
     sizes[k.CHOOSES] = query.selection is not None and not plan.strict

@@ -119,9 +119,15 @@ class TupleRun:
         return self._merging.late
 
     @property
+    def behind(self) -> int:
+        """At how many events `WITHIN d [attribute]` reached back to what had been forgotten, because the attribute
+        fell: matches that end there may be missing."""
+        return self._cea.behind
+
+    @property
     def state(self) -> dict[str, int]:
-        """Numbers of live records."""
-        return {**self._cea.state, "events": self._log.held}
+        """Numbers of live records; and `behind`."""
+        return {**self._cea.state, "events": self._log.held, "behind": self.behind}
 
     @property
     def lateness(self) -> int:
