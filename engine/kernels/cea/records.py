@@ -64,7 +64,18 @@ assert NODE_TOP == 0
 
 READ, EMIT = range(2)
 
-DONE, NEED_NODES, NEED_LIVE, NEED_FRESH, NEED_SYMBOL, NEED_STATE, NEED_STACK, NEED_CHOICE, NEED_PURGE, OUT_FULL = range(10)
+(
+    DONE,
+    NEED_NODES,
+    NEED_LIVE,
+    NEED_FRESH,
+    NEED_SYMBOL,
+    NEED_STATE,
+    NEED_STACK,
+    NEED_CHOICE,
+    NEED_PURGE,  # what a partition has forgotten is to be dropped now (ageing.py)
+    OUT_FULL,
+) = range(10)
 """Why the kernel returned."""
 
 UNBOUNDED, BY_TIME, BY_EVENTS, BY_ATTRIBUTE = range(4)
