@@ -141,7 +141,8 @@ def test_memory_is_sampled() -> None:
 def test_what_is_not_as_asked_is_said() -> None:
     query = QUERIES["S3"]
     slow = {"S3": Found(query, {TABLE: 1e6, RDF: 4e6}, 5, ())}
-    grown = Memory(before=1, second=100_000_000, last=150_000_000, peak=250_000_000, private=90_000_000, records=5, matches=0)
+    sizes = {"before": 1, "second": 100_000_000, "last": 150_000_000, "peak": 250_000_000, "private": 90_000_000}
+    grown = Memory(**sizes, records=5, matches=0)
     assert page.missed(slow, {"S3": grown}) == [
         "S3, CEQL, table: 1 M events/s, 8 asked",
         "S3: memory grows 1.500× from the second quarter to the last",
