@@ -145,8 +145,8 @@ def _memory(memory: Mapping[str, Memory], events: int) -> list[str]:
         return []
     lines = ["", f"**Memory** over {events:,} events from tables of 8,192, each query in a process of its own; MB "
              "resident. \"Before\" is a process that has imported all and loaded the kernels; \"private\" is what of "
-             "the peak no file backs: without the code of NumPy, Arrow, LLVM and Oxigraph. Nodes are the partial matches' "
-             "records at the end.", "",
+             "the peak no file backs: without the code of NumPy, Arrow, LLVM and Oxigraph. Nodes are the partial "
+             "matches' records at the end.", "",
              "| query | before | most in 2nd quarter | most in last | peak | private | nodes | matches |",
              "|---|" + "---:|" * 7]
     for name, m in memory.items():

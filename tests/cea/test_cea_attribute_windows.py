@@ -83,6 +83,14 @@ def test_memory_is_flat_while_the_attribute_rises() -> None:
     assert run.run.oldest > 120_000 - (1 << 15)
 
 
+def test_events_that_no_letter_reads_let_forget_too() -> None:
+    run = driven(Capacities())
+    rare = [replace(e, type=VOCAB + "C") if n % 100 else e for n, e in enumerate(ab(*range(60_000)))]
+    run.feed(rare)
+    run.run.collect()
+    assert run.run.oldest > 60_000 - (1 << 14)
+
+
 def test_after_a_clock_has_been_set_back_matches_are_found() -> None:
     run = driven(Capacities(disorder=10))
     events = ab(*range(1000, 1100), *range(100))

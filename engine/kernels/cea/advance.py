@@ -14,7 +14,7 @@ from typing import Any
 
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.emit import emit
-from oxiseq.engine.kernels.cea.moving import read
+from oxiseq.engine.kernels.cea.moving import passed, read
 from oxiseq.engine.kernels.cea.records import (
     AT,
     CHOICE_BASE,
@@ -84,7 +84,7 @@ def _skip(A: Any, S: Any, E: Any, at: int) -> int:
         if p >= 0:
             if parts[p].restless or is_read(A, E, at):
                 return at
-            parts[p].clock += 1
+            passed(A, S, E, parts[p], at)
         at += 1
     return at
 

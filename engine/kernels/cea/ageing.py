@@ -8,7 +8,7 @@ that end there may be missing.
 
 What is forgotten is dropped when there is occasion (`tau`), unseen as long as no window reaches back there. When one
 does it is dropped at once (`reaches_back`, NEED_PURGE) and nothing is any more until DISORDER events later, so that
-what begins there anew is kept. None of it depends on batches: only events that a letter reads count.
+what begins there anew is kept. None of it depends on batches.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def reaches_back(A: Any, E: Any, part: Any, at: int) -> bool:
 
 @inner
 def age(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
-    """An event of the partition has been worked on."""
+    """The partition has had an event, whether a letter reads it or not."""
     cut = v.cut(E)[at]
-    if cut == CANNOT_END or not is_read(A, E, at):
+    if cut == CANNOT_END:
         return
-    if cut < part.gone:
+    if cut < part.gone and is_read(A, E, at):
         v.scalars(S)[BEHIND] += 1
     part.low = min(np.int64(part.low), cut)
     part.aged += 1

@@ -85,7 +85,7 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
         tau = np.int64(part.tau)
     changed = _scan(A, S, part, symbol, tau)
     if changed == 0 and v.moves(A)[symbol].flags == KNOWN and not v.moves(A)[symbol].place:
-        _done(A, S, E, part, at)
+        passed(A, S, E, part, at)
         return DONE
     base = scalars[NODE_TOP]
     pos = (scalars[BASE] + at) << PLACE_BITS
@@ -104,12 +104,13 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
         scalars[FINALS] = 0
         return -made
     scalars[TOUCHED] += scalars[NODE_TOP] - base
-    _done(A, S, E, part, at)
+    passed(A, S, E, part, at)
     return DONE
 
 
 @inner
-def _done(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
+def passed(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
+    """The partition has had an event."""
     part.clock += 1
     if v.sizes(A)[KIND] == BY_ATTRIBUTE:
         age(A, S, E, part, at)
