@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
-from oxiseq.grammar.algebra import Span
-from oxiseq.grammar.errors import QueryError
+from oxiseq.grammar.errors import QueryError, span_at
+from oxiseq.grammar.finding_tools import listing
 from oxiseq.grammar.slips import Rule, Slip, explain_slip
 
 _FOUND = re.compile(
@@ -120,12 +120,6 @@ def explain(unexpected: UnexpectedInput, text: str, rules: Sequence[Rule], comme
     )
 
 
-def span_at(text: str, start: int, end: int) -> Span:
-    """A span from offsets."""
-    line_start = text.rfind("\n", 0, start) + 1
-    return Span(start, end, text.count("\n", 0, start) + 1, start - line_start + 1)
-
-
 def _accepted(unexpected: UnexpectedInput) -> frozenset[str]:
     """The terminals that the parser could have used, without lark's namespaces."""
     parser = getattr(unexpected, "interactive_parser", None)
@@ -176,8 +170,4 @@ def describe(accepts: frozenset[str]) -> str:
         left -= _CLAUSES | {"OPEN", "LBRACE"}
     keywords = sorted(n.lstrip("_") for n in left if n not in _MARKS)
     marks = [mark for name, mark in _MARKS.items() if name in left and mark]
-    return _either([*words, *keywords, *dict.fromkeys(marks)])
-
-
-def _either(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}" if words else ""
+    return listing([*words, *keywords, *dict.fromkeys(marks)], "or")
