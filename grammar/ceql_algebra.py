@@ -14,7 +14,6 @@ from pyoxigraph import Literal, Variable
 
 from oxiseq.grammar.algebra import Consumption, Expression, Limit, Partition, Selection, Span, Window, span_field
 
-
 # --- conditions of FILTER -------------------------------------------------------------------------
 
 
