@@ -22,7 +22,7 @@ from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ceql_slips import CEQL_COMMENT, CEQL_RULES
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.languages import AnyQuery, Language, known_language
-from oxiseq.grammar.slips import COMMENT, RULES
+from oxiseq.grammar.spaseq_slips import COMMENT, RULES
 from oxiseq.grammar.syntax_errors import explain
 
 

@@ -1,7 +1,7 @@
 """Syntax errors in human words: what was found, what could have stood there, what was probably meant.
 
 Where it stands: lark's exception → `QueryError`. `describe` names what the parser could have used;
-`slips` knows the usual mistakes and what to say about them.
+the rules of the language know the usual mistakes and what to say about them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from oxiseq.grammar.errors import QueryError, span_at
 from oxiseq.grammar.finding_tools import listing
-from oxiseq.grammar.slips import Rule, Slip, explain_slip
+from oxiseq.grammar.slip import IRI, LONG_STRING, STRING, Rule, Slip, explain_slip
 
 _FOUND = re.compile(
-    r"""(?P<iri><[^<>"{}|^`\\\x00-\x20]*>)
-      | (?P<string>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+    rf"""(?P<iri>{IRI})
+      | (?P<string>{LONG_STRING}|{STRING})
       | (?P<variable>[?$]\w+)
       | (?P<name>[^\W\d][\w\-]*:[\w\-.]*[\w\-]|[^\W\d][\w\-]*:|:\w[\w\-]*)
       | (?P<number>[+-]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?)
