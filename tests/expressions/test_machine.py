@@ -142,7 +142,7 @@ def test_value_is_the_term_column_of_the_exact_value(seed: int) -> None:
         vals = vector(mapping, terms)
         kind, number, exact, quality = machine_calls.value(code, 0, len(code), vals, *terms.columns)
         try:
-            expected = terms.intern(evaluate(arithmetic, mapping))  # type: ignore[arg-type]  # never a blank node
+            expected = terms.intern(evaluate(arithmetic, mapping))
         except ExpressionError:
             assert kind in (kinds.NONE, UNDECIDED_KIND)
             continue
