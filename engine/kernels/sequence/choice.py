@@ -29,7 +29,7 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
 from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
-from oxiseq.engine.kernels.sequence.groups import mix
+from oxiseq.engine.kernels.sequence.hashing import mix
 from oxiseq.engine.kernels.sequence.records import NODE, NODE_TOP, PLACE_BITS
 
 CLASS: Final = np.dtype(
