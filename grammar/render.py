@@ -28,9 +28,9 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
     Window,
 )
-from oxiseq.grammar.build_clauses import MICROSECONDS
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_ceql import render_ceql
 from oxiseq.grammar.render_clauses import render_consumption
 from oxiseq.grammar.render_sparql import SparqlWriter

@@ -35,8 +35,8 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Window,
 )
-from oxiseq.grammar.build_clauses import ClauseBuilder
-from oxiseq.grammar.build_sparql import Node, between, kind, tokens, trees, where
+from oxiseq.grammar.parsing.clauses import ClauseBuilder
+from oxiseq.grammar.parsing.sparql import Node, between, kind, tokens, trees, where
 from oxiseq.grammar.terms import RDF_TYPE, XSD_DAY_TIME_DURATION, XSD_DURATION, span_of
 
 _DURATION = re.compile(

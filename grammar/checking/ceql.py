@@ -23,7 +23,7 @@ from oxiseq.grammar.ceql_algebra import (
     subformulas,
     variables,
 )
-from oxiseq.grammar.check_common import check_consumption, check_limit, check_window
+from oxiseq.grammar.checking.common import check_consumption, check_limit, check_window
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding
 from oxiseq.grammar.scope import expression_variables

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Partition, Strategy
-from oxiseq.grammar.check_common import check_consumption, check_limit
-from oxiseq.grammar.check_sequence import trailing_negations
+from oxiseq.grammar.checking.common import check_consumption, check_limit
+from oxiseq.grammar.checking.sequence import trailing_negations
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_variable, error, lint_finding, listing, variable_hint
 from oxiseq.grammar.places import Overview

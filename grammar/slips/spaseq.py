@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from oxiseq.grammar import sparql_slips as sparql
-from oxiseq.grammar.slip import (
+from oxiseq.grammar.slips import sparql
+from oxiseq.grammar.slips.slip import (
     IRI,
     OPEN_CLOSE,
     STRING,
@@ -20,7 +20,7 @@ from oxiseq.grammar.slip import (
     not_closed,
     unclosed_string,
 )
-from oxiseq.grammar.sparql_slips import KEYWORDS
+from oxiseq.grammar.slips.sparql import KEYWORDS
 
 COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*")
 """A comment; group 1 is what only looks as if it held one."""

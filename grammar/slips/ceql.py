@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from oxiseq.grammar.slip import (
+from oxiseq.grammar.slips.slip import (
     IRI,
     OPEN_CLOSE,
     STRING,

@@ -21,7 +21,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Values,
 )
-from oxiseq.grammar.check_scope import sub_select_expressions
+from oxiseq.grammar.checking.scope import sub_select_expressions
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error
 from oxiseq.grammar.places import Overview

@@ -13,7 +13,7 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from oxiseq.grammar.errors import QueryError, span_at
 from oxiseq.grammar.finding_tools import listing
-from oxiseq.grammar.slip import IRI, LONG_STRING, STRING, Rule, Slip, explain_slip
+from oxiseq.grammar.slips.slip import IRI, LONG_STRING, STRING, Rule, Slip, explain_slip
 
 _FOUND = re.compile(
     rf"""(?P<iri>{IRI})

@@ -25,7 +25,7 @@ from oxiseq.grammar.algebra import (
     PatternElement,
     TriplePattern,
 )
-from oxiseq.grammar.check_common import check_window
+from oxiseq.grammar.checking.common import check_window
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, lint_finding, named
 from oxiseq.grammar.places import Overview, Place, Variables

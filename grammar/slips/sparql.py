@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from oxiseq.grammar.slip import UNITS, Said, Slip
+from oxiseq.grammar.slips.slip import UNITS, Said, Slip
 
 _PATTERN_STARTS = {"VAR", "_FILTER", "RBRACE"}
 _EXPRESSION_WORDS = {"AND": "&&", "OR": "||", "&": "&&", "|": "||", "==": "=", "<>": "!=", "->": "", "IS": "="}
