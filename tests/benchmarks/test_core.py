@@ -169,4 +169,4 @@ def test_the_page_has_growth_windows_and_memory() -> None:
     assert "| LAST T3' | 9 | 9 | 9 | 9 | 9 | 1.00× |" in text
     assert "All as asked." in text
     (result,) = page.pictures(results)
-    assert [len(chart.lines) for chart in result.charts] == [4, 3]  # type: ignore[union-attr]
+    assert [len(chart.lines) for chart in result.charts] == [4, 3]  # type: ignore[union-attr]  # no Histogram
