@@ -1,7 +1,7 @@
 """Complex event automata, event by event (CORE, PVLDB 2022, Algorithm 1).
 
     READ   the live states of the event's partition move on (moving.py)
-    EMIT   the strategy chooses (kernels/sequence/choice.py); the complex events that end here are enumerated
+    EMIT   the strategy chooses (kernels/sequence/choice/); the complex events that end here are enumerated
            (emit.py); CONSUME BY forgets
 
 Whenever something is full or a step of the automaton is not known the kernel returns what it needs and is called
