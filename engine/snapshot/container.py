@@ -36,11 +36,11 @@ def pack(state: State) -> bytes:
     """A tree as bytes; the same bytes for the same tree."""
     arrays: list[NDArray[Any]] = []
     outline = json.dumps(_outlined(state, arrays), separators=(",", ":")).encode()
-    parts = [_LENGTH.pack(len(outline)), outline, _padding(_LENGTH.size + len(outline))]
+    parts: list[bytes | memoryview] = [_LENGTH.pack(len(outline)), outline, _padding(_LENGTH.size + len(outline))]
     for array in arrays:
         parts += [np.ascontiguousarray(array).data.cast("B") if array.size else b"", _padding(array.nbytes)]
     content = b"".join(parts)
-    body = pa.Codec(_CODEC, 1).compress(content, asbytes=True)
+    body: bytes = pa.Codec(_CODEC, 1).compress(content, asbytes=True)
     return _HEAD.pack(_MAGIC, FORMAT, _digest(len(content), body), len(content)) + body
 
 

@@ -16,57 +16,113 @@ meanwhile holds for the events that waited, too. Matches of rows that came befor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, overload
+from typing import TypeAlias, TypeVar, overload
 
+from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.clock import Clock
 from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.run.runs import AnyRun, Runs
+from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.snapshot.plans import fingerprint
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
+AnyPlan: TypeAlias = QueryPlan | CeaPlan
 T = TypeVar("T")
 
 
-def save(run: QueryRun, terms: TermDictionary) -> bytes:
-    """One run and its clock; `terms` is its dictionary."""
+def save(run: AnyRun, terms: TermDictionary) -> bytes:
+    """One run, between batches, with its clock even if others share it; `terms` is its dictionary."""
     named = SavedTerms(terms)
-    state = {"clock": run.clock.save(named), "run": run.save(named)}
+    state = run.save() if isinstance(run, TupleRun) else _with_clock(run, named)
     return pack({"kind": "run", "plan": fingerprint(run.plan), "state": state, "terms": named.state()})
 
 
-def restore(
-    data: bytes, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase, capacities: Capacities | None = None
-) -> QueryRun:
-    """The run that was saved. `plan` is compiled from the same query, with `terms`. Raises SnapshotError, KbError."""
+def _with_clock(run: QueryRun, named: SavedTerms) -> State:
+    return {"clock": run.clock.save(named), **run.save(named)}
+
+
+@overload
+def restore(data: bytes, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase) -> QueryRun: ...
+
+
+@overload
+def restore(data: bytes, plan: CeaPlan, terms: TermDictionary, kb: KnowledgeBase | None = None) -> TupleRun: ...
+
+
+def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None = None) -> AnyRun:
+    """The run that was saved. `plan` is compiled from the same query, a SPAseq one with `terms`; only those ask `kb`.
+
+    Raises SnapshotError for another query's snapshot, one of another version, and a damaged one; KbError.
+    """
     saved = _unpacked(data, "run")
     _check(saved["plan"], plan)
 
-    def made() -> QueryRun:
+    def made() -> AnyRun:
         state, known = saved["state"], KnownTerms(saved["terms"], terms)
-        run = QueryRun(plan, terms, kb, capacities=capacities)
-        run.recognise(state["run"], known)
+        run = _run(plan, terms, kb)
+        if isinstance(run, TupleRun):
+            run.restore(state)
+            return run
+        run.recognise(state, known)
         known.give_blanks()
-        run.restore(state["run"], Clock.restored(state["clock"], known), known)
+        run.restore(state, Clock.restored(state["clock"], known), known)
         return run
 
     return _of_this_version(made)
 
 
+def save_runs(runs: Runs, terms: TermDictionary) -> bytes:
+    """All queries of a store, between batches; `terms` is their dictionary."""
+    named = SavedTerms(terms)
+    plans = [fingerprint(run.plan) for run in runs.registered]
+    return pack({"kind": "runs", "plans": plans, "state": runs.save(named), "terms": named.state()})
+
+
+def restore_runs(data: bytes, plans: Sequence[AnyPlan], terms: TermDictionary, kb: KnowledgeBase) -> Runs:
+    """All queries that were saved, `registered` in the order of `plans`, which must be that of then.
+
+    Raises SnapshotError and KbError like `restore`.
+    """
+    saved = _unpacked(data, "runs")
+    if len(saved["plans"]) != len(plans):
+        raise SnapshotError(f"the snapshot is of {len(saved['plans'])} queries, not {len(plans)}")
+    for was, plan in zip(saved["plans"], plans, strict=True):
+        _check(was, plan)
+
+    def made() -> Runs:
+        state, known = saved["state"], KnownTerms(saved["terms"], terms)
+        members, runs = [_run(plan, terms, kb) for plan in plans], Runs(terms)
+        runs.recognise(state, members, known)
+        known.give_blanks()
+        runs.restore(state, members, known)
+        return runs
+
+    return _of_this_version(made)
+
+
+def _run(plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None) -> AnyRun:
+    """A run that has not seen any event."""
+    if isinstance(plan, CeaPlan):
+        return TupleRun(plan, terms)
+    assert kb is not None, "a SPAseq query may ask the KB"
+    return QueryRun(plan, terms, kb)
+
+
 def _unpacked(data: bytes, kind: str) -> State:
     saved = _of_this_version(lambda: unpack(data))
     if saved.get("kind") != kind:
-        raise SnapshotError(f"this is not a snapshot of {kind}")
+        raise SnapshotError(f"the snapshot is of {saved.get('kind')}, not of {kind}")
     return saved
 
 
-def _check(saved: str, plan: QueryPlan) -> None:
+def _check(saved: str, plan: AnyPlan) -> None:
     if saved != fingerprint(plan):
-        raise SnapshotError("the snapshot is of another query, or another version of oxiseq has compiled it")
+        raise SnapshotError("the snapshot is of another query, or of an oxiseq that compiles it otherwise")
 
 
 def _of_this_version(made: Callable[[], T]) -> T:

@@ -56,7 +56,7 @@ class SavedTerms:
 
 
 class KnownTerms:
-    """The terms of a saved state in another dictionary. Use: `same` where it applies, then `give_blanks`, then `ids`."""
+    """The terms of a saved state in another dictionary: `same` where it applies, then `give_blanks`, then `ids`."""
 
     def __init__(self, state: State, terms: TermDictionary) -> None:
         self._terms = terms
@@ -82,7 +82,8 @@ class KnownTerms:
 
     def ids(self, ids: NDArray[np.integer]) -> NDArray[np.uint32]:
         """What these ids are here; 0 is 0."""
-        return self._numbers[ids].astype(np.uint32)
+        known: NDArray[np.uint32] = self._numbers[ids].astype(np.uint32)
+        return known
 
     @property
     def numbers(self) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from pyoxigraph import Literal, NamedNode, RdfFormat, Store
 from strategies import Situation
 
@@ -19,6 +20,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.snapshot import saving
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.checks import load
@@ -72,7 +74,10 @@ class Life:
         self.terms = terms
         self.plan = compile_query(load(self.text), terms)
         self.kb = knowledge(self.kb_text)
-        self.run = restore(data, self.plan, terms, self.kb, self.capacities)
+        with pytest.MonkeyPatch.context() as patch:
+            if self.capacities is not None:
+                patch.setattr(saving, "_run", lambda *of: QueryRun(*of, capacities=self.capacities))
+            self.run = restore(data, self.plan, terms, self.kb)
 
     def push(self, iri: str, event: tuple[int, str]) -> None:
         if iri in self.plan.streams:
