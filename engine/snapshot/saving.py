@@ -16,7 +16,7 @@ meanwhile holds for the events that waited, too. Matches of rows that came befor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias, TypeVar, overload
+from typing import Final, TypeAlias, TypeVar, overload
 
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.errors import SnapshotError
@@ -33,13 +33,15 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 AnyPlan: TypeAlias = QueryPlan | CeaPlan
 T = TypeVar("T")
+_ONE: Final = "one run"
+_ALL: Final = "a store's runs"
 
 
 def save(run: AnyRun, terms: TermDictionary) -> bytes:
     """One run, between batches, with its clock even if others share it; `terms` is its dictionary."""
     named = SavedTerms(terms)
     state = run.save() if isinstance(run, TupleRun) else _with_clock(run, named)
-    return pack({"kind": "run", "plan": fingerprint(run.plan), "state": state, "terms": named.state()})
+    return pack({"kind": _ONE, "plan": fingerprint(run.plan), "state": state, "terms": named.state()})
 
 
 def _with_clock(run: QueryRun, named: SavedTerms) -> State:
@@ -59,7 +61,7 @@ def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase
 
     Raises SnapshotError for another query's snapshot, one of another version, and a damaged one; KbError.
     """
-    saved = _unpacked(data, "run")
+    saved = _unpacked(data, _ONE)
     _check(saved["plan"], plan)
 
     def made() -> AnyRun:
@@ -80,7 +82,7 @@ def save_runs(runs: Runs, terms: TermDictionary) -> bytes:
     """All queries of a store, between batches; `terms` is their dictionary."""
     named = SavedTerms(terms)
     plans = [fingerprint(run.plan) for run in runs.registered]
-    return pack({"kind": "runs", "plans": plans, "state": runs.save(named), "terms": named.state()})
+    return pack({"kind": _ALL, "plans": plans, "state": runs.save(named), "terms": named.state()})
 
 
 def restore_runs(data: bytes, plans: Sequence[AnyPlan], terms: TermDictionary, kb: KnowledgeBase) -> Runs:
@@ -88,7 +90,7 @@ def restore_runs(data: bytes, plans: Sequence[AnyPlan], terms: TermDictionary, k
 
     Raises SnapshotError and KbError like `restore`.
     """
-    saved = _unpacked(data, "runs")
+    saved = _unpacked(data, _ALL)
     if len(saved["plans"]) != len(plans):
         raise SnapshotError(f"the snapshot is of {len(saved['plans'])} queries, not {len(plans)}")
     for was, plan in zip(saved["plans"], plans, strict=True):
@@ -115,8 +117,8 @@ def _run(plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None) -> AnyR
 
 def _unpacked(data: bytes, kind: str) -> State:
     saved = _of_this_version(lambda: unpack(data))
-    if saved.get("kind") != kind:
-        raise SnapshotError(f"the snapshot is of {saved.get('kind')}, not of {kind}")
+    if saved["kind"] != kind:
+        raise SnapshotError(f"the snapshot is of {saved['kind']}, not of {kind}")
     return saved
 
 
