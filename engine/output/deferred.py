@@ -70,6 +70,12 @@ class DeferredMatches:
         """Whether something is held."""
         return bool(self._ends)
 
+    @property
+    def oldest_row(self) -> int:
+        """The smallest row id that a match held refers to; a large number if there is none."""
+        held = (match.rows for end in self._ends.values() for match in end.matches)
+        return min((int(rows.min()) >> PLACE_BITS for rows in held), default=_AT_LAST)
+
     def save(self) -> State:
         """The matches held, in their order; they hold no terms."""
         held = [match for end in self._ends.values() for match in end.matches]

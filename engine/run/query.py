@@ -165,9 +165,12 @@ class QueryRun:
         """
         if self.instants:
             self._forget(self.clock.completed, self.instants - 1)
+        sequence = self._sequence.save(terms)
+        if self._endless:
+            self._forget_unnamed()
         state = {
             "matches": self.matches, "start": self._start, "joined": list(self._joined), "kept_rows": self._kept_rows,
-            "sequence": self._sequence.save(terms), "rows": self._rows.save(self._terms_stored, terms),
+            "sequence": sequence, "rows": self._rows.save(self._terms_stored, terms),
             "answers": self._writer.save(self._rows, terms), "kept": self._save_kept(terms),
             "deferred": None if self._deferred is None else self._deferred.save(),
             "partitions": None if self._partitions is None else self._partitions.table.save(terms),
@@ -420,15 +423,28 @@ class QueryRun:
             return number
         return passed if last or time is None else time + 1
 
+    @property
+    def _endless(self) -> bool:
+        """Whether time alone does not tell which rows are out of every window."""
+        window = self.plan.window
+        return window is None or (window.events and self._partitions is not None)
+
+    def _forget_unnamed(self) -> None:
+        """Drop rows before all that a node refers to, or a match held; nodes have been collected."""
+        oldest = self._sequence.oldest_row
+        if self._deferred is not None:
+            oldest = min(oldest, self._deferred.oldest_row)
+        self._rows.forget(BEFORE_ALL, oldest)
+        self._kept_rows = self._rows.held
+
     def _forget(self, time: int, number: int) -> None:
         """Drop rows that are out of every window, now that the instant of this time and number is over."""
         window = self.plan.window
-        if window is None or (window.events and self._partitions is not None):
+        if self._endless:
             if self._rows.held > 4 * max(self._kept_rows, 1024):
                 self._sequence.collect()
-                self._rows.forget(BEFORE_ALL, self._sequence.oldest_row)
-                self._kept_rows = self._rows.held
-        elif self._rows.held:
+                self._forget_unnamed()
+        elif window is not None and self._rows.held:
             clock = number if window.events else time
             start = self._window_start
             floor = clock - window.size if window.sliding else start + (clock - start) // window.size * window.size
