@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from pyoxigraph import Literal, NamedNode, RdfFormat, Store
+from pyoxigraph import Literal, NamedNode, RdfFormat, Store, parse
 from strategies import Situation
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
@@ -29,9 +29,9 @@ Counters = tuple[int, int, int, int, bool]
 
 
 def knowledge(text: str) -> StoreKb:
-    """A KB as another process would load it."""
+    """A KB as another process would open it: its blank nodes have the same labels, which `load` would change."""
     store = Store()
-    store.load(text.encode(), format=RdfFormat.N_QUADS)
+    store.extend(parse(text.encode(), format=RdfFormat.N_QUADS))
     return StoreKb(store)
 
 

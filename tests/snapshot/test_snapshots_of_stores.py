@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat, Store
+from pyoxigraph import BlankNode, NamedNode, Quad, Store
 from saved_runs import crowded
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
@@ -64,7 +64,7 @@ class World:
         """Go on as another process would, over the same KB."""
         data = save_runs(self.runs, self.terms)
         store = Store()
-        store.load(self.store.dump(format=RdfFormat.N_QUADS), format=RdfFormat.N_QUADS)
+        store.extend(self.store)
         self.terms, self.store, self.kb = terms, store, StoreKb(store)
         self.runs = restore_runs(data, [self.plan(text) for text in self.texts], terms, self.kb)
 
