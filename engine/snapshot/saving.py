@@ -11,6 +11,8 @@ be used again. Blank nodes have the labels of before if the dictionary had not m
 
 **The KB** is asked again, so the one given must hold what it held when the state was saved: what has changed
 meanwhile holds for the events that waited, too. Matches of rows that came before a change keep the answers of then.
+Its blank nodes are known again by their labels, which a store on disk keeps (pyoxigraph's `load` gives others); one
+that nothing in the state names may have another label in later matches.
 """
 
 from __future__ import annotations

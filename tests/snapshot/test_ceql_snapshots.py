@@ -82,12 +82,16 @@ def test_a_tuple_run_goes_on(situation: CeqlSituation, seed: int, small: bool) -
         count = dice.choice([1, 1, 2])
         some, events = events[:count], events[count:]
         some = [each for each in some if each.stream == some[0].stream]
-        table, pauses = dice.random() < 0.4, dice.random() < 0.5
+        table, pauses, settles, told = (dice.random() < chance for chance in (0.4, 0.5, 0.1, 0.1))
         for life in lives:
             graphs = [(e.time, e.graph) for e in some]
             for batch in read_rows(as_table(some)) if table else [encode_events(graphs, life.terms)]:
                 late = life.run.push(VOCAB + some[0].stream, batch)
                 life.late += [] if late is None else late.time.tolist()
+            if settles:
+                life.run.settle()
+            if told:
+                life.run.punctuate(VOCAB + some[0].stream, some[-1].time + 2)
             if pauses:
                 life.advance()
         if dice.random() < 0.4:
