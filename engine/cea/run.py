@@ -16,6 +16,7 @@ from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, keep_all, more_out, more_parts, put_finals
 from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.cea.written import Written, joined
@@ -24,6 +25,7 @@ from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.sequence.choice import Chooser
+from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
@@ -74,7 +76,7 @@ class CeaRun:
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
 
     def __init__(self, plan: CeaPlan, capacities: Capacities | None = None) -> None:
-        capacities = capacities or Capacities()
+        self._capacities = capacities = capacities or Capacities()
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan)
@@ -154,6 +156,21 @@ class CeaRun:
                 "states": cache.states, "symbols": cache.symbols, "rebuilds": cache.rebuilds,
                 "steps": cache.steps, "touched": int(s[k.TOUCHED]),
                 "bytes": sum(int(a.nbytes) for a in arrays) + self._holders.bytes}  # fmt: skip
+
+    def save(self) -> State:
+        """Its state between batches, without what is dead."""
+        self.collect()
+        self._holders.forget(self.oldest)
+        return {
+            "memory": save_memory(self._memory, self._cache), "holders": self._holders.save(), "oldest": self.oldest,
+            "collected": self._collected, "tau": self._tau,
+        }  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go on from a saved state; for a run that has not seen any event."""
+        self._memory = restore_memory(state["memory"], self._cache, self._capacities)
+        self._holders.restore(state["holders"])
+        self.oldest, self._collected, self._tau = int(state["oldest"]), int(state["collected"]), int(state["tau"])
 
     def _arrays(self, events: MarkedEvents) -> k.Events:
         """What the kernel reads; each array contiguous, writable and of its type."""

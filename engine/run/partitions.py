@@ -22,6 +22,7 @@ from oxiseq.engine.run.letters import Frame
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 Ids = NDArray[np.uint32]
 I64 = NDArray[np.int64]
@@ -41,6 +42,32 @@ class PartitionTable:
         self._free: list[int] = []
         self._numbers: dict[bytes, int] = {}
         self._single = np.full(1 if width == 1 else 0, -1, np.int32)  # by term id
+
+    def save(self, terms: SavedTerms) -> State:
+        """All numbers ever given, those free now included."""
+        return {"count": self.count[: self._top], "values": terms.ids(self._values[: self._top]),
+                "free": np.array(self._free, np.int64)}  # fmt: skip
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state; for a table without partitions."""
+        values = terms.ids(state["values"])
+        self._top, self._free = len(values), state["free"].tolist()
+        if self._top > len(self.count):
+            self.count = np.zeros(self._top, np.int64)
+            self._values = np.zeros(values.shape, np.uint32)
+        self.count[: self._top], self._values[: self._top] = state["count"], values
+        there = np.ones(self._top, np.bool_)
+        there[self._free] = False
+        self._enter(np.flatnonzero(there), values[there])
+
+    def _enter(self, numbers: I64, values: Ids) -> None:
+        """Let `find` find these partitions by their values."""
+        if values.shape[1] == 1:
+            self._cover(int(values.max(initial=0)) + 1)
+            self._single[values[:, 0]] = numbers
+        else:
+            for row, at in zip(values, numbers.tolist(), strict=True):
+                self._numbers[row.tobytes()] = at
 
     @property
     def live(self) -> int:
@@ -88,12 +115,7 @@ class PartitionTable:
         fresh = np.array([self._take() for _ in range(len(new))], np.int64)
         self._values[fresh] = new
         self.count[fresh] = 0
-        if new.shape[1] == 1:
-            self._cover(int(new.max()) + 1)
-            self._single[new[:, 0]] = fresh
-        else:
-            for row, at in zip(new, fresh.tolist(), strict=True):
-                self._numbers[row.tobytes()] = at
+        self._enter(fresh, new)
         self._sequence.begin_partitions(fresh, len(self.count))
         return self.find(values)
 
