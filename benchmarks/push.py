@@ -98,7 +98,7 @@ class ByTextbook:
 
     def push(self, graph: Graph, number: int) -> None:
         """Try the event on all runs."""
-        values = {triple.predicate: triple.object.value for triple in graph}  # type: ignore[union-attr]
+        values = {triple.predicate: triple.object.value for triple in graph}  # type: ignore[union-attr]  # no triple is an object here
         event = (number, values[COMPANY], float(values[PRICE]))
         self._runs = self._nfa.take(event, self._runs, self._matches)
         self.found += len(self._matches)

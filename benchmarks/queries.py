@@ -16,7 +16,7 @@ from benchmarks.drive import Prepared
 from benchmarks.measure import measure
 from benchmarks.report import Figure, Result, Row, Size
 from benchmarks.rivals import Rival
-from benchmarks.textbook import Event, Fits, Nfa, Step
+from benchmarks.textbook import Chosen, Event, Fits, Nfa, Step
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -83,9 +83,11 @@ WHERE {{
 def nfa(kind: str, number: int, count: int) -> Nfa:
     """The same for the textbook."""
     fits = KINDS[kind].fits(number, count)
-    following: Fits = lambda event, chosen: (  # noqa: E731 - as short as the query's own line
-        event[2] == chosen[0][2] and event[3] > chosen[0][3] and fits(event, chosen)
-    )
+
+    def following(event: Event, chosen: Chosen) -> bool:
+        more: bool = event[2] == chosen[0][2] and event[3] > chosen[0][3]
+        return more and fits(event, chosen)
+
     return Nfa([Step(fits), Step(following, ";")], WINDOW * SECOND)
 
 

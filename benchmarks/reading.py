@@ -11,6 +11,7 @@ import gzip
 import random
 import resource
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -84,8 +85,8 @@ def run(size: Size) -> Result:
         packed.write_bytes(gzip.compress(text, 6))
         ways: dict[str, Callable[[], int]] = {}
         for what, path in (("plain", plain), ("gzip", packed)):
-            ways[f"{what}, oxiseq"] = lambda path=path: by_oxiseq(path)  # type: ignore[misc]
-            ways[f"{what}, pyoxigraph.parse and a dict"] = lambda path=path: by_dict(path)  # type: ignore[misc]
+            ways[f"{what}, oxiseq"] = partial(by_oxiseq, path)
+            ways[f"{what}, pyoxigraph.parse and a dict"] = partial(by_dict, path)
         measured = measure(ways, min(3, size.rounds), {"kernels": ways["plain, oxiseq"]})
     quads = QUADS * (size.events // 2)
     if {m.answer for m in measured.values()} != {quads}:

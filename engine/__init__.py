@@ -8,6 +8,7 @@
     plan         a query compiled
     output       matches → answers
     run          a query over its streams
+    snapshot     queries at work as bytes, and back
     kernels      all the Numba
     kb           the protocol to the knowledge base
 """

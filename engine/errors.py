@@ -4,14 +4,15 @@
     ├── QueryError           a query text that is not accepted (grammar/errors.py)
     ├── EventError           an event, or a file of events, that cannot be read
     ├── LimitError           a limit is exceeded: what was given, what is allowed
-    └── KbError              the knowledge base cannot be read or asked
+    ├── KbError              the knowledge base cannot be read or asked
+    └── SnapshotError        a saved state cannot be restored
 """
 
 from __future__ import annotations
 
 from oxiseq.grammar.errors import OxiseqError, QueryError
 
-__all__ = ["EventError", "KbError", "LimitError", "OxiseqError", "QueryError", "syntax_reason"]
+__all__ = ["EventError", "KbError", "LimitError", "OxiseqError", "QueryError", "SnapshotError", "syntax_reason"]
 
 
 class EventError(OxiseqError):
@@ -49,6 +50,10 @@ class LimitError(OxiseqError):
 
 class KbError(OxiseqError):
     """The knowledge base cannot be read or asked."""
+
+
+class SnapshotError(OxiseqError):
+    """A saved state cannot be restored: it is damaged, of another version, or another query's."""
 
 
 def syntax_reason(error: SyntaxError) -> str:

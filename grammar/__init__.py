@@ -6,7 +6,9 @@
 
 `parse` and `load` take `language="spaseq"` (the default) or `"ceql"`, which gives a `CeqlQuery`.
 The algebra (`algebra.py`, `ceql_algebra.py`) is frozen dataclasses over pyoxigraph's terms; `scope.py` tells
-which variables a pattern binds. Pure Python, no NumPy; nothing here knows the engine.
+which variables a pattern binds. `parser` has its builders and lark's grammars in `parsing/` and what it says of a text
+that is none in `slips/`; the passes of `checks` stand in `checking/`. Pure Python, no NumPy; nothing here knows the
+engine.
 """
 
 from oxiseq.grammar.checks import check, load

@@ -31,8 +31,8 @@ class Span:
 NOWHERE = Span(0, 0, 1, 1)
 
 
-def _span() -> Span:
-    # a field, typed as its value
+def span_field() -> Span:
+    """A node's `span`: a field, typed as its value, that takes no part in comparison."""
     return field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -54,7 +54,7 @@ class Call:
 
     name: str
     args: tuple[Expression, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class FunctionCall:
     function: NamedNode
     args: tuple[Expression, ...]
     distinct: bool = False
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Aggregate:
     arg: Expression | None
     distinct: bool = False
     separator: str | None = None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Exists:
 
     pattern: Group
     negated: bool = False
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Prev:
     """`PREV(?v)`: the variable's value in the previous iteration (semantics.md 2.4)."""
 
     variable: Variable
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class MatchFunction:
 
     name: str
     gpm: str | None = None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 Expression: TypeAlias = (
@@ -155,7 +155,7 @@ class TriplePattern:
     subject: TermOrVariable
     predicate: NamedNode | Variable
     object: TermOrVariable
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,20 +165,20 @@ class PathPattern:
     subject: TermOrVariable
     path: Path
     object: TermOrVariable
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     condition: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
     expression: Expression
     variable: Variable
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +187,13 @@ class Values:
 
     variables: tuple[Variable, ...]
     rows: tuple[tuple[NamedNode | Literal | None, ...], ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class OptionalPattern:
     pattern: Group
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +201,13 @@ class Union:
     """`{...} UNION {...} ...`, two or more branches."""
 
     branches: tuple[Group, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class Minus:
     pattern: Group
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class GraphPattern:
 
     name: NamedNode | Variable
     pattern: Group
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class SubSelect:
     limit: int | None = None
     offset: int | None = None
     values: Values | None = None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class Group:
     """`{ ... }`: the elements in the order of the text. A nested plain group is itself an element."""
 
     elements: tuple[PatternElement, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 PatternElement: TypeAlias = (
@@ -275,7 +275,7 @@ class Atom:
     """A GPM by its name."""
 
     name: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,7 @@ class Conjunction:
     """`A & B`: the same timestamp, mappings join."""
 
     items: tuple[SequenceElement, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ class Disjunction:
     """`A | B`."""
 
     items: tuple[SequenceElement, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +306,7 @@ class Repeat:
     least: int = 1
     most: int | None = None
     chain: Op | None = None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ class Maybe:
     """`item?`."""
 
     item: SequenceElement
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +322,7 @@ class Not:
     """`item!`: no event of it in the gap where it stands."""
 
     item: SequenceElement
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ class Sequence:
 
     first: SequenceElement
     rest: tuple[tuple[Op, SequenceElement], ...] = ()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 SequenceElement: TypeAlias = Atom | Conjunction | Disjunction | Repeat | Maybe | Not | Sequence
@@ -346,7 +346,7 @@ class Window:
     size: int
     events: bool = False
     sliding: bool = False
-    span: Span = _span()
+    span: Span = span_field()
 
 
 class Strategy(Enum):
@@ -363,7 +363,7 @@ class Selection:
     """`SELECT NEXT ...`; a query without one keeps all matches."""
 
     strategy: Strategy
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +371,7 @@ class Partition:
     """`PARTITION BY`: the variables (of CEQL: the attributes) whose values tell the substreams apart."""
 
     by: tuple[Variable, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +380,7 @@ class Consumption:
 
     whole_query: bool
     """ANY; else PARTITION."""
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +388,7 @@ class Limit:
     """`LIMIT`: at most so many matches per completing event."""
 
     count: int
-    span: Span = _span()
+    span: Span = span_field()
 
 
 # --- queries --------------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ class Stream:
 
     name: str
     iri: NamedNode
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,7 +410,7 @@ class Gpm:
     name: str
     stream: str
     pattern: Group
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,7 +419,7 @@ class Projection:
 
     variable: Variable
     expression: Expression | None = None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,7 +462,7 @@ class Query:
     partition: Partition | None = None
     consumption: Consumption | None = None
     limit: Limit | None = None
-    span: Span = _span()
+    span: Span = span_field()
     text: str = field(default="", compare=False, repr=False)
     """What it was parsed from, so that later errors can show the place."""
 

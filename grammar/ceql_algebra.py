@@ -12,13 +12,7 @@ from typing import TypeAlias
 
 from pyoxigraph import Literal, Variable
 
-from oxiseq.grammar.algebra import NOWHERE, Consumption, Expression, Limit, Partition, Selection, Span, Window
-
-
-def _span() -> Span:
-    # a field, typed as its value
-    return field(default=NOWHERE, compare=False, repr=False)
-
+from oxiseq.grammar.algebra import Consumption, Expression, Limit, Partition, Selection, Span, Window, span_field
 
 # --- conditions of FILTER -------------------------------------------------------------------------
 
@@ -29,7 +23,7 @@ class Holds:
 
     name: str
     predicate: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +31,7 @@ class AllOf:
     """`θ1 AND θ2 ...`, two or more."""
 
     conditions: tuple[Condition, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,7 @@ class AnyOf:
     """`θ1 OR θ2 ...`, two or more: each is about all events of its variable, not event by event."""
 
     conditions: tuple[Condition, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 Condition: TypeAlias = Holds | AllOf | AnyOf
@@ -58,7 +52,7 @@ class EventType:
     """`R`: one event of type R, which the variable R holds."""
 
     name: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +61,7 @@ class Named:
 
     formula: Formula
     name: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +70,7 @@ class Filtered:
 
     formula: Formula
     condition: Condition
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +78,7 @@ class Either:
     """`φ1 OR φ2 ...`, two or more."""
 
     formulas: tuple[Formula, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +87,7 @@ class Follows:
 
     first: Formula
     rest: tuple[tuple[bool, Formula], ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +96,7 @@ class Iterated:
 
     formula: Formula
     contiguous: bool = False
-    span: Span = _span()
+    span: Span = span_field()
 
 
 Formula: TypeAlias = EventType | Named | Filtered | Either | Follows | Iterated
@@ -115,7 +109,7 @@ class Name:
     """A stream in FROM or a variable in SELECT."""
 
     name: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +118,7 @@ class AttributeWindow:
 
     size: Literal
     attribute: Variable
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +137,7 @@ class CeqlQuery:
     partition: Partition | None = None
     consumption: Consumption | None = None
     limit: Limit | None = None
-    span: Span = _span()
+    span: Span = span_field()
     text: str = field(default="", compare=False, repr=False)
     """What it was parsed from, so that later errors can show the place."""
 

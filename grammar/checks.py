@@ -2,7 +2,7 @@
 
 Where it stands: algebra → findings. Each pass of `CHECKS` looks at the whole query and yields `Finding`s,
 errors (the query is refused) and lints; they run in this order, findings come out in the order of the
-text. The rules are semantics.md 2; those of CEQL (semantics.md 3) stand in `ceql_checks`.
+text. The rules are semantics.md 2; those of CEQL (semantics.md 3) stand in `checking.ceql`.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Literal, overload
 
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.ceql_checks import CEQL_CHECKS
-from oxiseq.grammar.check_clauses import check_clauses
-from oxiseq.grammar.check_functions import check_functions
-from oxiseq.grammar.check_names import check_names
-from oxiseq.grammar.check_output import check_output
-from oxiseq.grammar.check_patterns import check_patterns
-from oxiseq.grammar.check_scope import check_scope
-from oxiseq.grammar.check_sequence import check_sequence
+from oxiseq.grammar.checking.ceql import CEQL_CHECKS
+from oxiseq.grammar.checking.clauses import check_clauses
+from oxiseq.grammar.checking.functions import check_functions
+from oxiseq.grammar.checking.lints import lint
+from oxiseq.grammar.checking.names import check_names
+from oxiseq.grammar.checking.output import check_output
+from oxiseq.grammar.checking.patterns import check_patterns
+from oxiseq.grammar.checking.scope import check_scope
+from oxiseq.grammar.checking.sequence import check_sequence
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.languages import AnyQuery
-from oxiseq.grammar.lints import lint
 from oxiseq.grammar.parser import parse
 from oxiseq.grammar.places import Overview, overview
 

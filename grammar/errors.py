@@ -124,6 +124,12 @@ def source_line(text: str, span: Span) -> str:
     return lines[span.line - 1].rstrip("\r") if 0 < span.line <= len(lines) else ""
 
 
+def span_at(text: str, start: int, end: int) -> Span:
+    """The span of the characters [start, end) of `text`."""
+    line_start = text.rfind("\n", 0, start) + 1
+    return Span(start, end, text.count("\n", 0, start) + 1, start - line_start + 1)
+
+
 def _show(message: str, span: Span, text: str, expected: str, hint: str) -> str:
     parts = [message, f"line {span.line}, column {span.column}"]
     if text:

@@ -1,4 +1,4 @@
-"""Small helpers of the checks: findings, the place of a variable, names that come close."""
+"""Small helpers of the checks and of syntax errors: findings, the place of a variable, names that come close."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Span
-from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.errors import Finding, span_at
 
 
 def error(code: str, message: str, span: Span, hint: str = "") -> Finding:
@@ -30,11 +30,7 @@ def at_variable(variable: Variable, span: Span, text: str) -> Span:
 def at_pattern(pattern: str, span: Span, text: str) -> Span:
     """The first place inside `span` where the text looks like `pattern`."""
     found = re.compile(pattern).search(text, span.start, span.end) if text else None
-    if found is None:
-        return span
-    start = found.start()
-    line_start = text.rfind("\n", 0, start) + 1
-    return Span(start, found.end(), text.count("\n", 0, start) + 1, start - line_start + 1)
+    return span if found is None else span_at(text, found.start(), found.end())
 
 
 def close_name(name: str, names: Iterable[str], otherwise: str) -> str:
@@ -52,10 +48,10 @@ def variable_hint(variable: Variable, known: Iterable[Variable]) -> str:
     return close_name(f"?{variable.value}", names, f"it can be one of {listed}" if names else "")
 
 
-def listing(names: Iterable[str]) -> str:
-    """`A, B and C`."""
-    all_names = list(names)
-    return all_names[0] if len(all_names) == 1 else f"{', '.join(all_names[:-1])} and {all_names[-1]}"
+def listing(names: Iterable[str], last: str = "and") -> str:
+    """`A, B and C`; empty for none."""
+    *others, end = list(names) or [""]
+    return f"{', '.join(others)} {last} {end}" if others else end
 
 
 def named(variables: Iterable[Variable]) -> str:

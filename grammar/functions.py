@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from oxiseq.grammar.terms import XSD
+
 MANY = 1_000_000
 
 AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
@@ -29,12 +31,11 @@ BUILTINS: dict[str, tuple[int, int]] = {name: arity for arity, names in _BY_ARIT
 
 ALL_NAMES = tuple(sorted(AGGREGATES | MATCH_FUNCTIONS.keys() | BUILTINS.keys() | {"PREV"}))
 
-_XSD = "http://www.w3.org/2001/XMLSchema#"
 _TYPES = (
     "string boolean integer decimal float double dateTime date time duration dayTimeDuration",
     "yearMonthDuration gYear gYearMonth gMonth gMonthDay gDay",
 )
-CASTS = frozenset(_XSD + name for line in _TYPES for name in line.split())
+CASTS = frozenset(XSD + name for line in _TYPES for name in line.split())
 """The casts that the store knows; each takes one argument."""
 
 GEOSPARQL = "http://www.opengis.net/def/function/geosparql/"

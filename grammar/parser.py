@@ -1,7 +1,7 @@
 """Text → algebra.
 
 Where it stands: the first step of the flow. `parse` reads a text with a LALR parser (SPAseq's is built from
-`spaseq.lark` and `sparql.lark`, CEQL's from `ceql.lark`, on first use in about 0.2 s, then a few milliseconds
+`parsing/spaseq.lark` and `sparql.lark`, CEQL's from `ceql.lark`, on first use in about 0.2 s, then a few milliseconds
 per query) and gives the algebra or a `QueryError` with its place. It does not ask whether names mean
 something: `checks` does.
 """
@@ -16,21 +16,21 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from oxiseq.grammar.algebra import NOWHERE, Query
-from oxiseq.grammar.build_ceql import CeqlBuilder
-from oxiseq.grammar.build_spaseq import SpaseqBuilder
 from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.ceql_slips import CEQL_COMMENT, CEQL_RULES
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.languages import AnyQuery, Language, known_language
-from oxiseq.grammar.slips import COMMENT, RULES
-from oxiseq.grammar.syntax_errors import explain
+from oxiseq.grammar.parsing.ceql import CeqlBuilder
+from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
+from oxiseq.grammar.slips.ceql import CEQL_COMMENT, CEQL_RULES
+from oxiseq.grammar.slips.spaseq import COMMENT, RULES
+from oxiseq.grammar.slips.syntax_errors import explain
 
 
 @cache
 def lalr_parser(language: Language) -> Lark:
     """The LALR parser of a language, built once per process."""
     return Lark.open(
-        str(Path(__file__).with_name(f"{language}.lark")),
+        str(Path(__file__).with_name("parsing") / f"{language}.lark"),
         parser="lalr",
         lexer="contextual",
         propagate_positions=True,

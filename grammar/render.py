@@ -1,9 +1,8 @@
 """Algebra → text.
 
 Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes (CEQL by
-`render_ceql`), and `parse(render(q)) == q`; `render_group`, `render_expression` and
-`render_pattern_for_sparql` write plain SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and
-expressions are written by `render_sparql`.
+`render_ceql`), and `parse(render(q)) == q`; `render_group` and `render_expression` write plain
+SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and expressions are written by `render_sparql`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
     Window,
 )
-from oxiseq.grammar.build_clauses import MICROSECONDS
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_ceql import render_ceql
 from oxiseq.grammar.render_clauses import render_consumption
 from oxiseq.grammar.render_sparql import SparqlWriter
@@ -70,11 +69,6 @@ def render_group(group: Group) -> str:
 def render_expression(expression: Expression) -> str:
     """An expression in SPARQL 1.1 with full IRIs; PREV and functions of the match as in SPAseq."""
     return _PLAIN.expression(expression)
-
-
-def render_pattern_for_sparql(group: Group) -> str:
-    """What stands between the braces of `render_group`."""
-    return _PLAIN.body(group, "")
 
 
 def render_sequence(element: SequenceElement) -> str:

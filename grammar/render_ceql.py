@@ -7,7 +7,6 @@ from decimal import Decimal
 from pyoxigraph import Literal, Variable
 
 from oxiseq.grammar.algebra import Call, Expression, Window
-from oxiseq.grammar.build_clauses import MICROSECONDS
 from oxiseq.grammar.ceql_algebra import (
     AllOf,
     AnyOf,
@@ -23,6 +22,7 @@ from oxiseq.grammar.ceql_algebra import (
     Iterated,
     Named,
 )
+from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_clauses import render_consumption
 from oxiseq.grammar.render_sparql import SparqlWriter
 

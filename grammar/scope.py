@@ -23,7 +23,6 @@ from oxiseq.grammar.algebra import (
     Gpm,
     GraphPattern,
     Group,
-    MatchFunction,
     Minus,
     OptionalPattern,
     PathPattern,
@@ -247,11 +246,12 @@ def nested_elements(pattern: Group) -> Iterator[PatternElement]:
     """Every element at any depth, the patterns of EXISTS and sub-queries included."""
     for element in pattern.elements:
         yield element
-        for inner in _inner_groups(element):
+        for inner in inner_groups(element):
             yield from nested_elements(inner)
 
 
-def _inner_groups(element: PatternElement) -> Iterator[Group]:
+def inner_groups(element: PatternElement) -> Iterator[Group]:
+    """The groups directly inside `element`, those of its EXISTS included; a group is its own."""
     match element:
         case Group():
             yield element
@@ -274,8 +274,3 @@ def inner_expressions(pattern: Group) -> Iterator[Expression]:
             yield element.condition
         elif isinstance(element, Bind):
             yield element.expression
-
-
-def match_functions(expression: Expression) -> Iterator[MatchFunction]:
-    """STARTTIME, ENDTIME, ... in it."""
-    return (e for e in subexpressions(expression) if isinstance(e, MatchFunction))

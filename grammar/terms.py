@@ -25,6 +25,7 @@ XSD_DOUBLE = NamedNode(XSD + "double")
 XSD_BOOLEAN = NamedNode(XSD + "boolean")
 XSD_STRING = NamedNode(XSD + "string")
 XSD_DURATION = NamedNode(XSD + "duration")
+XSD_DAY_TIME_DURATION = NamedNode(XSD + "dayTimeDuration")
 
 WELL_KNOWN = {
     "rdf": RDF,

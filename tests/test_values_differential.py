@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -78,9 +80,12 @@ def expression(dice: random.Random, depth: int) -> Expression:
     return Call(dice.choice(BINARY), (expression(dice, depth - 1), expression(dice, depth - 1)))
 
 
-def outcome(evaluate: object, error: type[Exception], e: Expression, mapping: dict[Variable, Term]) -> str:
+Evaluate: TypeAlias = Callable[[Expression, Any], object]
+
+
+def outcome(evaluate: Evaluate, error: type[Exception], e: Expression, mapping: dict[Variable, Term]) -> str:
     try:
-        return str(evaluate(e, mapping))  # type: ignore[operator]  # one of the two evaluators
+        return str(evaluate(e, mapping))
     except error:
         return "error"
 

@@ -78,5 +78,6 @@ def _fits(step: Step, table: pa.Table) -> NDArray[np.bool_]:
 def _column(table: pa.Table, name: str) -> NDArray[Any]:
     column = table[name].combine_chunks()
     if pa.types.is_dictionary(column.type):
-        return np.array(column.dictionary.to_pylist())[np.from_dlpack(column.indices)]
+        values: NDArray[Any] = np.array(column.dictionary.to_pylist())[np.from_dlpack(column.indices)]
+        return values
     return np.array(column.to_pylist()) if pa.types.is_string(column.type) else np.from_dlpack(column)

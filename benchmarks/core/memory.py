@@ -2,7 +2,8 @@
 
 The stream's table is repeated, with times that go on, in batches as a file's reader would bring them; resident memory
 is sampled after each batch. What is printed: the samples before anything but a first small run, over the second
-quarter (most), over the last (most), and at the peak, in bytes, and the number of matches.
+quarter (most), over the last (most), and at the peak, in bytes; of the peak, what no library's file backs; and the
+number of matches.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import asdict, dataclass
 
 from benchmarks.core.queries import Query, every
 from benchmarks.core.streams import repeated, stream
-from benchmarks.soak.watch import resident
+from benchmarks.soak.watch import private, resident
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.events.tuples import TupleRows, read_rows
 from oxiseq.engine.run.tuples import TupleRun
@@ -29,12 +30,14 @@ TABLE = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes resident: before, most in the second quarter and in the last; most ever. `records`: nodes at the end."""
+    """Bytes resident: before, most in the second quarter and in the last; most ever; `private`: most that no file
+    backs. `records`: nodes at the end."""
 
     before: int
     second: int
     last: int
     peak: int
+    private: int
     records: int
     matches: int
 
@@ -53,14 +56,15 @@ def sampled(query: Query, events: int) -> Memory:
     for rows in read_rows(table.slice(0, 1_000)):
         warm.push(name, rows)
     warm.advance()
-    run, before, samples, found = TupleRun(plan, TermDictionary()), resident(), [], 0
+    run, before, samples, own, found = TupleRun(plan, TermDictionary()), resident(), [], [], 0
     for rows in _rows(query, table, events):
         run.push(name, rows)
         found += sum(len(batch) for batch in run.advance())
         samples.append(resident())
+        own.append(private())
     quarter = max(1, len(samples) // 4)
     second = max(samples[quarter : 2 * quarter] or samples)
-    return Memory(before, second, max(samples[-quarter:]), max(samples), run.state["nodes"], found)
+    return Memory(before, second, max(samples[-quarter:]), max(samples), max(own), run.state["nodes"], found)
 
 
 def apart(query: Query, events: int) -> Memory:

@@ -144,11 +144,14 @@ def _memory(memory: Mapping[str, Memory], events: int) -> list[str]:
     if not memory:
         return []
     lines = ["", f"**Memory** over {events:,} events from tables of 8,192, each query in a process of its own; MB "
-             f"resident. \"Before\" is a process that has imported all and loaded the kernels; nodes are the partial "
+             "resident. \"Before\" is a process that has imported all and loaded the kernels; \"private\" is what of "
+             "the peak no file backs: without the code of NumPy, Arrow, LLVM and Oxigraph. Nodes are the partial "
              "matches' records at the end.", "",
-             "| query | before | most in 2nd quarter | most in last | peak | nodes | matches |", "|---|" + "---:|" * 6]
+             "| query | before | most in 2nd quarter | most in last | peak | private | nodes | matches |",
+             "|---|" + "---:|" * 7]
     for name, m in memory.items():
-        cells = [_mega(m.before), _mega(m.second), _mega(m.last), _mega(m.peak), f"{m.records:,}", f"{m.matches:,}"]
+        sizes = [_mega(size) for size in (m.before, m.second, m.last, m.peak, m.private)]
+        cells = [*sizes, f"{m.records:,}", f"{m.matches:,}"]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 
@@ -47,15 +48,15 @@ def found(
     results = {}
     for query in queries:
         mine = {way: m for (name, way), m in measured.items() if name == query.name}
-        answers = {way: m.answer for way, m in mine.items()}
-        matches, _ = answers[TABLE]  # type: ignore[misc]  # an Answer
+        answers = {way: cast(Answer, m.answer) for way, m in mine.items()}  # as the tasks return it
+        matches, _ = answers[TABLE]
         rates = {way: len(table) / max(m.median, 1e-9) for way, m in mine.items()}
         faults = tuple(_faults(query, table.slice(0, counted), answers))
         results[query.name] = Found(query, rates, matches, faults)
     return results
 
 
-def _faults(query: Query, start: pa.Table, answers: dict[str, object]) -> Iterable[str]:
+def _faults(query: Query, start: pa.Table, answers: dict[str, Answer]) -> Iterable[str]:
     for name, answer in answers.items():
         if answer != answers[TABLE]:
             yield f"{query.name}: {name} answers {answer}, {TABLE} {answers[TABLE]} (matches, sum of end times)"

@@ -6,7 +6,7 @@ Every `EVERY` events the twelve steps of the stream's queries stand one after th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,7 @@ _TRIPS: Final = 5.5
 """Trips in a second."""
 
 I64 = NDArray[np.int64]
-Column = pa.Array | NDArray[np.int64] | NDArray[np.float64]
+Column: TypeAlias = pa.Array | NDArray[np.int64] | NDArray[np.float64]
 
 
 def stream(name: str, count: int, seed: int = 1) -> pa.Table:

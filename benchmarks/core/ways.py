@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
 from benchmarks.core.queries import Query
@@ -16,10 +17,12 @@ from benchmarks.drive import Prepared
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import QueryError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.tuples import TupleRows, read_rows
+from oxiseq.engine.events.tuples import read_rows
+from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
-from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.run.tuples import Arrived, TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
 
 Answer: TypeAlias = tuple[int, int]
@@ -53,7 +56,7 @@ def spaseq(query: Query, events: Events) -> Callable[[], Answer] | None:
     return lambda: _answer(prepared.run(events.batches))
 
 
-def batches(run: TupleRun, source: Iterable[TupleRows] | Iterable[EventBatch]) -> Iterator[ComplexEvents]:
+def batches(run: TupleRun, source: Iterable[Arrived]) -> Iterator[ComplexEvents]:
     """All complex events of one stream, as columns."""
     (stream,) = run.plan.streams
     for batch in source:
@@ -81,14 +84,16 @@ def coded(table: pa.Table, terms: TermDictionary) -> Events:
     return Events(terms, tuple(whole.slice(low, low + BATCH) for low in range(0, count, BATCH)))
 
 
-def _ids(column: pa.ChunkedArray, terms: TermDictionary, make: Callable) -> np.ndarray:  # type: ignore[type-arg]
+def _ids(column: pa.ChunkedArray, terms: TermDictionary, make: Callable[[Any], Term]) -> NDArray[np.uint32]:
     codes = column.combine_chunks()
     if not pa.types.is_dictionary(codes.type):
         codes = codes.dictionary_encode()
-    return terms.intern_all(make(value) for value in codes.dictionary.to_pylist())[np.from_dlpack(codes.indices)]
+    ids = terms.intern_all(make(value) for value in codes.dictionary.to_pylist())
+    rows: NDArray[np.uint32] = ids[np.from_dlpack(codes.indices)]
+    return rows
 
 
-def _answer(found: Iterable) -> Answer:  # type: ignore[type-arg]  # ComplexEvents or MatchBatch
+def _answer(found: Iterable[ComplexEvents | MatchBatch]) -> Answer:
     count, times = 0, 0
     for batch in found:
         count += len(batch)

@@ -117,11 +117,19 @@ class StepCache:
         call(enter_symbols, Pointers(self.arrays))
         return True
 
+    def state(self, number: int) -> State:
+        """The state of a number, which is not 0."""
+        return self._states[number]
+
+    def begin(self, states: list[State]) -> None:
+        """Keep only these states, numbered from 1 on."""
+        self._empty([NOWHERE, *states])
+
     def rebuild(self, numbers: NDArray[np.int32]) -> None:
         """Keep only the states with a new number: `numbers[state]`, from 1 on without gaps, -1 for the others."""
         kept: dict[int, State] = {int(n): self._states[old] for old, n in enumerate(numbers) if old and n >= 0}
         self.rebuilds += 1
-        self._empty([NOWHERE, *(kept[n] for n in sorted(kept))])
+        self.begin([kept[n] for n in sorted(kept)])
 
     def _empty(self, states: list[State]) -> None:
         """Arrays without any step; `states[0]` is a stand-in for what is before a run."""

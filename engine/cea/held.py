@@ -15,6 +15,7 @@ from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import AMBIGUOUS, FIRST_MASK, Subsets
 from oxiseq.engine.kernels.cea import held as kernels
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
+from oxiseq.engine.terms.saved import State
 
 
 class Holders:
@@ -51,6 +52,15 @@ class Holders:
             owners = np.searchsorted(offsets, np.flatnonzero(places == AMBIGUOUS), "right") - 1
             self._history.resolve(kernels.Matches(start, end, positions, offsets, held), np.unique(owners))
         return held
+
+    def save(self) -> State | None:
+        """The history that it keeps, if it does."""
+        return None if self._history is None else self._history.save()
+
+    def restore(self, state: State | None) -> None:
+        """Go on with a saved history."""
+        if self._history is not None and state is not None:
+            self._history.restore(state)
 
     @property
     def bytes(self) -> int:
@@ -106,6 +116,17 @@ class _History:
             for array in (letters.symbol, letters.before):
                 array[:left] = array[self._count - left : self._count].copy()
             self._count = left
+
+    def save(self) -> State:
+        letters, count = self._letters, self._count
+        oldest = int(letters.sizes[kernels.OLDEST])
+        return {"symbol": letters.symbol[:count], "before": letters.before[:count], "oldest": oldest,
+                "last": self._last}  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        self._letters = self._letters._replace(symbol=state["symbol"].copy(), before=state["before"].copy())
+        self._letters.sizes[kernels.OLDEST] = int(state["oldest"])
+        self._last, self._count = state["last"].copy(), len(state["before"])
 
     def resolve(self, found: kernels.Matches, matches: NDArray[np.int64]) -> None:
         """Write `found.held` of some matches."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.kernels.cea import facts as kernels
+from oxiseq.engine.terms.saved import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,16 @@ class Marks:
         """Some of the events."""
         attribute = None if self.attribute is None else self.attribute[index]
         return Marks(self.symbol[index], self.time[index], self.partition[index], attribute)
+
+    def save(self) -> State:
+        """As a saved state."""
+        return {name: getattr(self, name) for name in ("symbol", "time", "partition", "attribute")}
+
+    @classmethod
+    def restored(cls, state: State) -> Marks:
+        """The same marks, copied."""
+        symbol, time, partition, attribute = (state[name] for name in ("symbol", "time", "partition", "attribute"))
+        return cls(symbol.copy(), time.copy(), partition.copy(), None if attribute is None else attribute.copy())
 
     @classmethod
     def concat(cls, parts: Sequence[Marks]) -> Marks:

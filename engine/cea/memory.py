@@ -20,7 +20,7 @@ _MOST_OUT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Capacities:
-    """Numbers of records to begin with, and how many `moves` the automaton's table is to hold."""
+    """Numbers of records to begin with; how many `moves` the automaton's table is to hold; `disorder`: ageing.py."""
 
     nodes: int = 4096
     live: int = 256
@@ -29,6 +29,8 @@ class Capacities:
     out: int = 4096
     stack: int = 256
     moves: int = 1 << 18
+    disorder: int = 1 << 12
+    """A window of an attribute keeps what one of so many events of the partition could still reach."""
 
     @classmethod
     def smallest(cls) -> Capacities:
@@ -41,7 +43,7 @@ def allocate(sizes: Capacities) -> k.Memory:
     return k.Memory(
         scalars=np.zeros(k.SCALARS, np.int64),
         nodes=np.zeros(sizes.nodes, NODE),
-        parts=np.zeros(sizes.parts, k.PART),
+        parts=_parts(sizes.parts),
         live=np.zeros(sizes.live, k.LIVE),
         fresh=np.zeros(sizes.fresh, k.LIVE),
         finals=np.zeros(sizes.fresh, np.int64),
@@ -79,7 +81,21 @@ def more_parts(S: k.Memory, count: int) -> k.Memory:
     """Room for `count` partitions."""
     if count <= len(S.parts):
         return S
-    return S._replace(parts=longer(S.parts, max(count, 2 * len(S.parts))))
+    more = _parts(max(count, 2 * len(S.parts)) - len(S.parts))
+    return S._replace(parts=np.concatenate([S.parts, more]))
+
+
+def _parts(count: int) -> Array:
+    """Partitions without events."""
+    parts = np.zeros(count, k.PART)
+    parts["gone"] = k.BEFORE_ALL
+    keep_all(parts)
+    return parts
+
+
+def keep_all(parts: Array) -> None:
+    """Partitions are not to forget anything for now (kernels/cea/ageing.py)."""
+    parts["tau"], parts["low"], parts["aged"] = k.BEFORE_ALL, k.CANNOT_END, 0
 
 
 def more_out(S: k.Memory) -> k.Memory:

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import BlankNode
 
 from oxiseq.engine.kernels.cea import pairs
-from oxiseq.engine.terms.texts import Term
+from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.texts import Term, read_term, term_text
 
 I64 = NDArray[np.int64]
 _DENSE = 4
@@ -33,6 +35,18 @@ class ValueNumbers:
         """The number of a term in normal form."""
         return self._number.setdefault(term, len(self._number))
 
+    def save(self) -> NDArray[np.uint8]:
+        """The texts of all terms, a line each; a blank node never comes again once its event has been seen."""
+        lines = ("_" if isinstance(term, BlankNode) else term_text(term) for term in self._number)
+        return np.frombuffer("".join(f"{line}\n" for line in lines).encode(), np.uint8)
+
+    def restore(self, texts: NDArray[np.uint8]) -> None:
+        """Go on with saved terms."""
+        lines = texts.tobytes().decode().split("\n")[:-1]
+        self._number = {
+            BlankNode(f"past{n}") if line == "_" else read_term(line): n for n, line in enumerate(lines)
+        }
+
     def numbers(self, keys: Sequence[Any], known: dict[Any, int], term: Callable[[Any], Term]) -> I64:
         """Of values that are known by other keys; `term` gives the term of a key that is not in `known`."""
         for key in keys:
@@ -48,6 +62,17 @@ class PairNumbers:
         self._keys = np.zeros(capacity, np.int64)
         self._slots = np.zeros(2 * capacity, np.int32)
         self._count = np.zeros(1, np.int64)
+
+    def save(self) -> I64:
+        """The pairs by number."""
+        return self._keys[: self._count[0]]
+
+    def restore(self, keys: I64) -> None:
+        """Go on with saved pairs."""
+        room = max(len(self._keys), 1 << (len(keys) - 1).bit_length() if len(keys) else 1)
+        self._keys, self._slots = np.zeros(room, np.int64), np.zeros(2 * room, np.int32)
+        self._keys[: len(keys)], self._count[0] = keys, len(keys)
+        pairs.place_again(self._slots, self._keys, len(keys))
 
     def numbers(self, a: I64, b: I64) -> I64:
         """Of the pairs (a[i], b[i]); -1 where one is negative."""
@@ -66,6 +91,17 @@ class Partitions:
     def __init__(self, attributes: int) -> None:
         self.values = [ValueNumbers() for _ in range(attributes)]
         self._pairs = [PairNumbers() for _ in range(attributes - 1)]
+
+    def save(self) -> State:
+        """All values and pairs of them that were met."""
+        return {"values": [each.save() for each in self.values], "pairs": [each.save() for each in self._pairs]}
+
+    def restore(self, state: State) -> None:
+        """Go on from a saved state."""
+        for values, texts in zip(self.values, state["values"], strict=True):
+            values.restore(texts)
+        for known, keys in zip(self._pairs, state["pairs"], strict=True):
+            known.restore(keys)
 
     def numbers(self, columns: Sequence[I64], count: int) -> I64:
         """i64[count]: the partition of each event. columns: per attribute the numbers of its values, -1 for none."""

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.held import Holders
-from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, more_out, more_parts, put_finals
+from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, keep_all, more_out, more_parts, put_finals
 from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.cea.written import Written, joined
@@ -24,6 +25,7 @@ from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.sequence.choice import Chooser
+from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
@@ -74,11 +76,11 @@ class CeaRun:
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
 
     def __init__(self, plan: CeaPlan, capacities: Capacities | None = None) -> None:
-        capacities = capacities or Capacities()
+        self._capacities = capacities = capacities or Capacities()
         self.plan = plan
         self.oldest = 0
         subsets = Subsets(plan)
-        self._sizes = _sizes(plan)
+        self._sizes = _sizes(plan, capacities)
         self._cache = StepCache(plan, subsets, self._sizes, capacities.moves)
         self._memory = allocate(capacities)
         self._holders = Holders(plan, subsets)
@@ -113,6 +115,10 @@ class CeaRun:
                 failed = at
             elif need == k.OUT_FULL:
                 self._drain(full=True)
+            elif need == k.NEED_PURGE:
+                self._free(again=False)
+                partition = int(self._events.partition[at])
+                keep_all(self._memory.parts[partition : partition + 1])
             elif need == k.NEED_CHOICE:
                 self._choose()
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
@@ -136,6 +142,12 @@ class CeaRun:
         return int(self._memory.scalars[k.BASE])
 
     @property
+    def behind(self) -> int:
+        """At how many events a window of an attribute reached back to what had been forgotten: matches that end there
+        may be missing (kernels/cea/ageing.py)."""
+        return int(self._memory.scalars[k.BEHIND])
+
+    @property
     def state(self) -> dict[str, int]:
         """Numbers of records, for tests of leaks and for explanations."""
         s, parts, cache = self._memory.scalars, self._memory.parts, self._cache
@@ -144,6 +156,21 @@ class CeaRun:
                 "states": cache.states, "symbols": cache.symbols, "rebuilds": cache.rebuilds,
                 "steps": cache.steps, "touched": int(s[k.TOUCHED]),
                 "bytes": sum(int(a.nbytes) for a in arrays) + self._holders.bytes}  # fmt: skip
+
+    def save(self) -> State:
+        """Its state between batches, without what is dead."""
+        self.collect()
+        self._holders.forget(self.oldest)
+        return {
+            "memory": save_memory(self._memory, self._cache), "holders": self._holders.save(), "oldest": self.oldest,
+            "collected": self._collected, "tau": self._tau,
+        }  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go on from a saved state; for a run that has not seen any event."""
+        self._memory = restore_memory(state["memory"], self._cache, self._capacities)
+        self._holders.restore(state["holders"])
+        self.oldest, self._collected, self._tau = int(state["oldest"]), int(state["collected"]), int(state["tau"])
 
     def _arrays(self, events: MarkedEvents) -> k.Events:
         """What the kernel reads; each array contiguous, writable and of its type."""
@@ -247,10 +274,11 @@ class CeaRun:
         self._memory = put_finals(memory if nodes is memory.nodes else memory._replace(nodes=nodes), picked)
 
 
-def _sizes(plan: CeaPlan) -> NDArray[np.int64]:
+def _sizes(plan: CeaPlan, capacities: Capacities) -> NDArray[np.int64]:
     """The kernel's numbers of a plan."""
     query = plan.query
-    sizes = np.zeros(8, np.int64)
+    sizes = np.zeros(k.SIZES, np.int64)
+    sizes[k.DISORDER] = capacities.disorder
     sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
     sizes[k.LIMIT] = query.limit.count if query.limit is not None else _NO_LIMIT
     sizes[k.CHOOSES] = query.selection is not None and not plan.strict

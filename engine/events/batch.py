@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.terms.saved import KnownTerms, State
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventBatch:
@@ -49,6 +51,16 @@ class EventBatch:
             np.array_equal(getattr(self, name), getattr(other, name))
             for name in ("time", "offset", "subject", "predicate", "object")
         )
+
+    def save(self) -> State:
+        """As a saved state; whoever asks names the ids."""
+        return {name: getattr(self, name) for name in ("time", "offset", "subject", "predicate", "object")}
+
+    @classmethod
+    def restored(cls, state: State, terms: KnownTerms) -> EventBatch:
+        """The same events, copied, with the ids that their terms have now."""
+        columns = (terms.ids(state[name]) for name in ("subject", "predicate", "object"))
+        return cls(state["time"].copy(), state["offset"].copy(), *columns)
 
     @classmethod
     def empty(cls) -> EventBatch:

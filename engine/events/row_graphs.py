@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from pyoxigraph import BlankNode, NamedNode, Triple
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.cells import Coded, read_cells
 from oxiseq.engine.events.tuples import TupleRows
-from oxiseq.engine.terms.texts import Term
 
 _TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 
@@ -17,7 +16,7 @@ _TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 def row_graphs(batch: TupleRows, vocab: str) -> Iterator[tuple[int, tuple[Triple, ...]]]:
     """(time in µs, triples) of each row; columns that are no attributes are passed over."""
     naming = batch.naming
-    columns: list[tuple[NamedNode, list[Term | None]]] = []
+    columns: list[tuple[NamedNode, Sequence[Literal | NamedNode | None]]] = []
     for name in batch.rows.schema.names:
         column = batch.column(name)
         if column is None or name == naming.time:
@@ -27,7 +26,7 @@ def row_graphs(batch: TupleRows, vocab: str) -> Iterator[tuple[int, tuple[Triple
         except EventError:
             continue
         if name == naming.type:
-            columns.append((_TYPE, [None if t is None else _iri(t.value, vocab) for t in terms]))  # type: ignore[union-attr]
+            columns.append((_TYPE, [None if t is None else _iri(t.value, vocab) for t in terms]))
         elif name.isidentifier():
             columns.append((NamedNode(vocab + name), terms))
     for i, time in enumerate(batch.time.tolist()):
@@ -39,10 +38,10 @@ def _iri(name: str, vocab: str) -> NamedNode:
     return NamedNode(name if name.startswith(vocab) else vocab + name)
 
 
-def _terms(column: object, name: str) -> list[Term | None]:
+def _terms(column: object, name: str) -> list[Literal | None]:
     cells = read_cells(column, name)
     if isinstance(cells, Coded):
-        distinct: list[Term | None] = [*cells.terms(), None]
+        distinct: list[Literal | None] = [*cells.terms(), None]
         return [distinct[code] for code in cells.codes.tolist()]
     pairs = zip(cells.values, cells.present, strict=True)
     return [cells.term(value) if there else None for value, there in pairs]

@@ -74,7 +74,7 @@ def _has_blank(pattern: TriplePattern) -> bool:
 def canonical(patterns: tuple[TriplePattern, ...], terms: TermDictionary) -> tuple[Instance, dict[Key, int]]:
     """The instance of a BGP, and the number that each of its variables has in it."""
     distinct = dict.fromkeys((p.subject, p.predicate, p.object) for p in patterns)
-    slotted = sorted(((_slot(triple, terms), triple) for triple in distinct), key=lambda item: _order(item[0]))
+    slotted = sorted(((_slot(triple, terms), triple) for triple in distinct), key=lambda item: _order(item[0], terms))
     numbers: dict[Key, int] = {}
     steps = []
     for slot, triple in slotted:
@@ -85,8 +85,10 @@ def canonical(patterns: tuple[TriplePattern, ...], terms: TermDictionary) -> tup
     return Instance(tuple(steps), len(numbers)), numbers
 
 
-def _order(slot: Slot) -> tuple[int, int, int, int]:
-    return slot.predicate, slot.object, slot.subject, slot.equal
+def _order(slot: Slot, terms: TermDictionary) -> tuple[str, str, str, int]:
+    """By texts: the order of an event's rows follows from it, and ids depend on what the dictionary has met before."""
+    predicate, object_, subject = (terms.text(i) if i else "" for i in (slot.predicate, slot.object, slot.subject))
+    return predicate, object_, subject, slot.equal
 
 
 def _slot(triple: tuple[TermOrVariable, TermOrVariable, TermOrVariable], terms: TermDictionary) -> Slot:

@@ -18,6 +18,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matching import hash_index
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Group
 from oxiseq.grammar.render import render_group
@@ -43,6 +44,8 @@ class KbPattern:
         self._text = f"SELECT DISTINCT {names} WHERE {render_group(pattern)}"
         self._answer: KbAnswer | None = None
         self._version: int | None = None
+        self.blanks: dict[str, int] = {}
+        """Labels of the KB's blank nodes in the present answer → their ids."""
 
     def answer(self, kb: KnowledgeBase) -> KbAnswer:
         """The answer for the KB's present version."""
@@ -70,7 +73,14 @@ class KbPattern:
         places = tuple(self.variables.index(v) for v in self.shared)
         ordered = columns[text_order(columns, ids)]
         self._terms.hold(ordered)
+        self.blanks = {term.value: known for term, known in ids.items() if isinstance(term, BlankNode)}
         return KbAnswer(self.variables, ordered, places)
+
+    def restored(self, state: State, terms: KnownTerms) -> KbAnswer:
+        """A saved answer, or a part of one, as it was."""
+        ids = terms.ids(state["rows"])
+        self._terms.hold(ids)
+        return KbAnswer(self.variables, ids, tuple(self.variables.index(v) for v in self.shared))
 
 
 def text_order(columns: Ids, ids: dict[Term | None, int]) -> Places:
@@ -118,6 +128,18 @@ class KbAnswer:
         kb_row = np.concatenate([pair[1] for pair in found])
         order = np.lexsort((kb_row, row))
         return row[order], kb_row[order]
+
+    def save(self, terms: SavedTerms, shared_values: Ids | None = None) -> State:
+        """Its rows; with `shared_values` (u32[k, shared]) only those that `join` finds for them."""
+        if shared_values is None:
+            return {"rows": terms.ids(self.columns)}
+        if not len(shared_values):
+            return {"rows": self.columns[:0]}
+        try:
+            _, kb_row = self.join(np.unique(shared_values, axis=0))
+        except LimitError:
+            return {"rows": terms.ids(self.columns)}
+        return {"rows": terms.ids(self.columns[np.unique(kb_row)])}
 
     def semi_join(self, shared_values: Ids) -> NDArray[np.bool_]:
         """bool[k]: which rows have a partner."""

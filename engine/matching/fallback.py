@@ -23,6 +23,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.conditions import ConditionFilter
 from oxiseq.engine.matching.fallback_plan import FallbackGpm
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
 
 CHUNK: Final = 1024
@@ -50,12 +51,17 @@ class FallbackMatcher:
         self._chunk = chunk
         self._predicates = [[terms.constant(p) for p in gpm.predicates] for gpm in gpms]
         self._filters = [ConditionFilter(gpm.conditions, gpm.columns, terms) for gpm in gpms]
-        self._kb = _KbGraphs(kb, gpms, terms)
+        self.graphs = KbGraphs(kb, gpms, terms)
 
     def refresh(self) -> None:
         """Copy the KB's graphs now, if patterns evaluated in place need them."""
-        if any(gpm.in_place for gpm in self._gpms):
-            self._kb.refresh()
+        if self.in_place:
+            self.graphs.refresh()
+
+    @property
+    def in_place(self) -> bool:
+        """Whether patterns need the KB's graphs."""
+        return any(gpm.in_place for gpm in self._gpms)
 
     def match(self, batch: EventBatch) -> dict[int, Rows]:
         """Request number → its occurrences, kept columns only. Raises LimitError for too many rows."""
@@ -80,7 +86,7 @@ class FallbackMatcher:
             if not chosen:
                 continue
             shipped = np.logical_or.reduce([wanted[i] for i in chosen])
-            with _Scratch(batch, np.flatnonzero(shipped), self._terms, self._kb, in_place) as scratch:
+            with _Scratch(batch, np.flatnonzero(shipped), self._terms, self.graphs, in_place) as scratch:
                 for i in chosen:
                     found[self._gpms[i].request] = self._answer(i, batch, scratch, np.flatnonzero(wanted[i]))
         return found
@@ -109,7 +115,7 @@ class FallbackMatcher:
             flat += ids
         event_column = np.array(events, np.int64)
         values = np.array(flat, np.uint32).reshape(len(events), len(gpm.columns))
-        order = content_order(event_column, values, self._terms, self._kb.blank_ids)
+        order = content_order(event_column, values, self._terms, self.graphs.blank_ids)
         event_column, values = event_column[order], values[order]
         keep = self._filters[i].keep(values)
         return event_column[keep], np.ascontiguousarray(values[keep][:, list(gpm.keep)])
@@ -139,7 +145,7 @@ def content_order(
     return np.lexsort((*(ranked[:, i] for i in reversed(range(values.shape[1]))), event))
 
 
-class _KbGraphs:
+class KbGraphs:
     """The KB's graphs that patterns name, copied into a store that lives until the KB changes."""
 
     def __init__(self, kb: KnowledgeBase | None, gpms: Sequence[FallbackGpm], terms: TermDictionary) -> None:
@@ -147,19 +153,22 @@ class _KbGraphs:
         self._terms = terms
         self._all = any(gpm.graphs is None for gpm in gpms)
         self._named = tuple(dict.fromkeys(g for gpm in gpms for g in gpm.graphs or ()))
-        self._version: int | None = None
+        self.version: int | None = None
+        """Of the KB when it was copied."""
         self.store = Store()
         self.names: tuple[NamedNode, ...] = ()
         self.blank: dict[str, int] = {}
         """Labels of the KB's blank nodes in the copy → their ids."""
+        self.blanks: dict[str, int] = {}
+        """Labels of the same blank nodes in the KB → their ids."""
         self.blank_ids = np.zeros(0, np.uint32)
         """Those ids as an array, held."""
 
     def refresh(self) -> None:
         """Copy anew if the KB's version changed."""
-        if self._kb is None or self._kb.version == self._version:
+        if self._kb is None or self._kb.version == self.version:
             return
-        self._version = self._kb.version
+        self.version = self._kb.version
         self.store, self.blank = Store(), {}
         fresh: dict[BlankNode, BlankNode] = {}
 
@@ -179,6 +188,27 @@ class _KbGraphs:
             self.store.add(Quad(subject, p, renamed(o), g))
             names.add(g)
         self.names = tuple(sorted(names, key=lambda n: n.value))
+        self.blanks = {term.value: self.blank[own.value] for term, own in fresh.items()}
+        self._hold()
+
+    def save(self, terms: SavedTerms) -> State:
+        """The copy itself."""
+        ids = np.array([*self.blank.values()], np.uint32)
+        quads = self.store.dump(format=RdfFormat.N_QUADS)
+        return {"quads": np.frombuffer(quads or b"", np.uint8), "labels": [*self.blank], "ids": terms.ids(ids)}
+
+    def restore(self, state: State, version: int, terms: KnownTerms) -> None:
+        """Hold a saved copy, as that of a version of the KB."""
+        self.version = version
+        self.store, names = Store(), set()
+        for quad in parse(state["quads"].tobytes(), RdfFormat.N_QUADS):
+            self.store.add(quad)
+            names.add(quad.graph_name)
+        self.names = tuple(sorted((n for n in names if isinstance(n, NamedNode)), key=lambda n: n.value))
+        self.blank = dict(zip(state["labels"], terms.ids(state["ids"]).tolist(), strict=True))
+        self._hold()
+
+    def _hold(self) -> None:
         self.blank_ids = np.array([*self.blank.values()], np.uint32)
         self._terms.hold(self.blank_ids)
 
@@ -197,7 +227,7 @@ class _Scratch:
         batch: EventBatch,
         shipped: NDArray[np.int64],
         terms: TermDictionary,
-        kb: _KbGraphs,
+        kb: KbGraphs,
         in_place: bool,
     ) -> None:
         self._terms = terms

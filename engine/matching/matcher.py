@@ -24,7 +24,7 @@ from oxiseq.engine.kernels.matching.records import MatchTables
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
-from oxiseq.engine.matching.fallback import FallbackMatcher
+from oxiseq.engine.matching.fallback import FallbackMatcher, KbGraphs
 from oxiseq.engine.matching.plan import KernelGpm, StreamPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -147,6 +147,11 @@ class StreamMatcher:
         """Read what patterns evaluated in place need of the KB now, before it changes."""
         if self._fallback is not None:
             self._fallback.refresh()
+
+    @property
+    def graphs(self) -> KbGraphs | None:
+        """The KB's graphs that patterns evaluated in place read, if there are such patterns."""
+        return self._fallback.graphs if self._fallback is not None and self._fallback.in_place else None
 
     # --- the kernel ---------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ for each match that the strategy drops.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.sequence.records import PLACE_BITS
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.sequence.run import Found
+from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.algebra import Strategy, Window
 
 MOST_HELD: Final = 1_000_000
@@ -69,6 +70,33 @@ class DeferredMatches:
         """Whether something is held."""
         return bool(self._ends)
 
+    @property
+    def oldest_row(self) -> int:
+        """The smallest row id that a match held refers to; a large number if there is none."""
+        held = (match.rows for end in self._ends.values() for match in end.matches)
+        return min((int(rows.min()) >> PLACE_BITS for rows in held), default=_AT_LAST)
+
+    def save(self) -> State:
+        """The matches held, in their order; they hold no terms."""
+        held = [match for end in self._ends.values() for match in end.matches]
+        times = [sorted(match.times) for match in held]
+        return {
+            "ends": np.array([(*key, e.clock, len(e.matches)) for key, e in self._ends.items()], np.int64),
+            "rows": _flat([match.rows for match in held]), "row_counts": _lengths([match.rows for match in held]),
+            "times": _flat(times), "time_counts": _lengths(times),
+        }  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go on with saved matches."""
+        rows = np.split(state["rows"].copy(), np.cumsum(state["row_counts"]))
+        times = np.split(state["times"], np.cumsum(state["time_counts"]))
+        held = [_Held(own, frozenset(when.tolist())) for own, when in zip(rows, times, strict=True)][:-1]
+        at = 0
+        for time, partition, clock, count in state["ends"].reshape(-1, 4).tolist():
+            self._ends[time, partition] = _End(clock, held[at : at + count])
+            at += count
+        self._count = at
+
     def hold(self, found: Found, rows: RowStore) -> None:
         """Take a run's matches. Raises LimitError."""
         block = rows.take(found.rows >> PLACE_BITS)
@@ -108,6 +136,14 @@ class DeferredMatches:
             if len(at):
                 return int(seen.moment[at[0]])
         return _AT_LAST if until >= first else None
+
+
+def _flat(lists: Sequence[Sequence[int] | NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(0, np.int64), *(np.asarray(each, np.int64) for each in lists)])
+
+
+def _lengths(lists: Sequence[Sequence[int] | NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.array([len(each) for each in lists], np.int64)
 
 
 def _best(matches: list[_Held], decisive: Callable[[frozenset[int]], int]) -> list[_Held]:

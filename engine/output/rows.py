@@ -6,12 +6,14 @@ Row ids count up for ever; the store holds those from `base` on and forgets from
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,33 @@ class RowStore:
         b = self._block
         return RowBlock(b.letter[at], b.time[at], b.clock[at], b.stored[at], b.epoch[at])
 
+    def save(self, ids: NDArray[np.bool_], terms: SavedTerms) -> State:
+        """The rows held; `ids`: which of the stored columns are terms. The epochs' answers are the caller's."""
+        block = self.block
+        terms.ids(block.stored[:, ids])
+        rows = {name: getattr(block, name) for name in _COLUMNS}
+        return {**rows, "base": self.base, "forgotten": self._forgotten_epochs}
+
+    def restore(
+        self, state: State, epochs: list[dict[str, KbAnswer]], ids: NDArray[np.bool_], terms: KnownTerms
+    ) -> None:
+        """Go on with saved rows and the answers of their epochs; for a store without rows."""
+        count = len(state["letter"])
+        self.reserve(count)
+        for name in _COLUMNS:
+            getattr(self._block, name)[:count] = state[name]
+        stored = self._block.stored[:count]
+        stored[:, ids] = terms.ids(stored[:, ids])
+        self.base = int(state["base"])
+        self.end = self.base + count
+        self.epochs, self._forgotten_epochs = epochs, int(state["forgotten"])
+
+    @property
+    def block(self) -> RowBlock:
+        """The rows held, as views."""
+        b, held = self._block, slice(self._low, self._low + self.held)
+        return RowBlock(b.letter[held], b.time[held], b.clock[held], b.stored[held], b.epoch[held])
+
     def forget(self, clock: int, oldest: int) -> None:
         """Drop leading rows whose clock lies before `clock`, and those with ids before `oldest`."""
         used = self.end - self.base
@@ -108,6 +137,11 @@ class RowStore:
         """The KB answers of an epoch, by GPM."""
         return self.epochs[epoch - self._forgotten_epochs]
 
+    @property
+    def held_epochs(self) -> range:
+        """The numbers of the epochs whose answers are kept."""
+        return range(self._forgotten_epochs, self._forgotten_epochs + len(self.epochs))
+
     def _drop_epochs(self, oldest: int) -> None:
         gone = max(oldest - self._forgotten_epochs, 0)
         del self.epochs[:gone]
@@ -128,11 +162,14 @@ class RowStore:
         return self.end - self.base
 
 
+_COLUMNS: Final = ("letter", "time", "clock", "stored", "epoch")
+
+
 def _empty(size: int, width: int) -> RowBlock:
     return RowBlock(np.zeros(size, np.int32), np.zeros(size, np.int64), np.zeros(size, np.int64),
                     np.zeros((size, width), np.uint32), np.zeros(size, np.int32))
 
 
 def _copy(source: RowBlock, low: int, target: RowBlock, at: int, count: int) -> None:
-    for name in ("letter", "time", "clock", "stored", "epoch"):
+    for name in _COLUMNS:
         getattr(target, name)[at : at + count] = getattr(source, name)[low : low + count]

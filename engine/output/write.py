@@ -17,6 +17,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, PLACE_BITS
+from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
 from oxiseq.engine.output.rows import RowBlock, RowStore
@@ -25,6 +26,7 @@ from oxiseq.engine.sequence.positions import Automaton
 from oxiseq.engine.sequence.run import Found
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,41 @@ class AnswerWriter:
             newest = int(flat.block.clock[flat.ends[1:] - 1].max())
             batch = self._distinct(batch, self._oldest_end(newest, rows, time))
         return batch
+
+    def save(self, rows: RowStore, terms: SavedTerms) -> State:
+        """What DISTINCT remembers, and what the KB has answered, as far as it concerns the rows held: those rows are
+        enriched by what held for them, whatever the KB says when the run goes on."""
+        width = len(self._plan.answer.columns)
+        known = [row for end in sorted(self._seen) for row in sorted(self._seen[end])]
+        values = np.frombuffer(b"".join(known), np.uint32).reshape(len(known), width) if width else None
+        return {
+            "ends": np.array([end for end in sorted(self._seen) for _ in self._seen[end]], np.int64),
+            "known": None if values is None else terms.ids(values),
+            "epochs": [self._save_answers(epoch, rows, terms) for epoch in rows.held_epochs],
+        }
+
+    def _save_answers(self, epoch: int, rows: RowStore, terms: SavedTerms) -> State:
+        block, answers, saved = rows.block, rows.answers(epoch), {}
+        for gpm in self._late:
+            assert gpm.kb is not None
+            letters = np.array([gpm.name in plan.letter for plan in self._plan.letters])
+            mine = np.flatnonzero(letters[block.letter] & (block.epoch == epoch))
+            shared = [self._plan.stored.index(v) for v in gpm.kb.shared]
+            saved[gpm.name] = answers[gpm.name].save(terms, block.stored[mine][:, shared])
+        return saved
+
+    def restore(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
+        """Go on with what was remembered; returns the answers for the rows, by epoch."""
+        values = state["known"]
+        rows = [b""] * len(state["ends"]) if values is None else [row.tobytes() for row in terms.ids(values)]
+        self._seen = {}
+        for end, row in zip(state["ends"].tolist(), rows, strict=True):
+            self._seen.setdefault(end, set()).add(row)
+        patterns = {gpm.name: gpm.kb for gpm in self._late if gpm.kb is not None}
+        return [
+            {name: patterns[name].restored(answer, terms) for name, answer in epoch.items()}
+            for epoch in state["epochs"]
+        ]
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The rows that DISTINCT remembers."""

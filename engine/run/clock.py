@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 BEFORE_ALL = -(1 << 62)
 AFTER_ALL = 1 << 62
@@ -62,6 +63,22 @@ class _StreamClock:
             return True
         mine, theirs = (EventBatch.concat([piece.batch for piece in clock.pending]) for clock in (self, other))
         return mine.same(theirs)
+
+    def save(self, terms: SavedTerms) -> State:
+        events = EventBatch.concat([piece.batch for piece in self.pending])
+        for ids in events.ids:
+            terms.ids(ids)
+        return {"events": events.save(), "rising": self.rising, "largest": self.largest,
+                "punctuation": self.punctuation}  # fmt: skip
+
+    @classmethod
+    def restored(cls, state: State, terms: KnownTerms) -> _StreamClock:
+        clock = cls(largest=int(state["largest"]), punctuation=int(state["punctuation"]))
+        events = EventBatch.restored(state["events"], terms)
+        if len(events):
+            piece = Piece(events, int(events.time.min()), int(events.time.max()))
+            clock.wait(piece, bool(state["rising"]))
+        return clock
 
     def wait(self, piece: Piece, rising: bool) -> None:
         """One more piece that waits."""
@@ -118,6 +135,24 @@ class Clock:
             self.events, self.late, self.instants, self.completed
         )  # fmt: skip
         return other
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its state, with the events that wait."""
+        return {
+            "streams": [clock.save(terms) for clock in self._streams], "lateness": self.lateness, "start": self._start,
+            "events": self.events, "late": self.late, "instants": self.instants, "completed": self.completed,
+        }  # fmt: skip
+
+    @classmethod
+    def restored(cls, state: State, terms: KnownTerms) -> Clock:
+        """A clock that goes on from a saved state."""
+        start = state["start"]
+        clock = cls(0, int(state["lateness"]), None if start is None else int(start))
+        clock._streams = [_StreamClock.restored(each, terms) for each in state["streams"]]
+        clock.events, clock.late, clock.instants, clock.completed = (
+            int(state[name]) for name in ("events", "late", "instants", "completed")
+        )
+        return clock
 
     def same(self, other: Clock) -> bool:
         """Whether the same events, from now on, will do the same to both. Counters do not matter; both clocks are of

@@ -144,6 +144,8 @@ class LetterRows:
                     sources.append((number, *rows.addresses, rows.values.shape[1], at, rows.low, rows.high, 0))
                 continue
             letter = self._letters[number]
+            if not all(self._occurs(name, found) for name in letter.letter):
+                continue
             for name in letter.letter:
                 if name not in frames:
                     plan = self._gpms[name]
@@ -155,6 +157,11 @@ class LetterRows:
             if len(frame):
                 sources.append(self._of_frame(number, frame))
         return sources
+
+    def _occurs(self, name: str, found: Sequence[Sequence[Rows]]) -> bool:
+        """Whether a GPM has occurrences."""
+        rows = found[self._gpms[name].stream][self._gpms[name].order]
+        return rows.low < rows.high
 
     def _of_frame(self, number: int, frame: Frame) -> Source:
         at, table = np.ascontiguousarray(frame.where), frame.table(self._variables[number])

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, late_ones
+from oxiseq.engine.terms.saved import State
 
 
 @dataclass(slots=True)
@@ -34,6 +35,17 @@ class _Waiting:
     def mark(self, lateness: int) -> int:
         """The watermark: no event before it will be taken any more."""
         return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
+
+    def save(self) -> State:
+        waiting = Marks.concat(self.pieces).save() if self.pieces else None
+        return {"waiting": waiting, "rising": self.rising, "largest": self.largest, "punctuation": self.punctuation}
+
+    @classmethod
+    def restored(cls, state: State) -> _Waiting:
+        restored = cls(largest=int(state["largest"]), punctuation=int(state["punctuation"]))
+        if state["waiting"] is not None:
+            restored.wait(Marks.restored(state["waiting"]), bool(state["rising"]))
+        return restored
 
     def wait(self, marks: Marks, rising: bool) -> None:
         """More events, some at least."""
@@ -73,6 +85,18 @@ class Merging:
         """How much a stream may be out of order, in microseconds."""
         self._start = start
         self.events = self.late = 0
+
+    def save(self) -> State:
+        """Its state, with the events that wait."""
+        return {"streams": [waiting.save() for waiting in self._streams], "lateness": self.lateness,
+                "start": self._start, "events": self.events, "late": self.late}  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go on from a saved state."""
+        start = state["start"]
+        self._streams = [_Waiting.restored(each) for each in state["streams"]]
+        self.lateness, self._start = int(state["lateness"]), None if start is None else int(start)
+        self.events, self.late = int(state["events"]), int(state["late"])
 
     def push(self, stream: int, marks: Marks) -> NDArray[np.int64] | None:
         """Take events of a stream in order of arrival; returns the numbers of those that are late, None if none is."""

@@ -22,6 +22,7 @@ from oxiseq.engine.run.letters import Frame
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 Ids = NDArray[np.uint32]
 I64 = NDArray[np.int64]
@@ -42,6 +43,32 @@ class PartitionTable:
         self._numbers: dict[bytes, int] = {}
         self._single = np.full(1 if width == 1 else 0, -1, np.int32)  # by term id
 
+    def save(self, terms: SavedTerms) -> State:
+        """All numbers ever given, those free now included."""
+        return {"count": self.count[: self._top], "values": terms.ids(self._values[: self._top]),
+                "free": np.array(self._free, np.int64)}  # fmt: skip
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state; for a table without partitions."""
+        values = terms.ids(state["values"])
+        self._top, self._free = len(values), state["free"].tolist()
+        if self._top > len(self.count):
+            self.count = np.zeros(self._top, np.int64)
+            self._values = np.zeros(values.shape, np.uint32)
+        self.count[: self._top], self._values[: self._top] = state["count"], values
+        there = np.ones(self._top, np.bool_)
+        there[self._free] = False
+        self._enter(np.flatnonzero(there), values[there])
+
+    def _enter(self, numbers: I64, values: Ids) -> None:
+        """Let `find` find these partitions by their values."""
+        if values.shape[1] == 1:
+            self._cover(int(values.max(initial=0)) + 1)
+            self._single[values[:, 0]] = numbers
+        else:
+            for row, at in zip(values, numbers.tolist(), strict=True):
+                self._numbers[row.tobytes()] = at
+
     @property
     def live(self) -> int:
         """How many partitions are known."""
@@ -56,6 +83,10 @@ class PartitionTable:
         held: Ids = self._values[numbers, column]
         return held
 
+    def value(self, number: int, column: int) -> int:
+        """The same of one partition."""
+        return int(self._values[number, column])
+
     def find(self, values: Ids) -> I64:
         """The number of each row's partition, −1 where it has none."""
         if values.shape[1] == 1:
@@ -64,6 +95,12 @@ class PartitionTable:
         rows, inverse = np.unique(values, axis=0, return_inverse=True)
         numbers = np.array([self._numbers.get(row.tobytes(), -1) for row in rows], np.int64)
         return numbers[inverse.reshape(-1)]
+
+    def find_one(self, values: tuple[int, ...]) -> int:
+        """`find` for one row."""
+        if len(values) == 1:
+            return int(self._single[values[0]]) if values[0] < len(self._single) else -1
+        return self._numbers.get(np.array(values, np.uint32).tobytes(), -1)
 
     def number(self, values: Ids, forgettable: NDArray[np.bool_] | None) -> I64:
         """`find`, and new partitions where there are none. `forgettable`: which may be forgotten if nothing is
@@ -78,12 +115,7 @@ class PartitionTable:
         fresh = np.array([self._take() for _ in range(len(new))], np.int64)
         self._values[fresh] = new
         self.count[fresh] = 0
-        if new.shape[1] == 1:
-            self._cover(int(new.max()) + 1)
-            self._single[new[:, 0]] = fresh
-        else:
-            for row, at in zip(new, fresh.tolist(), strict=True):
-                self._numbers[row.tobytes()] = at
+        self._enter(fresh, new)
         self._sequence.begin_partitions(fresh, len(self.count))
         return self.find(values)
 
@@ -147,6 +179,8 @@ class Split:
 
     def frame(self, plan: GpmPlan, frame: Frame) -> Frame:
         """The mappings of a GPM as they are seen in partitions."""
+        if len(self.members) == 1 and self.instants == 1:
+            return self._frame_of_one(plan, frame)
         room = len(self.table.count)
         event = plan.stream * self.instants + frame.where
         known = [v for v in self.by if v in plan.parts.variables]
@@ -173,6 +207,18 @@ class Split:
         columns = {v: c[row] for v, c in frame.columns.items()}
         return Frame(where[order], {**columns, PARTITION: (number[order] + 1).astype(np.uint32)})
 
+    def _frame_of_one(self, plan: GpmPlan, frame: Frame) -> Frame:
+        """`frame` where a single event is in a single partition."""
+        number = int(self.partition[0])
+        if plan.stream != int(self.members[0]) // len(self.table.count):
+            frame = frame.take(np.zeros(0, np.int64))
+        for i, variable in enumerate(self.by):
+            if variable in plan.parts.variables:
+                keep = frame.columns[variable] == self.table.value(number, i)
+                if not keep.all():
+                    frame = frame.take(keep)
+        return Frame(frame.where, {**frame.columns, PARTITION: np.full(len(frame), number + 1, np.uint32)})
+
 
 class Partitions:
     """Splits the instants of a query's batches. `capacity`: partitions that there is room for to begin with."""
@@ -192,6 +238,10 @@ class Partitions:
     ) -> Split | None:
         """The instants of partitions; `found`: per stream the rows of each request, `where`: instants by event,
         `start`: the first clock of the first tumbling window. None: there are none."""
+        if len(times) == 1:
+            alone = self._alone(found)
+            if alone is not None:
+                return self._split_of_one(*alone, times, start)
         event, instant, values = self._memberships(found, where, len(times))
         if not len(event):
             return None
@@ -206,6 +256,35 @@ class Partitions:
         number = self._count(partition)
         clock, tau = self._clocks(times[instant], number, start)
         return Split(self._by, self.table, instant, partition, number, clock, tau, members, keys, places, len(times))
+
+    def _alone(self, found: Sequence[Sequence[Rows]]) -> tuple[int, int] | None:
+        """The stream and the partition of the only event of one instant, if it is in one partition and that is known:
+        what single pushes nearly always are."""
+        stream, values = -1, None
+        for member in self._plan.members:
+            rows = found[member.stream][member.request]
+            if rows.low == rows.high:
+                continue
+            if rows.high - rows.low > 1:
+                return None
+            row = rows.values[rows.low]
+            bound = tuple([int(row[column]) for column in member.columns])
+            if values is None and 0 not in bound:
+                stream, values = member.stream, bound
+            elif (stream, values) != (member.stream, bound):
+                return None
+        partition = -1 if values is None else self.table.find_one(values)
+        return None if partition < 0 else (stream, partition)
+
+    def _split_of_one(self, stream: int, partition: int, times: I64, start: int) -> Split:
+        room = len(self.table.count)
+        number = self.table.count[partition : partition + 1].copy()
+        self.table.count[partition] += 1
+        clock, tau = self._clocks(times, number, start)
+        first, whose = np.zeros(1, np.int64), np.array([partition], np.int64)
+        return Split(
+            self._by, self.table, first, whose, number, clock, tau, whose + stream * room, whose, first, len(times)
+        )
 
     def _memberships(
         self, found: Sequence[Sequence[Rows]], where: Sequence[I64], instants: int

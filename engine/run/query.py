@@ -8,7 +8,7 @@ Nothing here does I/O; the KB is reached through the `KnowledgeBase` protocol.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,10 @@ from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _NO_ANSWERS: dict[str, KbAnswer] = {}
+_FORMER: Final = -(1 << 62)
 CHUNK = 16_384
 """Instants worked through at a time, so that memory does not grow with a batch."""
 
@@ -59,6 +61,7 @@ class QueryRun:
         self._matchers = [
             StreamMatcher(request, terms, self._held) if request is not None else None for request in plan.requests
         ]
+        self._terms_stored = np.array([v != PARTITION for v in plan.stored], np.bool_)
         self._letters = LetterRows(plan, terms)
         self._sequence = SequenceRun(plan.sequence, terms, capacities)
         self._rows = RowStore(len(plan.stored))
@@ -150,6 +153,92 @@ class QueryRun:
     def open(self) -> bool:
         """Whether events wait for their instant to be complete."""
         return self.clock.open
+
+    # --- saved and restored -------------------------------------------------------------------------
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between batches, but for the clock, which it may share: that is named before.
+
+        Of the KB only what has been answered for events that have come is saved: for rows that matches may still be
+        made of, and for events that waited when the KB changed. What holds from now on is asked again (semantics.md
+        2.2); of its blank nodes the labels are saved, so that they are the same when it goes on over the same KB.
+        """
+        if self.instants:
+            self._forget(self.clock.completed, self.instants - 1)
+        sequence = self._sequence.save(terms)
+        if self._endless:
+            self._forget_unnamed()
+        state = {
+            "matches": self.matches, "start": self._start, "joined": list(self._joined), "kept_rows": self._kept_rows,
+            "sequence": sequence, "rows": self._rows.save(self._terms_stored, terms),
+            "answers": self._writer.save(self._rows, terms), "kept": self._save_kept(terms),
+            "deferred": None if self._deferred is None else self._deferred.save(),
+            "partitions": None if self._partitions is None else self._partitions.table.save(terms),
+        }  # fmt: skip
+        return {**state, "blanks": [_named(blanks, terms) for blanks in self._kb_blanks(ask=False)]}
+
+    def recognise(self, state: State, terms: KnownTerms) -> None:
+        """Before `restore`: which of the saved blank nodes are the KB's, as it is now. Raises KbError."""
+        if any(saved["labels"] for saved in state["blanks"]):
+            for blanks, saved in zip(self._kb_blanks(ask=not state["kept"]), state["blanks"], strict=True):
+                for label, was in zip(saved["labels"], saved["ids"].tolist(), strict=True):
+                    if label in blanks:
+                        terms.same(was, blanks[label])
+
+    def restore(self, state: State, clock: Clock, terms: KnownTerms) -> None:
+        """Go on from a saved state, with a clock in the state of then; for a run that has not seen any event."""
+        start = state["start"]
+        self.matches, self._start = int(state["matches"]), None if start is None else int(start)
+        self._kept_rows = int(state["kept_rows"])
+        self.clock, self._joined = clock, _Counters(*map(int, state["joined"]))
+        self._sequence.restore(state["sequence"], terms)
+        epochs = self._writer.restore(state["answers"], terms)
+        self._rows.restore(state["rows"], epochs, self._terms_stored, terms)
+        if self._deferred is not None:
+            self._deferred.restore(state["deferred"])
+        if self._partitions is not None:
+            self._partitions.table.restore(state["partitions"], terms)
+        self._restore_kept(state["kept"], terms)
+
+    def _kb_blanks(self, ask: bool) -> list[dict[str, int]]:
+        """The KB's blank nodes that it has met, by label: in each answer, in each copy of graphs."""
+        patterns = [self.plan.gpms[name].kb for name in self._answering]
+        copies = [matcher.graphs for matcher in self._matchers if matcher is not None]
+        if ask:
+            for pattern in patterns:
+                if pattern is not None:
+                    pattern.answer(self._kb)
+            for graphs in copies:
+                if graphs is not None:
+                    graphs.refresh()
+        return [each.blanks for each in (*patterns, *copies) if each is not None]
+
+    def _save_kept(self, terms: SavedTerms) -> list[State]:
+        if not self._kept_answers:
+            return []
+        oldest = self._kept_answers[0][2]
+        kept: list[State] = [
+            {"until": until, "answers": {name: answer.save(terms) for name, answer in answers.items()}}
+            for until, answers, _ in self._kept_answers
+        ]
+        copies = [None if matcher is None else matcher.graphs for matcher in self._matchers]
+        kept[0]["graphs"] = [
+            graphs.save(terms) if graphs is not None and graphs.version == oldest else None for graphs in copies
+        ]
+        return kept
+
+    def _restore_kept(self, kept: list[State], terms: KnownTerms) -> None:
+        """Versions of the KB that were before are told apart by numbers that it never has."""
+        for number, each in enumerate(kept):
+            answers = {}
+            for name, answer in each["answers"].items():
+                pattern = self.plan.gpms[name].kb
+                assert pattern is not None  # that is why it was kept
+                answers[name] = pattern.restored(answer, terms)
+            self._kept_answers.append((int(each["until"]), answers, _FORMER - number))
+        for matcher, saved in zip(self._matchers, kept[0]["graphs"] if kept else (), strict=False):
+            if saved is not None and matcher is not None and matcher.graphs is not None:
+                matcher.graphs.restore(saved, _FORMER, terms)
 
     # --- the KB -------------------------------------------------------------------------------------
 
@@ -339,21 +428,41 @@ class QueryRun:
             return number
         return passed if last or time is None else time + 1
 
+    @property
+    def _endless(self) -> bool:
+        """Whether time alone does not tell which rows are out of every window."""
+        window = self.plan.window
+        return window is None or (window.events and self._partitions is not None)
+
+    def _forget_unnamed(self) -> None:
+        """Drop rows before all that a node refers to, or a match held; nodes have been collected."""
+        oldest = self._sequence.oldest_row
+        if self._deferred is not None:
+            oldest = min(oldest, self._deferred.oldest_row)
+        self._rows.forget(BEFORE_ALL, oldest)
+        self._kept_rows = self._rows.held
+
     def _forget(self, time: int, number: int) -> None:
         """Drop rows that are out of every window, now that the instant of this time and number is over."""
         window = self.plan.window
-        if window is None or (window.events and self._partitions is not None):
+        if self._endless:
             if self._rows.held > 4 * max(self._kept_rows, 1024):
                 self._sequence.collect()
-                self._rows.forget(BEFORE_ALL, self._sequence.oldest_row)
-                self._kept_rows = self._rows.held
-        elif self._rows.held:
+                self._forget_unnamed()
+        elif window is not None and self._rows.held:
             clock = number if window.events else time
             start = self._window_start
             floor = clock - window.size if window.sliding else start + (clock - start) // window.size * window.size
             if self._deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end
             self._rows.forget(floor, 0)
+
+
+def _named(blanks: dict[str, int], terms: SavedTerms) -> State:
+    """Those of the KB's blank nodes that a saved state names."""
+    ids = np.array([*blanks.values()], np.uint32)
+    named = terms.named(ids)
+    return {"labels": [label for label, there in zip(blanks, named.tolist(), strict=True) if there], "ids": ids[named]}
 
 
 def _deferred(plan: QueryPlan) -> DeferredMatches | None:

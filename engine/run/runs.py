@@ -6,7 +6,7 @@ has a position of its own (tuples.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from oxiseq.engine.events.batch import EventBatch
@@ -14,6 +14,7 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 AnyRun: TypeAlias = QueryRun | TupleRun
 
@@ -43,6 +44,31 @@ class Runs:
             self._tuples.remove(run)
         else:
             self._shared.remove(run)
+
+    @property
+    def registered(self) -> tuple[AnyRun, ...]:
+        """In order of registration."""
+        return tuple(self._number)
+
+    def save(self, terms: SavedTerms) -> State:
+        """The state of all queries."""
+        return {"shared": self._shared.save(terms), "tuples": [run.save() for run in self._tuples]}
+
+    def recognise(self, state: State, runs: Sequence[AnyRun], terms: KnownTerms) -> None:
+        """Before `restore`: which of the saved blank nodes are the KB's, as it is now. Raises KbError."""
+        queries = [run for run in runs if isinstance(run, QueryRun)]
+        for run, saved in zip(queries, state["shared"]["runs"], strict=True):
+            run.recognise(saved, terms)
+
+    def restore(self, state: State, runs: Sequence[AnyRun], terms: KnownTerms) -> None:
+        """Go on from a saved state, with runs of the same plans in the same order that have not seen any event; when
+        there are none yet."""
+        self._shared.restore(state["shared"], [run for run in runs if isinstance(run, QueryRun)], terms)
+        self._tuples = [run for run in runs if isinstance(run, TupleRun)]
+        for run, saved in zip(self._tuples, state["tuples"], strict=True):
+            run.restore(saved)
+        self._number = {run: number for number, run in enumerate(runs)}
+        self._count = len(runs)
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         """Events of a stream, in order of arrival; what that did."""

@@ -24,6 +24,7 @@ from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 Kind = tuple[tuple[str, ...], int, int | None]
 """Streams, lateness, start."""
@@ -74,6 +75,27 @@ class SharedRuns:
         self._leave(group, run)
         self._passes.pop(group.kind, None)
         del self._number[run]
+
+    def save(self, terms: SavedTerms) -> State:
+        """The state of all queries, in order of registration; clocks that they share once."""
+        place = {run: i for i, run in enumerate(self._number)}
+        groups = [
+            {"start": group.kind[2], "clock": group.clock.save(terms), "runs": [place[run] for run in group.runs]}
+            for group in self._groups
+        ]
+        return {"groups": groups, "runs": [run.save(terms) for run in place if isinstance(run, QueryRun)]}
+
+    def restore(self, state: State, runs: Sequence[QueryRun], terms: KnownTerms) -> None:
+        """Go on from a saved state, with runs that have not seen any event; when there are none yet."""
+        for saved in state["groups"]:
+            clock, start = Clock.restored(saved["clock"], terms), saved["start"]
+            members = [runs[i] for i in saved["runs"]]
+            for i in saved["runs"]:
+                runs[i].restore(state["runs"][i], clock, terms)
+            kind = members[0].plan.streams, clock.lateness, None if start is None else int(start)
+            self._groups.append(_Group(kind, clock, members, set(members)))
+        self._number = {run: number for number, run in enumerate(runs)}
+        self._count = len(runs)
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         """Events of a stream, in order of arrival; what that did, in order of registration."""

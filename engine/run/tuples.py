@@ -23,6 +23,7 @@ from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.merging import Merging
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 Arrived = TypeVar("Arrived", EventBatch, TupleRows)
@@ -46,9 +47,9 @@ class TupleRun:
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
         window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
-        facts, vocab, partitions = compile_facts(plan.atoms), query.vocab or "", Partitions(len(by))
-        self._terms = TermMarker(facts, vocab, terms, partitions, by, window)
-        self._tables = TableMarker(facts, vocab, partitions, by, window)
+        facts, vocab, self._partitions = compile_facts(plan.atoms), query.vocab or "", Partitions(len(by))
+        self._terms = TermMarker(facts, vocab, terms, self._partitions, by, window)
+        self._tables = TableMarker(facts, vocab, self._partitions, by, window)
         self._merging = Merging(len(plan.streams), lateness, start)
         self._cea = CeaRun(plan, capacities)
         self._log = _Log()
@@ -106,6 +107,21 @@ class TupleRun:
     def keep_answers(self) -> None:
         """The KB is about to change: nothing here asks it."""
 
+    def save(self) -> State:
+        """Its state between batches; it holds no ids."""
+        automaton = self._cea.save()
+        self._log.forget(self._cea.oldest)
+        return {"matches": self.matches, "partitions": self._partitions.save(), "merging": self._merging.save(),
+                "automaton": automaton, "log": self._log.save()}  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go on from a saved state; for a run that has not seen any event."""
+        self.matches = int(state["matches"])
+        self._partitions.restore(state["partitions"])
+        self._merging.restore(state["merging"])
+        self._cea.restore(state["automaton"])
+        self._log.restore(state["log"])
+
     # --- what it tells ------------------------------------------------------------------------------
 
     @property
@@ -119,9 +135,15 @@ class TupleRun:
         return self._merging.late
 
     @property
+    def behind(self) -> int:
+        """At how many events `WITHIN d [attribute]` reached back to what had been forgotten, because the attribute
+        fell: matches that end there may be missing."""
+        return self._cea.behind
+
+    @property
     def state(self) -> dict[str, int]:
-        """Numbers of live records."""
-        return {**self._cea.state, "events": self._log.held}
+        """Numbers of live records; and `behind`."""
+        return {**self._cea.state, "events": self._log.held, "behind": self.behind}
 
     @property
     def lateness(self) -> int:
@@ -146,6 +168,15 @@ class _Log:
     def held(self) -> int:
         """How many are kept."""
         return self._count
+
+    def save(self) -> State:
+        """The events kept."""
+        return {"first": self._first, "time": self._time[: self._count], "stream": self._stream[: self._count]}
+
+    def restore(self, state: State) -> None:
+        """Go on from a saved state."""
+        self._first, self._count = int(state["first"]), 0
+        self.add(state["time"], state["stream"])
 
     def add(self, time: I64, stream: I64) -> None:
         """The events at the next positions."""

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers
-from oxiseq.engine.kernels.sequence import choice as c
 from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence.choice import memory as c
+from oxiseq.engine.kernels.sequence.choice.choose import choose
 from oxiseq.engine.kernels.sequence.compact_set import SPINE
 from oxiseq.grammar.algebra import Strategy
 
@@ -44,14 +45,14 @@ class Chooser:
         self, nodes: Array, scalars: Array, finals: Array, count: int, positions: NDArray[np.int64], offset: int
     ) -> tuple[Array, NDArray[np.int64]]:
         """The compact set with more nodes behind `scalars[NODE_TOP]`, in a longer array if need be, and the nodes
-        picked. For the first `count` finals, all of one cut; see kernels/sequence/choice.py. Raises LimitError."""
+        picked. For the first `count` finals, all of one cut; see kernels/sequence/choice. Raises LimitError."""
         self._state[[c.CUT, c.FINAL_COUNT, c.OFFSET]] = finals[0, 1], count, offset
         while True:
             if len(self._best) < len(nodes):
                 self._by_node(len(nodes))
             if len(self._picked) < count:
                 self._picked = np.zeros(2 * count, np.int64)
-            outcome = c.choose(Pointers(c.ChoiceMemory(
+            outcome = choose(Pointers(c.ChoiceMemory(
                 nodes, scalars, finals, positions, self._state, self._best, self._kept, self._done, self._stack,
                 self._leaves, self._classes, self._table, self._sets, self._picked, self._spine,
             )).address)  # fmt: skip

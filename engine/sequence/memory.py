@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.compact_set import SPINE, collect
-from oxiseq.engine.kernels.sequence.groups import rehash_buckets, rehash_groups
+from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.joining import remember
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.sequence.partitions import collect_partitions, sweep, used_partitions
@@ -57,8 +57,8 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         links=np.zeros(groups * probes, k.LINK),
         buckets=np.zeros(buckets, k.BUCKET),
         bucket_keys=np.zeros((buckets, width), np.int64),
-        table=np.full(_table_size(groups), -1, np.int32),
-        bucket_table=np.full(_table_size(buckets), -1, np.int32),
+        table=np.full(table_size(groups), -1, np.int32),
+        bucket_table=np.full(table_size(buckets), -1, np.int32),
         entries=np.zeros(sizes.pending, k.ENTRY),
         entry_keys=np.zeros((sizes.pending, width), np.int64),
         chains=chains,
@@ -69,7 +69,7 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         closings=np.zeros(sizes.pending, k.CLOSING),
         memo=np.zeros((1024, 2 + uses), np.int64),
         asked=np.zeros((_ASKED, 1 + compiled.vector), np.int64),
-        lead_table=np.full(_table_size(sizes.groups), -1, np.int32),
+        lead_table=np.full(table_size(sizes.groups), -1, np.int32),
         lead_keys=np.zeros((sizes.groups, 2 + width + _lead_width(compiled)), np.int64),
         stack=np.zeros((sizes.stack, 2), np.int64),
         path=np.zeros(sizes.stack, np.int64),
@@ -89,7 +89,8 @@ def _lead_width(compiled: SequenceTables) -> int:
     return int((leads["equal1"] - leads["equal0"]).max())
 
 
-def _table_size(records: int) -> int:
+def table_size(records: int) -> int:
+    """Slots of a hash table for so many records."""
     return 1 << max(3, (2 * records).bit_length())
 
 
@@ -102,15 +103,15 @@ def grow(S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory
     if need == k.NEED_GROUPS:
         probes = int(compiled.tables.sizes[k.PROBES])
         size = 2 * len(S.groups)
-        table = np.full(_table_size(size), -1, np.int32)
-        S = S._replace(groups=_longer(S.groups, size), keys=_longer(S.keys, size),
-                       links=_longer(S.links, size * probes), table=table)
+        table = np.full(table_size(size), -1, np.int32)
+        S = S._replace(groups=longer(S.groups, size), keys=longer(S.keys, size),
+                       links=longer(S.links, size * probes), table=table)
         rehash_groups(S.table, S.groups, S.scalars[k.GROUP_TOP])
         return S
     if need == k.NEED_BUCKETS:
         size = 2 * len(S.buckets)
-        table = np.full(_table_size(size), -1, np.int32)
-        S = S._replace(buckets=_longer(S.buckets, size), bucket_keys=_longer(S.bucket_keys, size),
+        table = np.full(table_size(size), -1, np.int32)
+        S = S._replace(buckets=longer(S.buckets, size), bucket_keys=longer(S.bucket_keys, size),
                        bucket_table=table)
         rehash_buckets(S.bucket_table, S.buckets, S.scalars[k.BUCKET_TOP])
         return S
@@ -127,10 +128,11 @@ def grow(S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory
 
 
 def _widen(S: k.Memory, *names: str) -> k.Memory:
-    return S._replace(**{name: _longer(getattr(S, name), 2 * len(getattr(S, name))) for name in names})
+    return S._replace(**{name: longer(getattr(S, name), 2 * len(getattr(S, name))) for name in names})
 
 
-def _longer(array: Array, size: int) -> Array:
+def longer(array: Array, size: int) -> Array:
+    """A copy with room for `size`; the new part is zero."""
     out = np.zeros((size, *array.shape[1:]), array.dtype)
     out[: len(array)] = array
     return out
@@ -145,7 +147,7 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
     size = len(S.lead_keys) if 2 * alive < len(S.lead_keys) and alive < count else 2 * len(S.lead_keys)
     old = S.lead_keys
     S = S._replace(lead_keys=np.zeros((size, old.shape[1]), np.int64),
-                   lead_table=np.full(_table_size(size), -1, np.int32))
+                   lead_table=np.full(table_size(size), -1, np.int32))
     call(rebuild_leads, Pointers(compiled.tables), Pointers(S), old, count, tau)
     return S
 
@@ -162,15 +164,15 @@ def make_nodes(S: k.Memory, compiled: SequenceTables, again: bool) -> tuple[k.Me
     else:
         oldest = int(call(collect, Pointers(S), marks, max(int(S.scalars[k.TAU]), int(S.scalars[k.FORGOTTEN]))))
     if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes):
-        S = S._replace(nodes=_longer(S.nodes, 2 * len(S.nodes)))
+        S = S._replace(nodes=longer(S.nodes, 2 * len(S.nodes)))
     return S, oldest
 
 
 def begin_partitions(S: k.Memory, fresh: NDArray[np.int64], count: int) -> k.Memory:
     """Memory for so many partitions, of which those `fresh` have not seen anything."""
     if count > len(S.floors):
-        S = S._replace(floors=_longer(S.floors, 2 * count), moments=_longer(S.moments, 2 * count),
-                       numbers=_longer(S.numbers, 2 * count))
+        S = S._replace(floors=longer(S.floors, 2 * count), moments=longer(S.moments, 2 * count),
+                       numbers=longer(S.numbers, 2 * count))
     S.floors[fresh] = k.BEFORE_ALL
     S.moments[fresh] = S.numbers[fresh] = -1
     return S

@@ -31,8 +31,10 @@ from oxiseq.engine.sequence.memory import (
     partitions_in_use,
 )
 from oxiseq.engine.sequence.rows import RowBuffer
+from oxiseq.engine.sequence.saved import restore_memory, save_memory
 from oxiseq.engine.sequence.tables import CompiledFilter, SequenceTables
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _TRUE, _FALSE = 1, 0
 
@@ -60,7 +62,7 @@ class SequenceRun:
     ) -> None:
         self._compiled = compiled
         self._terms = terms
-        sizes = capacities or Capacities()
+        self._capacities = sizes = capacities or Capacities()
         self._memory = allocate(compiled, sizes)
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._no_rows = RowBuffer.empty(compiled)
@@ -125,6 +127,16 @@ class SequenceRun:
     def partitions_in_use(self, count: int) -> NDArray[np.bool_]:
         """Of which of the `count` partitions something is remembered."""
         return partitions_in_use(self._memory, self._compiled, count)
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between batches, without what is dead."""
+        self.collect()
+        return {"memory": save_memory(self._memory, self._compiled, terms), "oldest": self.oldest_row}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        self._memory = restore_memory(state["memory"], self._compiled, self._capacities, terms)
+        self.oldest_row = int(state["oldest"])
 
     def held_ids(self) -> tuple[AnyIds, ...]:
         """The live keys, some of which may be dead by now; other values stand among the terms."""

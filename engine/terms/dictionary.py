@@ -186,12 +186,27 @@ class TermDictionary:
             fresh = int(table.make_blank(self.address))
         return fresh
 
-    def blanks(self, count: int) -> NDArray[np.uint32]:
-        """The ids of fresh blank nodes."""
+    def blanks(self, count: int, serials: NDArray[np.int64] | None = None) -> NDArray[np.uint32]:
+        """The ids of fresh blank nodes; with these serial numbers, which nobody has, if they are given."""
         ids = np.zeros(count, np.uint32)
         self.reserve(count, 0)
+        made = self.blanks_made
         table.make_blanks(self.address, ids)
+        if serials is not None:
+            self._columns.exact[ids] = serials
+            self._counts[table.BLANKS] = max(made, int(serials.max(initial=0)))
         return ids
+
+    @property
+    def blanks_made(self) -> int:
+        """The last serial number of a blank node."""
+        return int(self._counts[table.BLANKS])
+
+    def skip_blanks(self, first: int, last: int) -> bool:
+        """Give none of the serial numbers up to `last` from now on; whether all from `first` on were free."""
+        free = first > self.blanks_made
+        self._counts[table.BLANKS] = max(last, self.blanks_made)
+        return free
 
     def find(self, term: Term) -> TermId:
         """The id of a term, 0 when it has none; nothing is added. Blank nodes are never found."""

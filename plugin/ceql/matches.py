@@ -28,12 +28,19 @@ class ComplexMatches(Answers[ComplexEvent]):
     """
 
     def __init__(
-        self, shape: ComplexShape, batch: ComplexEvents, events: int = 0, late: Sequence[tuple[str, LateBatch]] = ()
+        self,
+        shape: ComplexShape,
+        batch: ComplexEvents,
+        events: int = 0,
+        late: Sequence[tuple[str, LateBatch]] = (),
+        behind: int = 0,
     ) -> None:
         self._shape = shape
         self._batch = batch
         self._late = late
         self.events = events
+        self.behind = behind
+        """At how many events matches may be missing, since the attribute of WITHIN fell too far there."""
 
     def late_events(self) -> list[LateEvent]:
         """Those events, in order of arrival; a row of a table as the graph that it stands for."""
@@ -64,7 +71,7 @@ class ComplexMatches(Answers[ComplexEvent]):
         return ComplexEvent(self._shape, self._batch, index)
 
     def _taken(self, index: NDArray[np.int64]) -> Self:
-        return type(self)(self._shape, self._batch.take(index), self.events, self._late)
+        return type(self)(self._shape, self._batch.take(index), self.events, self._late, self.behind)
 
     @property
     def _header(self) -> list[str]:

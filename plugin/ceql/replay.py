@@ -55,4 +55,4 @@ class CeqlReplay(Driver[ComplexEvents]):
     def matches(self, progress: Callable[[], None] | None = None) -> ComplexMatches:
         """All complex events, in order of their ends."""
         batch = ComplexEvents.concat(list(self.batches(progress)), self.shape.words)
-        return ComplexMatches(self.shape, batch, self.run.events, self.late)
+        return ComplexMatches(self.shape, batch, self.run.events, self.late, self.run.behind)

@@ -16,6 +16,7 @@ from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
 from oxiseq.driving import Source
 from oxiseq.engine.events.open import event_format, write_events
+from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.first_run import prepare
 from oxiseq.formats import BINARY, ResultFormat, result_format
 from oxiseq.grammar.ceql_algebra import CeqlQuery
@@ -110,4 +111,6 @@ def _write(request: RunRequest, answer: Answering[Any], chosen: ResultFormat, ba
 def _summary(answer: Answering[Any], count: int, seconds: float) -> str:
     run = answer.run
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
+    if isinstance(run, TupleRun) and run.behind:
+        parts.append(f"{run.behind:,} behind what WITHIN still knew: matches may be missing there")
     return closing(answer.replay.reports, parts, run.events, seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,8 +99,8 @@ def test_terms_that_occur_once_are_freed() -> None:
     ({"records": 600}, "live records: the last quarter has 1.20"),
     ({"seconds": 2.0}, "rate: the last quarter has 0.67"),
 ])
-def test_faults_are_found(change: dict[str, object], words: str) -> None:
-    stretches = [GOOD] * 7 + [replace(GOOD, **change)]  # type: ignore[arg-type]
+def test_faults_are_found(change: dict[str, Any], words: str) -> None:
+    stretches = [GOOD] * 7 + [replace(GOOD, **change)]
     (fault,) = watch.faults(stretches)
     assert words in fault
     assert watch.faults([GOOD] * 8) == []

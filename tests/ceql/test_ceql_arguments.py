@@ -205,10 +205,10 @@ def test_what_else_may_be_wrong() -> None:
     with pytest.raises(oxiseq.QueryError, match="no VOCAB"):
         run({"S": table()}, "SELECT * FROM S WHERE A")
     with pytest.raises(oxiseq.OxiseqError, match="the language 'sql' is not known; known: spaseq, ceql"):
-        oxiseq.run(PAIR, {}, language="sql")  # type: ignore[call-overload]
+        oxiseq.run(PAIR, {}, language="sql")  # type: ignore[call-overload]  # the wrong argument is the point
     with pytest.raises(oxiseq.OxiseqError, match="stream_names are for CEQL"):
         oxiseq.run("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s ?p ?o } }", {},
-                   stream_names={"S": "urn:x"})  # type: ignore[call-overload]  # fmt: skip
+                   stream_names={"S": "urn:x"})  # type: ignore[call-overload]  # the same  # fmt: skip
 
 
 def test_numbers_are_compared_exactly() -> None:

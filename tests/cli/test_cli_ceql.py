@@ -136,3 +136,16 @@ def test_the_explanation_tells_the_automaton() -> None:
     assert facts["consumption"] == "ANY"
     dot = oxiseq("explain", "sells.ceql", "--dot").stdout
     assert 'p0 -> p1 [label=";"];' in dot and 'p1 -> p1 [label=";"];' in dot and "start -> p0;" in dot
+
+
+def test_an_attribute_that_falls_too_far_is_told(stocks: Path) -> None:
+    """What 4,096 events have left behind is forgotten; the last two events go back there."""
+    rows = [f"{n},BUY,MSFT,{n}\n" for n in range(10_000)] + ["10000,BUY,MSFT,3\n", "10001,SELL,MSFT,4\n"]
+    write(stocks, "falling.csv", "time,type,name,price\n" + "".join(rows))
+    write(stocks, "q.ceql", f"VOCAB <{VOCAB}> SELECT * FROM Stock WHERE BUY; SELL WITHIN 2 [price]")
+    result = oxiseq("run", "q.ceql", "-s", "Stock=falling.csv", "-f", "json")
+    assert result.exit_code == 0, result.stderr
+    starts = {m["start"] for m in json.loads(result.stdout)}
+    assert {10_000, 9_999} <= starts  # a window has no upper end: last - first is less than nothing
+    assert not starts & {2, 3, 4}
+    assert "2 behind what WITHIN still knew: matches may be missing there" in result.stderr

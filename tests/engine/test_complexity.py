@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from engine_runs import Driven, Reading, query
 
-RISE = query("A; B", B="FILTER(?bv > ?av)")
-
 
 def touched(driven: Driven, readings: list[Reading]) -> tuple[int, int]:
     """(groups looked at, matches)."""

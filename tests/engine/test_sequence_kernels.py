@@ -19,8 +19,10 @@ from numba import njit
 
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers
 from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence.buckets import link, unlink
+from oxiseq.engine.kernels.sequence.closings import pop_closing, push_closing
 from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
-from oxiseq.engine.kernels.sequence.groups import _drop, _put, _unlink, link, pop_closing, push_closing
+from oxiseq.engine.kernels.sequence.hashing import drop, put
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.sequence.memory import Capacities, allocate
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -46,7 +48,7 @@ def put_into_bucket(S: Any, probes: Any, g: Any, b: Any, kind: Any, value: Any) 
 
 @njit(error_model="numpy")
 def take_from_bucket(S: Any, probes: Any, g: Any) -> None:
-    _unlink(S, probes, 0, g)
+    unlink(S, probes, 0, g)
 
 
 def heap_members(links: Array, root: int, parent: int = -1) -> Iterator[tuple[int, float]]:
@@ -98,12 +100,12 @@ def test_buckets_against_dictionaries(steps: list[tuple[int, int, int]]) -> None
 
 @njit(error_model="numpy")
 def put_into_table(table: Any, h: Any, value: Any) -> None:
-    _put(table, h, value)
+    put(table, h, value)
 
 
 @njit(error_model="numpy")
 def drop_from_table(table: Any, records: Any, h: Any, value: Any) -> None:
-    _drop(table, records, h, value)
+    drop(table, records, h, value)
 
 
 def is_found(table: Array, h: int, value: int) -> bool:

@@ -29,8 +29,9 @@ def batch_contents(batches: Iterable[EventBatch], terms: TermDictionary) -> Cont
                     return labels.setdefault(term, f"_:{len(labels)}")
                 return terms.text(term)
 
-            rows = range(batch.offset[event], batch.offset[event + 1])
-            columns = (batch.subject, batch.predicate, batch.object)
-            triples = [tuple(text(int(column[row])) for column in columns) for row in rows]
-            result.append((int(batch.time[event]), triples))  # type: ignore[arg-type]  # three of them
+            triples = [
+                (text(int(batch.subject[row])), text(int(batch.predicate[row])), text(int(batch.object[row])))
+                for row in range(batch.offset[event], batch.offset[event + 1])
+            ]
+            result.append((int(batch.time[event]), triples))
     return result

@@ -6,6 +6,7 @@ import gzip
 import io
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -240,8 +241,8 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize(("row", "reason"), DAMAGES.values(), ids=DAMAGES)
-def test_damaged_content_is_an_error(tmp_path: Path, row: dict[str, object], reason: str) -> None:
-    subject, predicate, object_ = row["triples"]  # type: ignore[misc]  # a tuple, above
+def test_damaged_content_is_an_error(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
+    subject, predicate, object_ = row["triples"]
     triple = {"subject": subject, "predicate": predicate, "object": object_}
     loose = pa.schema(
         [

@@ -6,6 +6,8 @@ of a template numbered in their order.
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
@@ -135,16 +137,16 @@ def _sub_selects(groups: st.SearchStrategy[a.Group]) -> st.SearchStrategy[a.Grou
     count = st.none() | st.integers(0, 9)
 
     def build(
-        projection: object,
+        projection: Any,
         where: a.Group,
         modes: tuple[bool, bool],
-        keys: object,
-        having: object,
-        order: object,
+        keys: Any,
+        having: Any,
+        order: Any,
         bounds: tuple[int | None, int | None],
-        values: object,
+        values: Any,
     ) -> a.Group:
-        query = a.SubSelect(projection, where, *modes, keys, having, order, *bounds, values)  # type: ignore[arg-type]  # drawn
+        query = a.SubSelect(projection, where, *modes, keys, having, order, *bounds, values)
         return a.Group((query,))
 
     return st.builds(
@@ -171,14 +173,10 @@ groups = st.recursive(
 _ops = st.sampled_from(list(a.Op))
 
 
-def _sequence(first: object, rest: tuple[object, ...]) -> a.Sequence:
-    return a.Sequence(first, rest)  # type: ignore[arg-type]  # drawn
-
-
 def _around(e: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     bounds = st.tuples(st.integers(0, 3), st.none() | st.integers(0, 3))
     return st.one_of(
-        st.builds(_sequence, e, some(st.tuples(_ops, e), 1)),
+        st.builds(a.Sequence, e, some(st.tuples(_ops, e), 1)),
         st.builds(a.Conjunction, pairs(e)),
         st.builds(a.Disjunction, pairs(e)),
         st.builds(lambda i, b, c: a.Repeat(i, b[0], b[1], c), e, bounds, st.none() | _ops),

@@ -15,7 +15,7 @@ from reference.patterns import Mu, answer_kb, match_event, take_apart
 from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.matching.matcher import Occurrences
+from oxiseq.engine.matching.matcher import Occurrences, StreamMatcher
 from oxiseq.engine.matching.plan import GpmRequest
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Gpm, Term
@@ -165,3 +165,16 @@ def expected_mappings(gpm: Gpm, event: Sequence[Triple]) -> set[Mu]:
     """The reference's answer (no KB)."""
     parts = take_apart(gpm)
     return set(match_event(parts, event, answer_kb(parts, None), None))
+
+
+def assert_as_expected(
+    gpms: Sequence[Gpm], matcher: StreamMatcher, wanted: Sequence[GpmRequest], events: Sequence[Sequence[Triple]],
+    terms: TermDictionary,
+) -> None:
+    """What the matcher finds for the GPMs on the events, now, is what the reference finds, each mapping once."""
+    batch, labels = batch_of(events, terms)
+    for gpm, one, found in zip(gpms, wanted, matcher.match(batch), strict=True):
+        rows = as_mappings(found, one, labels, terms)
+        for event, got in zip(events, rows, strict=True):
+            assert len(set(got)) == len(got), "a mapping twice"
+            assert set(got) == expected_mappings(gpm, event), (str(gpm), event)

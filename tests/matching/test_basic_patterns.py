@@ -8,6 +8,7 @@ import pytest
 from graph_patterns import (
     VARIABLES,
     as_mappings,
+    assert_as_expected,
     batch_of,
     expected_mappings,
     parsed,
@@ -50,12 +51,7 @@ def test_rows_are_those_of_the_reference(seed: int) -> None:
     matcher = StreamMatcher(compile_stream(wanted, terms), terms, limits=dice.choice(LIMITS))
     for _ in range(2):  # the second batch finds the memo tables filled
         events = [random_event(dice, dice.choice([6, 16, 30]), odd=True) for _ in range(3)]
-        batch, labels = batch_of(events, terms)
-        for gpm, one, found in zip(gpms, wanted, matcher.match(batch), strict=True):
-            rows = as_mappings(found, one, labels, terms)
-            for event, got in zip(events, rows, strict=True):
-                assert len(set(got)) == len(got), "a mapping twice"
-                assert set(got) == expected_mappings(gpm, event), (str(gpm), event)
+        assert_as_expected(gpms, matcher, wanted, events, terms)
 
 
 @given(st.integers(0, 2**62))

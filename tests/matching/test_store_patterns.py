@@ -7,8 +7,8 @@ import random
 import pytest
 from graph_patterns import (
     as_mappings,
+    assert_as_expected,
     batch_of,
-    expected_mappings,
     parsed,
     random_condition,
     random_event,
@@ -86,12 +86,7 @@ def test_rows_are_those_of_the_reference(seed: int) -> None:
     terms = TermDictionary()
     matcher = StreamMatcher(compile_stream(wanted, terms), terms)
     events = [random_event(dice, dice.choice([0, 6, 12]), odd=False) for _ in range(4)]
-    batch, labels = batch_of(events, terms)
-    for gpm, one, found in zip(gpms, wanted, matcher.match(batch), strict=True):
-        rows = as_mappings(found, one, labels, terms)
-        for event, got in zip(events, rows, strict=True):
-            assert len(set(got)) == len(got), "a mapping twice"
-            assert set(got) == expected_mappings(gpm, event), (str(gpm.pattern), event)
+    assert_as_expected(gpms, matcher, wanted, events, terms)
 
 
 @given(st.integers(0, 2**62))

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import pairwise
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ from oxiseq.grammar.ceql_algebra import (
 from reference.tuples import TupleEvent
 from reference.values import ExpressionError, Number, holds, value_of
 
+Clock = TypeVar("Clock", int, Fraction)
 Counts: TypeAlias = NDArray[np.uint64]
 
 
@@ -328,7 +330,7 @@ def _windows(events: Sequence[Attributes], query: CeqlQuery) -> tuple[list[bool]
             return _attribute_windows([e.values.get(attribute) for e in events], size)
 
 
-def _oldest(clocks: Sequence[object], near: Callable[[object, object], bool]) -> list[int]:
+def _oldest(clocks: Sequence[Clock], near: Callable[[Clock, Clock], bool]) -> list[int]:
     oldest, i = [], 0
     for j, now in enumerate(clocks):
         while i < j and not near(clocks[i], now):
@@ -346,18 +348,21 @@ def _attribute_windows(values: Sequence[Term | None], limit: Term) -> tuple[list
     size = _exact(limit)
     if size is None:
         raise ValueError("the length of the window is not an exact number")
-    filled, last = [], given[0] if given else 0
+    filled, last = [], given[0] if given else Fraction(0)
     for c in clocks:  # an event without a value waits like the one before it
         last = c if c is not None else last
         filled.append(last)
     return [c is not None for c in clocks], _oldest(filled, lambda first, now: now - first <= size)
 
 
-def _exact(term: Term | None):  # type: ignore[no-untyped-def]  # a Fraction or None
+def _exact(term: Term | None) -> Fraction | None:
     try:
         value = value_of(term) if term is not None else None
     except ExpressionError:
         return None
     if isinstance(value, Number) and value.kind not in ("integer", "decimal"):
         raise ValueError("a window over floating point numbers")
-    return value.value if isinstance(value, Number) else None
+    if not isinstance(value, Number):
+        return None
+    assert isinstance(value.value, Fraction)
+    return value.value

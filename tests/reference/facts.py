@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from pyoxigraph import RdfFormat, Store, parse
 
@@ -69,10 +70,10 @@ def answer(
 
 
 def matches(
-    seq: str, events: str, *, start: int | None = None, lateness: int = 0, kb: str = "", **more: object
+    seq: str, events: str, *, start: int | None = None, lateness: int = 0, kb: str = "", **more: Any
 ) -> list[str]:
     """The matches as text, sorted: `A10 B20,30`."""
-    text = query_text(seq, **more)  # type: ignore[arg-type]  # handed through
+    text = query_text(seq, **more)
     result = answer(text, events, start=start, lateness=lateness, kb=kb)
     return sorted(
         " ".join(name + ",".join(str(t) for _, t in found) for name, found in sorted(row.events.items()))
@@ -80,9 +81,9 @@ def matches(
     )
 
 
-def columns(select: str, seq: str, events: str, kb: str = "", **more: object) -> list[dict[str, str]]:
+def columns(select: str, seq: str, events: str, kb: str = "", **more: Any) -> list[dict[str, str]]:
     """The rows, each variable with its term's N-Triples text (numbers and strings without datatype)."""
-    text = query_text(seq, select=select, **more)  # type: ignore[arg-type]  # handed through
+    text = query_text(seq, select=select, **more)
     return [
         {v.value: getattr(t, "value", str(t)) for v, t in row.bindings.items()}
         for row in answer(text, events, kb=kb).rows

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from pyoxigraph import Variable
-
 from oxiseq.grammar.algebra import (
     Aggregate,
     Atom,
@@ -29,7 +27,7 @@ from reference.expand import Absent, Chain, Element, Letter, Loop, expand, unwra
 from reference.patterns import Mu, Omega, join
 from reference.scopes import has_prev
 from reference.streams import Event
-from reference.values import ExpressionError, holds
+from reference.values import ExpressionError, Special, holds
 
 Binding: TypeAlias = tuple[str, Event, Mu]
 """A GPM's name, an event and one of the GPM's mappings on it."""
@@ -150,7 +148,7 @@ class Frame:
         )
 
 
-def _previous(prev: Mu | None):  # type: ignore[no-untyped-def]  # a `Special`
+def _previous(prev: Mu | None) -> Special:
     bound = dict(prev or ())
 
     def answer(asked: Prev | Aggregate | MatchFunction) -> Term:
@@ -295,7 +293,3 @@ def frames(
             name: tuple((e, omega) for e, omega in found if numbers[e.time] == number) for name, found in rows.items()
         }
         yield Frame(inside, kept, stateful, window)
-
-
-def variables_of(mu: Mu) -> set[Variable]:
-    return {v for v, _ in mu}

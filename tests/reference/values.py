@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from functools import cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Triple, Variable
@@ -195,13 +195,13 @@ def to_float64(exact: Fraction) -> np.float64:
         return np.float64("inf") if exact > 0 else np.float64("-inf")
 
 
-def promote(a: Number, b: Number) -> tuple[str, object, object]:
+def promote(a: Number, b: Number) -> tuple[str, Any, Any]:
     """XPath promotion: both values in the higher of the two types, and that type."""
     kind = max(a.kind, b.kind, key=RANKS.index)
     return kind, _as(a, kind), _as(b, kind)
 
 
-def _as(number: Number, kind: str) -> object:
+def _as(number: Number, kind: str) -> Fraction | np.float32 | np.float64:
     if kind == "double":
         return to_float64(number.value) if isinstance(number.value, Fraction) else np.float64(number.value)
     if kind == "float":
@@ -247,7 +247,7 @@ def less(a: Term, b: Term) -> bool:
     x, y = value_of(a), value_of(b)
     if isinstance(x, Number) and isinstance(y, Number):
         _, left, right = promote(x, y)
-        return bool(left < right)  # type: ignore[operator]  # both are numbers of one type
+        return bool(left < right)
     if isinstance(x, bool) and isinstance(y, bool):
         return x < y
     if isinstance(x, str) and isinstance(y, str):
@@ -284,13 +284,13 @@ def arithmetic(name: str, a: Term, b: Term) -> Literal:
     with np.errstate(all="ignore"):
         match name:
             case "+":
-                result = left + right  # type: ignore[operator]  # both are numbers of one type
+                result = left + right
             case "-":
-                result = left - right  # type: ignore[operator]  # the same
+                result = left - right
             case "*":
-                result = left * right  # type: ignore[operator]  # the same
+                result = left * right
             case _:
-                result = left / right  # type: ignore[operator]  # the same
+                result = left / right
     return number_literal(Number(kind, result))
 
 

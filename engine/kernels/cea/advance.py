@@ -1,7 +1,7 @@
 """Complex event automata, event by event (CORE, PVLDB 2022, Algorithm 1).
 
     READ   the live states of the event's partition move on (moving.py)
-    EMIT   the strategy chooses (kernels/sequence/choice.py); the complex events that end here are enumerated
+    EMIT   the strategy chooses (kernels/sequence/choice/); the complex events that end here are enumerated
            (emit.py); CONSUME BY forgets
 
 Whenever something is full or a step of the automaton is not known the kernel returns what it needs and is called
@@ -12,11 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from oxiseq.engine.kernels.cea import views as v
 from oxiseq.engine.kernels.cea.emit import emit
-from oxiseq.engine.kernels.cea.moving import read
+from oxiseq.engine.kernels.cea.moving import passed, read
 from oxiseq.engine.kernels.cea.records import (
     AT,
     CHOICE_BASE,
@@ -36,8 +34,8 @@ from oxiseq.engine.kernels.cea.records import (
     PHASE,
     PROGRESS,
     READ,
-    WORDS,
 )
+from oxiseq.engine.kernels.cea.symbols import is_read
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 
 
@@ -79,18 +77,14 @@ def advance(A: Any, S: Any, E: Any) -> int:
 @inner
 def _skip(A: Any, S: Any, E: Any, at: int) -> int:
     """The next event that may change something."""
-    partition, symbol, parts = v.partition(E), v.symbol(E), v.parts(S)
+    partition, parts = v.partition(E), v.parts(S)
     count = partition.shape[0]
-    words = v.sizes(A)[WORDS]
     while at < count:
         p = partition[at]
         if p >= 0:
-            if parts[p].restless or symbol[at, 0] != np.uint64(0):
+            if parts[p].restless or is_read(A, E, at):
                 return at
-            for w in range(1, words):
-                if symbol[at, w] != np.uint64(0):
-                    return at
-            parts[p].clock += 1
+            passed(A, S, E, parts[p], at)
         at += 1
     return at
 

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from oxiseq.engine.kernels.cea.records import NEVER
+from oxiseq.engine.kernels.cea.records import CANNOT_END, NEVER
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 
-CANNOT_END: Final = (1 << 63) - 1
 _REST: Final = (1 << 63) - 1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import BEFORE_ALL, BY_EVENTS, EPOCH, KIND, LIVE_TOP, NODE_TOP, SIZE
+from oxiseq.engine.kernels.cea.records import BEFORE_ALL, BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, NODE_TOP, SIZE
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.sequence.compact_set import slide
 
@@ -17,7 +17,8 @@ def collect(A: Any, S: Any, marks: Any, tau: int) -> int:
     """Drop what is dead and slide the nodes down; the smallest position still referred to.
 
     `marks` is i32[nodes]. What starts before `tau` is dead, in windows of events what the partition's clock has
-    left behind. Must not run while matches are being enumerated.
+    left behind, in windows of an attribute what the partition has forgotten. Must not run while matches are being
+    enumerated.
     """
     scalars, nodes, parts, live = v.scalars(S), v.nodes(S), v.parts(S), v.live(S)
     top = scalars[NODE_TOP]
@@ -58,6 +59,8 @@ def collect(A: Any, S: Any, marks: Any, tau: int) -> int:
 def _dead_before(A: Any, S: Any, p: int, tau: int) -> int:
     if v.sizes(A)[KIND] == BY_EVENTS:
         return v.parts(S)[p].clock - v.sizes(A)[SIZE]
+    if v.sizes(A)[KIND] == BY_ATTRIBUTE:
+        return np.int64(v.parts(S)[p].tau)
     return tau
 
 

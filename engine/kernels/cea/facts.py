@@ -143,31 +143,30 @@ def _inside(value: Any, low: Any, high: Any, negated: int) -> int:
     return (np.int64(low <= value) & np.int64(value <= high)) ^ negated
 
 
+@inner
+def _compare(values: Any, valid: Any, low: Any, high: Any, negated: Any, leaf_of: Any, facts: Any) -> None:
+    for row in range(len(values)):
+        if len(valid) == 0 or valid[row]:
+            value = values[row]
+            for j in range(len(leaf_of)):
+                bit = leaf_of[j]
+                met = np.uint64(_inside(value, low[j], high[j], negated[j]))
+                facts[row, bit >> 6] |= met << np.uint64(bit & 63)
+
+
 @kernel
 def compare_integers(values: Any, valid: Any, low: Any, high: Any, negated: Any, leaf_of: Any, facts: Any) -> None:
     """Leaf leaf_of[j] is: low[j] <= value <= high[j], or the contrary where `negated` is 1 (all i64).
 
     values: i64[n]; valid: b1[n], or empty when none is missing.
     """
-    for row in range(len(values)):
-        if len(valid) == 0 or valid[row]:
-            value = values[row]
-            for j in range(len(leaf_of)):
-                bit = leaf_of[j]
-                met = np.uint64(_inside(value, low[j], high[j], negated[j]))
-                facts[row, bit >> 6] |= met << np.uint64(bit & 63)
+    _compare(values, valid, low, high, negated, leaf_of, facts)
 
 
 @kernel
 def compare_floats(values: Any, valid: Any, low: Any, high: Any, negated: Any, leaf_of: Any, facts: Any) -> None:
     """The same for f64; NaN is inside nothing."""
-    for row in range(len(values)):
-        if len(valid) == 0 or valid[row]:
-            value = values[row]
-            for j in range(len(leaf_of)):
-                bit = leaf_of[j]
-                met = np.uint64(_inside(value, low[j], high[j], negated[j]))
-                facts[row, bit >> 6] |= met << np.uint64(bit & 63)
+    _compare(values, valid, low, high, negated, leaf_of, facts)
 
 
 @kernel

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea.ageing import age, reaches_back
 from oxiseq.engine.kernels.cea.records import (
     BASE,
     BEFORE_ALL,
+    BY_ATTRIBUTE,
     BY_EVENTS,
-    BY_TIME,
     CUT,
     DONE,
     EPOCH,
@@ -28,6 +29,7 @@ from oxiseq.engine.kernels.cea.records import (
     NEED_FRESH,
     NEED_LIVE,
     NEED_NODES,
+    NEED_PURGE,
     NEED_STATE,
     NEED_SYMBOL,
     NEVER,
@@ -76,10 +78,14 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
     elif kind != UNBOUNDED:
         clock, cut = v.clock(E)[at], v.cut(E)[at]
     scalars[CUT] = cut
-    tau = cut if kind == BY_EVENTS or kind == BY_TIME else np.int64(BEFORE_ALL)
+    tau = cut
+    if kind == BY_ATTRIBUTE:
+        if reaches_back(A, E, part, at):
+            return NEED_PURGE
+        tau = np.int64(part.tau)
     changed = _scan(A, S, part, symbol, tau)
     if changed == 0 and v.moves(A)[symbol].flags == KNOWN and not v.moves(A)[symbol].place:
-        part.clock += 1
+        passed(A, S, E, part, at)
         return DONE
     base = scalars[NODE_TOP]
     pos = (scalars[BASE] + at) << PLACE_BITS
@@ -98,8 +104,16 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
         scalars[FINALS] = 0
         return -made
     scalars[TOUCHED] += scalars[NODE_TOP] - base
-    part.clock += 1
+    passed(A, S, E, part, at)
     return DONE
+
+
+@inner
+def passed(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
+    """The partition has had an event."""
+    part.clock += 1
+    if v.sizes(A)[KIND] == BY_ATTRIBUTE:
+        age(A, S, E, part, at)
 
 
 @inner

@@ -23,6 +23,10 @@ PART = np.dtype(
     [
         ("clock", "i8"),  # events so far
         ("epoch", "i8"),  # its prefixes are forgotten if an earlier one than the run's
+        ("tau", "i8"),  # windows of an attribute (ageing.py): what starts before it is forgotten,
+        ("gone", "i8"),  # the largest that it has been,
+        ("low", "i8"),  # the smallest cut of the events since tau moved,
+        ("aged", "i8"),  # how many those are
         ("first", "i4"),  # its block of live records
         ("count", "i4"),
         ("room", "i4"),
@@ -54,12 +58,24 @@ assert NODE_TOP == 0
     CHOSEN,  # 1: the strategy has chosen among the finals ...
     CHOICE_BASE,  # ... and what it made of nodes begins here
     TOUCHED,  # records looked at and made, for tests of complexity
+    BEHIND,  # events whose window of an attribute reaches back to what has been forgotten
     SCALARS,
-) = range(1, 20)
+) = range(1, 21)
 
 READ, EMIT = range(2)
 
-DONE, NEED_NODES, NEED_LIVE, NEED_FRESH, NEED_SYMBOL, NEED_STATE, NEED_STACK, NEED_CHOICE, OUT_FULL = range(9)
+(
+    DONE,
+    NEED_NODES,
+    NEED_LIVE,
+    NEED_FRESH,
+    NEED_SYMBOL,
+    NEED_STATE,
+    NEED_STACK,
+    NEED_CHOICE,
+    NEED_PURGE,  # what a partition has forgotten is to be dropped now (ageing.py)
+    OUT_FULL,
+) = range(10)
 """Why the kernel returned."""
 
 UNBOUNDED, BY_TIME, BY_EVENTS, BY_ATTRIBUTE = range(4)
@@ -70,10 +86,13 @@ NEVER = -(1 << 63)
 """The clock of an event that cannot begin a match."""
 BEFORE_ALL = 1 - (1 << 63)
 """No later than any other clock."""
+CANNOT_END = (1 << 63) - 1
+"""The cut of an event that cannot end a match: later than any clock."""
 
-KIND, SIZE, LIMIT, CONSUME, WORDS, STRIDE, SYMBOLS, CHOOSES = range(8)
+KIND, SIZE, LIMIT, CONSUME, WORDS, STRIDE, SYMBOLS, CHOOSES, DISORDER = range(9)
 """Places in Cache.sizes. SIZE: events of a window; LIMIT: matches per event; STRIDE: symbols that there is room
-for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses."""
+for; SYMBOLS: those that there are; CHOOSES: 1 if a strategy chooses; DISORDER: see ageing.py."""
+SIZES = 9
 
 
 class Cache(NamedTuple):

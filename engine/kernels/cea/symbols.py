@@ -33,6 +33,16 @@ def _hash(bits: Any, row: int, words: int) -> int:
 
 
 @inner
+def is_read(A: Any, E: Any, at: int) -> bool:
+    """Whether some letter reads an event of the batch."""
+    bits = v.symbol(E)
+    union = bits[at, 0]
+    for w in range(1, v.sizes(A)[WORDS]):
+        union |= bits[at, w]
+    return union != np.uint64(0)
+
+
+@inner
 def number_of(A: Any, bits: Any, row: int) -> int:
     """The number of the symbol in a row of bits, a new one if need be; -1: there is no room for another."""
     sizes, table, symbols = v.sizes(A), v.table(A), v.symbols(A)

@@ -270,6 +270,12 @@ def _default_triple(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int,
     if not trusted and not plain_name(s0, s1):
         return WHOLE_LINE
     known, time = plain_time(o0, o1)
+    return _tell_time(S, known, time, o0, o1, s0, s1 - s0)
+
+
+@inner
+def _tell_time(S: int, known: bool, time: int, o0: int, o1: int, name: int, size: int) -> int:
+    """The time of the event of that name: `time` if it is known, else what Python has read, or is asked to."""
     if not known:
         answer = get(S, ANSWER)
         if answer == NO_ANSWER:
@@ -277,9 +283,9 @@ def _default_triple(S: int, D: int, s0: int, s1: int, p0: int, p1: int, o0: int,
         if answer == REFUSED:
             return OK
         time = get(S, TIME)
-    if not has_room(S, s1 - s0):
+    if not has_room(S, size):
         return NEED_ROOM
-    return tell_time(S, s0, s1 - s0, time)
+    return tell_time(S, name, size, time)
 
 
 @inner
@@ -388,8 +394,7 @@ def _intern_iri(D: int, at: int, size: int, h: np.uint64) -> int:
 def _own_time(S: int, opened: bool, o0: int, o1: int, g0: int, g1: int) -> int:
     """The event's time inside its own graph."""
     known, time = plain_time(o0, o1)
-    answer = get(S, ANSWER)
-    if not known and answer == NO_ANSWER and not get(S, TRUSTED):
+    if not known and get(S, ANSWER) == NO_ANSWER and not get(S, TRUSTED):
         return WHOLE_LINE
     if not opened:
         if not has_room(S, g1 - g0):
@@ -397,12 +402,4 @@ def _own_time(S: int, opened: bool, o0: int, o1: int, g0: int, g1: int) -> int:
         status = switch(S, g0, g1 - g0)
         if status != OK:
             return status
-    if not known:
-        if answer == NO_ANSWER:
-            return _need_time(S, o0, o1)
-        if answer == REFUSED:
-            return OK
-        time = get(S, TIME)
-    if not has_room(S, g1 - g0):
-        return NEED_ROOM
-    return tell_time(S, g0, g1 - g0, time)
+    return _tell_time(S, known, time, o0, o1, g0, g1 - g0)

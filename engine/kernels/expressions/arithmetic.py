@@ -253,7 +253,8 @@ def operate(
 
 @inner
 def negate(kind: int, f: float, e: float, i: int, q: int) -> tuple[int, float, float, int, int]:
-    """−a for a number."""
+    """−a for a number. Only floats have a negative zero: x / -0 with an integer 0 is that of x / 0."""
+    f = -f if kind >= _FLOAT else 0.0 - f
     if q & _EXACT and i == -(1 << 63):
-        return kind, -f, e, 0, q & _ROUNDED
-    return kind, -f, e, -i, q
+        return kind, f, e, 0, q & _ROUNDED
+    return kind, f, e, -i, q

@@ -18,8 +18,9 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.closings import close_waits
 from oxiseq.engine.kernels.sequence.compact_set import emit
-from oxiseq.engine.kernels.sequence.groups import expire, killed, pop_closing, remove_group
+from oxiseq.engine.kernels.sequence.groups import expire
 from oxiseq.engine.kernels.sequence.joining import measured, order_kind
 from oxiseq.engine.kernels.sequence.partitions import close_waits_of, enter_partition
 from oxiseq.engine.kernels.sequence.reading import read
@@ -28,7 +29,6 @@ from oxiseq.engine.kernels.sequence.records import (
     BEGIN,
     CHOICE,
     CHOSEN,
-    CLOSINGS,
     COLUMNS,
     CONSUMED,
     CONSUMES,
@@ -44,7 +44,6 @@ from oxiseq.engine.kernels.sequence.records import (
     INSTANT,
     LIMIT,
     NEED_CHOICE,
-    NEED_FINALS,
     NO_LIMIT,
     NODE_BASE,
     NODE_TOP,
@@ -54,10 +53,8 @@ from oxiseq.engine.kernels.sequence.records import (
     PHASE,
     PROGRESS,
     READ,
-    SLIDING,
     TAU,
     THE_PARTITION,
-    WINDOW,
     WRITE,
 )
 from oxiseq.engine.kernels.sequence.writing import settle, write
@@ -79,7 +76,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             if v.sizes(T)[COUNTED] and k < last:
                 need = close_waits_of(T, S, v.partition(R)[k], clock)
             else:
-                need = _close_waits(T, S, clock)
+                need = close_waits(T, S, clock)
             if need != DONE:
                 return need
             if scalars[FINALS] > 0:
@@ -88,13 +85,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             elif k == last:
                 return DONE
             else:
-                if v.sizes(T)[PARTITIONED]:
-                    enter_partition(T, S, R, k)
-                else:
-                    scalars[TAU] = max(v.tau(R)[k], scalars[FORGOTTEN])
-                    scalars[OPENED] = scalars[TAU]
-                if scalars[OPENED] > BEFORE_ALL:
-                    expire(T, S, scalars[OPENED], clock)
+                _open(T, S, R, k, clock)
                 scalars[PHASE] = READ
         if scalars[PHASE] == EMIT_CLOSED:
             need = emit(S, NO_LIMIT)
@@ -129,35 +120,36 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             scalars[FINALS] = 0
             if v.sizes(T)[CHOICE]:
                 scalars[NODE_TOP] = scalars[NODE_BASE]
-            if v.sizes(T)[CONSUMES] == THE_PARTITION:
-                v.floors(S)[v.partition(R)[k]] = clock + 1
-            elif v.sizes(T)[CONSUMES] == EVERYTHING:
-                if v.sizes(T)[PARTITIONED]:
-                    scalars[CONSUMED] = v.moment(R)[k]
-                else:
-                    scalars[FORGOTTEN] = clock + 1
+            _consume(T, S, R, k, clock)
         scalars[PHASE] = BEGIN
         scalars[INSTANT] = k + 1
     return DONE
 
 
 @inner
-def _close_waits(T: Any, S: Any, clock: int) -> int:
-    """Groups whose window has closed before `clock` become final."""
-    scalars, closings, groups = v.scalars(S), v.closings(S), v.groups(S)
-    while scalars[CLOSINGS] > 0 and closings[0].close < clock:
-        g, close = np.int64(closings[0].group), closings[0].close
-        if groups[g].edge >= 0 and groups[g].serial == closings[0].serial:
-            if scalars[FINALS] == v.finals(S).shape[0]:
-                return NEED_FINALS
-            if not killed(T, S, g):
-                cut = close - v.sizes(T)[WINDOW]
-                v.finals(S)[scalars[FINALS], 0] = groups[g].node
-                v.finals(S)[scalars[FINALS], 1] = cut if v.sizes(T)[SLIDING] else cut + 1
-                scalars[FINALS] += 1
-            remove_group(T, S, g)
-        pop_closing(S)
-    return DONE
+def _open(T: Any, S: Any, R: Any, k: int, clock: int) -> None:
+    """What is alive at instant `k`; dead groups go."""
+    scalars = v.scalars(S)
+    if v.sizes(T)[PARTITIONED]:
+        enter_partition(T, S, R, k)
+    else:
+        scalars[TAU] = max(v.tau(R)[k], scalars[FORGOTTEN])
+        scalars[OPENED] = scalars[TAU]
+    if scalars[OPENED] > BEFORE_ALL:
+        expire(T, S, scalars[OPENED], clock)
+
+
+@inner
+def _consume(T: Any, S: Any, R: Any, k: int, clock: int) -> None:
+    """Instant `k` has had matches: forget what CONSUME BY names."""
+    scalars = v.scalars(S)
+    if v.sizes(T)[CONSUMES] == THE_PARTITION:
+        v.floors(S)[v.partition(R)[k]] = clock + 1
+    elif v.sizes(T)[CONSUMES] == EVERYTHING:
+        if v.sizes(T)[PARTITIONED]:
+            scalars[CONSUMED] = v.moment(R)[k]
+        else:
+            scalars[FORGOTTEN] = clock + 1
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import VARIABLE, truth, value
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.groups import mix
+from oxiseq.engine.kernels.sequence.hashing import mix
 from oxiseq.engine.kernels.sequence.records import (
     ASKED,
     COLUMNS,

@@ -11,7 +11,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.groups import hash_key
+from oxiseq.engine.kernels.sequence.hashing import hash_key, same_key
 from oxiseq.engine.kernels.sequence.records import LEADS
 
 NEVER_SEEN = -(1 << 62)
@@ -26,14 +26,8 @@ def _lead_place(S: Any, number: int, width: int, h: Any) -> int:
         at = np.int64(v.lead_table(S)[i])
         if at < 0:
             return np.int64(i)
-        if v.lead_keys(S)[at, 0] == number:
-            same = True
-            for c in range(width):
-                if v.lead_keys(S)[at, 2 + c] != v.key(S)[c]:
-                    same = False
-                    break
-            if same:
-                return np.int64(i)
+        if v.lead_keys(S)[at, 0] == number and same_key(v.lead_keys(S), at, 2, v.key(S), width):
+            return np.int64(i)
         i = (i + np.uint64(1)) & mask
 
 

@@ -59,6 +59,28 @@ def _place(sources: Any, i: int) -> int:
     return event if sources[i, WHERE] == 0 else i64_at(sources[i, WHERE], event + 1)[event]
 
 
+@inner
+def _window_start(settings: Any, now: int) -> int:
+    """The smallest clock in the window that `now` is in."""
+    size = settings[WINDOW_SIZE]
+    if size == 0:
+        return _BEFORE_ALL
+    if settings[SLIDING]:
+        return now - size
+    return settings[WINDOW_START] + (now - settings[WINDOW_START]) // size * size
+
+
+@inner
+def _set_lengths(R: Any, rows: int, instants: int) -> None:
+    """Of the arrays of sequence Rows: four by row, three by instant, and `first`, which has one more."""
+    lengths = i64_at(R, 27)
+    for array in range(4):
+        lengths[3 * array + 1] = rows
+    for array in range(4, 7):
+        lengths[3 * array + 1] = instants
+    lengths[3 * 7 + 1] = instants + 1
+
+
 @kernel
 def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) -> int:
     """Merge the sources; returns the number of instants that have rows.
@@ -68,20 +90,15 @@ def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) 
     i64[count], by instant.
     """
     compared, stored, settings = i32_table(L, 0), i32_table(L, 1), i64s(L, 2)
-    times, lengths = i64_at(times_at, count), i64_at(R, 27)
+    times = i64_at(times_at, count)
     total = 0
     for i in range(sources.shape[0]):
         total += sources[i, HIGH] - sources[i, LOW]
-    for array in range(4):
-        lengths[3 * array + 1] = total
-    for array in range(4, 7):
-        lengths[3 * array + 1] = total
-    lengths[3 * 7 + 1] = total + 1
+    _set_lengths(R, total, total)
     letter, values, measures, measure_kinds = i32s(R, 0), i64_table(R, 1), f64_table(R, 2), u8_table(R, 3)
     instant, clock, tau, first, base = i64s(R, 4), i64s(R, 5), i64s(R, 6), i64s(R, 7), i64s(R, 8)
     kept_letter, kept_time, kept_clock = i32s(B, 0), i64s(B, 1), i64s(B, 2)
     kept, kept_epoch = u32_table(B, 3), i32s(B, 4)
-    size, window_start = settings[WINDOW_SIZE], settings[WINDOW_START]
     at, epoch = settings[STORE_AT], settings[EPOCH]
     base[0] = settings[FIRST_ROW]
     for i in range(sources.shape[0]):
@@ -95,12 +112,7 @@ def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) 
         instant[k] = settings[FIRST_NUMBER] + here
         clock[k] = now
         first[k] = n
-        if size == 0:
-            tau[k] = _BEFORE_ALL
-        elif settings[SLIDING]:
-            tau[k] = now - size
-        else:
-            tau[k] = window_start + (now - window_start) // size * size
+        tau[k] = _window_start(settings, now)
         k += 1
         for i in range(sources.shape[0]):
             number = sources[i, LETTER]
@@ -123,7 +135,5 @@ def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) 
                 sources[i, LOW] = row + 1
                 sources[i, NEXT] = _place(sources, i)
     first[k] = n
-    for array in range(4, 7):
-        lengths[3 * array + 1] = k
-    lengths[3 * 7 + 1] = k + 1
+    _set_lengths(R, total, k)
     return k

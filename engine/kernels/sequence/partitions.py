@@ -13,8 +13,9 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.closings import end_wait
 from oxiseq.engine.kernels.sequence.compact_set import mark_roots_of_instant, move_marked
-from oxiseq.engine.kernels.sequence.groups import killed, remove_group
+from oxiseq.engine.kernels.sequence.groups import remove_group
 from oxiseq.engine.kernels.sequence.records import (
     BEFORE_ALL,
     CLOSINGS,
@@ -23,17 +24,14 @@ from oxiseq.engine.kernels.sequence.records import (
     COUNTED,
     DONE,
     EVERYTHING,
-    FINALS,
     FORGOTTEN,
     GROUP_TOP,
     LEADS,
     NEED_FINALS,
     NODE_TOP,
     OPENED,
-    SLIDING,
     STRICT,
     TAU,
-    WINDOW,
 )
 
 _NEVER = 1 << 62
@@ -82,15 +80,8 @@ def close_waits_of(T: Any, S: Any, p: int, number: int) -> int:
         if alive and (close >= number or _partition_of(T, S, g) != p):
             i += 1
             continue
-        if alive:
-            if scalars[FINALS] == v.finals(S).shape[0]:
-                return NEED_FINALS
-            if not killed(T, S, g):
-                cut = close - v.sizes(T)[WINDOW]
-                v.finals(S)[scalars[FINALS], 0] = groups[g].node
-                v.finals(S)[scalars[FINALS], 1] = cut if v.sizes(T)[SLIDING] else cut + 1
-                scalars[FINALS] += 1
-            remove_group(T, S, g)
+        if alive and not end_wait(T, S, g, close):
+            return NEED_FINALS
         last = scalars[CLOSINGS] - 1
         for j in range(i, last):  # in their order, on which that of the matches depends
             closings[j].close = closings[j + 1].close

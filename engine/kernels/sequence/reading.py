@@ -12,8 +12,10 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.buckets import find_bucket
 from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
-from oxiseq.engine.kernels.sequence.groups import find_bucket, find_group, hash_key, killed, mark
+from oxiseq.engine.kernels.sequence.groups import find_group, killed, mark
+from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import ASK, NO, YES, joins
 from oxiseq.engine.kernels.sequence.leads import NEVER_SEEN, last_lead
 from oxiseq.engine.kernels.sequence.records import (

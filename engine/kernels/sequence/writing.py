@@ -11,20 +11,11 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
+from oxiseq.engine.kernels.sequence.closings import push_closing
 from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld
-from oxiseq.engine.kernels.sequence.groups import (
-    enqueue,
-    find_bucket,
-    find_group,
-    hash_key,
-    hash_row,
-    killed,
-    link,
-    new_bucket,
-    new_group,
-    push_closing,
-    remove_group,
-)
+from oxiseq.engine.kernels.sequence.groups import enqueue, find_group, killed, new_group, remove_group
+from oxiseq.engine.kernels.sequence.hashing import hash_key, hash_row
 from oxiseq.engine.kernels.sequence.joining import key_order
 from oxiseq.engine.kernels.sequence.leads import see_lead
 from oxiseq.engine.kernels.sequence.reading import bucket_of

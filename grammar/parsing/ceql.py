@@ -12,8 +12,6 @@ from lark import Token, Tree
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import Call, Expression, Partition, Span, Window
-from oxiseq.grammar.build_clauses import ClauseBuilder
-from oxiseq.grammar.build_sparql import Node, kind, tokens, trees, where
 from oxiseq.grammar.ceql_algebra import (
     AllOf,
     AnyOf,
@@ -30,6 +28,8 @@ from oxiseq.grammar.ceql_algebra import (
     Name,
     Named,
 )
+from oxiseq.grammar.parsing.clauses import ClauseBuilder
+from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
 from oxiseq.grammar.terms import number, span_of
 
 _COMPARE = {"==": "=", "<>": "!="}

@@ -18,7 +18,7 @@ from oxiseq.grammar.algebra import (
     Select,
     Span,
 )
-from oxiseq.grammar.check_patterns import nested_aggregates
+from oxiseq.grammar.checking.patterns import nested_aggregates
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import (
     at_pattern,

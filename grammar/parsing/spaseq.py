@@ -10,7 +10,7 @@ from collections.abc import Sequence as Items
 from fractions import Fraction
 
 from lark import Token, Tree
-from pyoxigraph import NamedNode, Variable
+from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
     Ask,
@@ -35,9 +35,9 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Window,
 )
-from oxiseq.grammar.build_clauses import ClauseBuilder
-from oxiseq.grammar.build_sparql import Node, between, kind, tokens, trees, where
-from oxiseq.grammar.terms import RDF_TYPE, XSD_DURATION, span_of
+from oxiseq.grammar.parsing.clauses import ClauseBuilder
+from oxiseq.grammar.parsing.sparql import Node, between, kind, tokens, trees, where
+from oxiseq.grammar.terms import RDF_TYPE, XSD_DAY_TIME_DURATION, XSD_DURATION, span_of
 
 _DURATION = re.compile(
     r"P(?=[\dT])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
@@ -173,10 +173,7 @@ class SpaseqBuilder(ClauseBuilder):
             events = kind(unit) == "EVENTS"
             return Window(self.whole(first) if events else self.time(first, unit), events, sliding, span=span)
         datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
-        if datatype and datatype[0] not in (
-            XSD_DURATION,
-            NamedNode(XSD_DURATION.value.replace("d", "dayTimeD", 1)),
-        ):
+        if datatype and datatype[0] not in (XSD_DURATION, XSD_DAY_TIME_DURATION):
             raise self.error("WITHIN takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code="window")
         text = str(first) if kind(first) == "DURATION" else self.string(first)
         return Window(self.duration(text, first), False, sliding, span=span)

@@ -14,6 +14,7 @@ from lark import Token, Tree
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
+    NOWHERE,
     Aggregate,
     Bind,
     Call,
@@ -68,7 +69,7 @@ def where(node: Node) -> Span:
     if isinstance(node, Token):
         return span_of(node)
     m = node.meta
-    return Span(0, 0, 1, 1) if m.empty else Span(m.start_pos, m.end_pos, m.line, m.column)
+    return NOWHERE if m.empty else Span(m.start_pos, m.end_pos, m.line, m.column)
 
 
 def between(first: Node, last: Node) -> Span:
@@ -87,6 +88,12 @@ def tokens(node: Tree[Token], *names: str) -> list[Token]:
     return [c for c in node.children if isinstance(c, Token) and kind(c) in names]
 
 
+def token(node: Node) -> Token:
+    """A node that is a token by the grammar."""
+    assert isinstance(node, Token)
+    return node
+
+
 class SparqlBuilder(TermBuilder):
     """Builds algebra from the tree of one text."""
 
@@ -97,7 +104,7 @@ class SparqlBuilder(TermBuilder):
         for declaration in node.children:
             assert isinstance(declaration, Tree)
             if kind(declaration) == "base_decl":
-                self.base = self.iri(declaration.children[0]).value  # type: ignore[arg-type]  # a token by the grammar
+                self.base = self.iri(token(declaration.children[0])).value
                 continue
             name, iri = tokens(declaration, "PNAME", "IRIREF")
             prefix, _, local = name.partition(":")
@@ -107,7 +114,7 @@ class SparqlBuilder(TermBuilder):
 
     def iri_of(self, node: Node) -> NamedNode:
         assert isinstance(node, Tree)
-        return self.iri(node.children[0])  # type: ignore[arg-type]  # a token by the grammar
+        return self.iri(token(node.children[0]))
 
     def literal(self, node: Tree[Token]) -> Literal:
         first = node.children[0]
@@ -243,7 +250,7 @@ class SparqlBuilder(TermBuilder):
             case "filter":
                 return Filter(self.expression(node.children[0]), span=span)
             case "bind":
-                return Bind(self.expression(node.children[0]), self.variable(node.children[1]), span=span)  # type: ignore[arg-type]  # a token by the grammar
+                return Bind(*self.aliased(node), span=span)
             case "values":
                 return self.values(node)
             case "sub_select":
@@ -302,17 +309,17 @@ class SparqlBuilder(TermBuilder):
     def column(self, node: Node) -> Variable | tuple[Expression, Variable]:
         if isinstance(node, Token):
             return self.variable(node)
-        return self.expression(node.children[0]), self.variable(node.children[1])  # type: ignore[arg-type]  # a token by the grammar
+        return self.aliased(node)
 
     def group_key(self, node: Node) -> Expression | tuple[Expression, Variable]:
         if isinstance(node, Tree) and kind(node) == "group_key":
-            return self.expression(node.children[0]) if len(node.children) == 1 else self._aliased(node)
+            return self.expression(node.children[0]) if len(node.children) == 1 else self.aliased(node)
         return self.expression(node)
 
-    def _aliased(self, node: Tree[Token]) -> tuple[Expression, Variable]:
+    def aliased(self, node: Tree[Token]) -> tuple[Expression, Variable]:
+        """`expression AS ?variable`."""
         expression, variable = node.children
-        assert isinstance(variable, Token)
-        return self.expression(expression), self.variable(variable)
+        return self.expression(expression), self.variable(token(variable))
 
     def order_key(self, node: Tree[Token]) -> tuple[Expression, bool]:
         return self.expression(node.children[-1]), bool(tokens(node, "DESC"))

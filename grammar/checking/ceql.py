@@ -23,6 +23,7 @@ from oxiseq.grammar.ceql_algebra import (
     subformulas,
     variables,
 )
+from oxiseq.grammar.checking.common import check_consumption, check_limit, check_window
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding
 from oxiseq.grammar.scope import expression_variables
@@ -68,24 +69,15 @@ def _test(test: Holds, known: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:
-    if query.window is None:
-        yield lint_finding(
-            "unbounded",
-            "without WITHIN a match may take for ever, and so may what is kept for it",
-            query.formula.span,
-            "add WITHIN, for instance WITHIN 10 MINUTES",
-        )
+    yield from check_window(query, query.formula.span)
     if query.partition is not None:
         by = query.partition.by
         for v in dict.fromkeys(v for number, v in enumerate(by) if v in by[:number]):
             span = at_pattern(rf"\[\s*{re.escape(v.value)}\s*\](?!.*\[\s*{re.escape(v.value)}\s*\])",
                               query.partition.span, text)  # fmt: skip
             yield error("partition", f"PARTITION BY names [{v.value}] twice", span)
-    if query.consumption is not None and not query.consumption.whole_query and query.partition is None:
-        hint = "add PARTITION BY, or write CONSUME BY ANY"
-        yield lint_finding("consume", "without PARTITION BY there is one partition only", query.consumption.span, hint)
-    if query.limit is not None and query.limit.count == 0:
-        yield error("limit", "LIMIT 0 leaves no match", query.limit.span, "LIMIT takes a number above 0")
+    yield from check_consumption(query)
+    yield from check_limit(query.limit)
 
 
 def _all(formula: Formula) -> Iterator[Formula]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Partition, Strategy
-from oxiseq.grammar.check_sequence import trailing_negations
+from oxiseq.grammar.checking.common import check_consumption, check_limit
+from oxiseq.grammar.checking.sequence import trailing_negations
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_variable, error, lint_finding, listing, variable_hint
 from oxiseq.grammar.places import Overview
@@ -23,17 +24,13 @@ def check_clauses(seen: Overview) -> Iterator[Finding]:
         yield error("select", "STRICT is a strategy of CEQL, not of SPAseq", query.selection.span, hint)
     if query.partition is not None:
         yield from _partition(query.partition, seen)
+    yield from check_consumption(query)
     if query.consumption is not None:
-        span = query.consumption.span
-        if not query.consumption.whole_query and query.partition is None:
-            hint = "add PARTITION BY, or write CONSUME BY ANY"
-            yield lint_finding("consume", "without PARTITION BY there is one partition only", span, hint)
         for element in trailing_negations(query.sequence):
             message = f"CONSUME BY cannot stand with `{render_sequence(element)}` at the end"
             hint = "such a match is found when its window closes, which is too late to forget others"
-            yield error("consume", message, span, hint)
-    if query.limit is not None and query.limit.count == 0:
-        yield error("limit", "LIMIT 0 leaves no match", query.limit.span, "LIMIT takes a number above 0")
+            yield error("consume", message, query.consumption.span, hint)
+    yield from check_limit(query.limit)
 
 
 def _partition(partition: Partition, seen: Overview) -> Iterator[Finding]:

@@ -1,25 +1,34 @@
-"""The usual slips in a CEQL text, and what to say about each; see `slips`."""
+"""The usual slips in a CEQL text, and what to say about each; see `slip`."""
 
 from __future__ import annotations
 
 import re
 from difflib import get_close_matches
 
-from oxiseq.grammar.slips import Rule, Said, Slip, bare_iri, broken_iri, unclosed_string
-
-CEQL_COMMENT = re.compile(
-    r"""(<[^<>"{}|^`\\\x00-\x20]*>|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|#[^\n]*|--[^\n]*|/\*.*?\*/""", re.DOTALL
+from oxiseq.grammar.slips.slip import (
+    IRI,
+    OPEN_CLOSE,
+    STRING,
+    UNITS,
+    Rule,
+    Said,
+    Slip,
+    bare_iri,
+    broken_iri,
+    misspelt,
+    not_closed,
+    unclosed_string,
 )
+
+CEQL_COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*|--[^\n]*|/\*.*?\*/", re.DOTALL)
 """A comment; group 1 is what only looks as if it held one."""
 
 CEQL_KEYWORDS = [
     *["VOCAB", "SELECT", "FROM", "WHERE", "AS", "FILTER", "AND", "OR", "NOT", "PARTITION", "BY", "WITHIN", "CONSUME"],
     *["LIMIT", "ALL", "NEXT", "LAST", "MAX", "STRICT", "EVENTS"],
 ]
-_UNITS = ["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "EVENTS"]
 _STEPS = {"->": ";", "=>": ";", "THEN": ";", "FOLLOWED": ";", ".": ";", "-": ";", "|": "OR", "||": "OR"}
 _LOGIC = {"&&": "AND", "&": "AND", "||": "OR", "|": "OR", "!": "NOT", ",": "AND"}
-_CLOSES = {"(": ")", "[": "]", "{": "}"}
 _END = ("FILTER", "PARTITION", "WITHIN", "CONSUME", "LIMIT")
 
 
@@ -28,14 +37,11 @@ def _missing_close(s: Slip) -> Said | None:
     opened = s.unclosed()
     if opened is None:
         return None
-    offset, bracket = opened
-    close = _CLOSES[bracket]
-    wrong = s.found in (")", "]") and s.found != close
+    bracket = opened[1]
+    wrong = s.found in (")", "]") and s.found != OPEN_CLOSE[bracket]
     if not (s.kind == "end" or s.word in _END or wrong) or {"(": "RPAR", "[": "RSQB"}.get(bracket) not in s.accepts:
         return None
-    end = "the end of the query" if s.kind == "end" else f"`{s.found}`"
-    hint = f"close it with {close} before {end}"
-    return Said(hint, f"the {bracket} of line {s.line_of(offset)} is not closed", (offset, offset + 1))
+    return not_closed(s, opened)
 
 
 def _head(s: Slip) -> Said | None:
@@ -196,7 +202,7 @@ def _within(s: Slip) -> Said | None:
     if s.last_word == "WITHIN" and s.accepts == {"NUMBER"}:
         return Said("write WITHIN 30 MINUTES, WITHIN 100 EVENTS or WITHIN 30000 [stock_time]")
     if "UNIT" in s.accepts:
-        if s.kind == "word" and (close := get_close_matches(s.word, _UNITS, 1, 0.6)):
+        if s.kind == "word" and (close := get_close_matches(s.word, UNITS, 1, 0.6)):
             return Said(f"did you mean {close[0]}?")
         if s.kind == "word":
             return Said(f"an attribute stands in brackets: [{s.found}]")
@@ -210,12 +216,9 @@ def _within(s: Slip) -> Said | None:
 
 def _misspelt(s: Slip) -> Said | None:
     """A word close to a keyword that could stand here, or two events without an operator."""
-    if s.kind != "word":
-        return None
-    possible = [n.lstrip("_") for n in s.accepts if n.lstrip("_") in CEQL_KEYWORDS]
-    if close := get_close_matches(s.word, possible, 1, 0.6):
-        return Said(f"did you mean {close[0]}?")
-    if {"SEMICOLON", "COLON"} <= s.accepts:
+    if said := misspelt(s, CEQL_KEYWORDS):
+        return said
+    if s.kind == "word" and {"SEMICOLON", "COLON"} <= s.accepts:
         return Said("put ; (any later) or : (the very next) between two events")
     return None
 

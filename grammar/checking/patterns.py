@@ -10,7 +10,6 @@ from oxiseq.grammar.algebra import (
     Aggregate,
     Bind,
     Call,
-    Exists,
     Expression,
     Filter,
     FunctionCall,
@@ -22,11 +21,11 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Values,
 )
-from oxiseq.grammar.check_scope import sub_select_expressions
+from oxiseq.grammar.checking.scope import sub_select_expressions
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error
 from oxiseq.grammar.places import Overview
-from oxiseq.grammar.scope import nested_elements, subexpressions, visible_variables
+from oxiseq.grammar.scope import inner_groups, nested_elements, subexpressions, visible_variables
 
 
 def check_patterns(seen: Overview) -> Iterator[Finding]:
@@ -47,22 +46,9 @@ def check_patterns(seen: Overview) -> Iterator[Finding]:
 def _groups(pattern: Group) -> Iterator[Group]:
     """Every group below, however deep."""
     for element in pattern.elements:
-        for inner in _inner(element):
+        for inner in inner_groups(element):
             yield inner
             yield from _groups(inner)
-
-
-def _inner(element: object) -> Iterator[Group]:
-    if isinstance(element, Group):
-        yield element
-    for name in ("pattern", "where"):
-        inner = getattr(element, name, None)
-        if isinstance(inner, Group):
-            yield inner
-    yield from getattr(element, "branches", ())
-    condition = getattr(element, "condition", None) or getattr(element, "expression", None)
-    if condition is not None:
-        yield from (e.pattern for e in subexpressions(condition) if isinstance(e, Exists))
 
 
 def _scoped_binds(group: Group, text: str) -> Iterator[Finding]:

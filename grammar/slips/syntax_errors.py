@@ -1,7 +1,7 @@
 """Syntax errors in human words: what was found, what could have stood there, what was probably meant.
 
 Where it stands: lark's exception → `QueryError`. `describe` names what the parser could have used;
-`slips` knows the usual mistakes and what to say about them.
+the rules of the language know the usual mistakes and what to say about them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
-from oxiseq.grammar.algebra import Span
-from oxiseq.grammar.errors import QueryError
-from oxiseq.grammar.slips import Rule, Slip, explain_slip
+from oxiseq.grammar.errors import QueryError, span_at
+from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.slips.slip import IRI, LONG_STRING, STRING, Rule, Slip, explain_slip
 
 _FOUND = re.compile(
-    r"""(?P<iri><[^<>"{}|^`\\\x00-\x20]*>)
-      | (?P<string>\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+    rf"""(?P<iri>{IRI})
+      | (?P<string>{LONG_STRING}|{STRING})
       | (?P<variable>[?$]\w+)
       | (?P<name>[^\W\d][\w\-]*:[\w\-.]*[\w\-]|[^\W\d][\w\-]*:|:\w[\w\-]*)
       | (?P<number>[+-]?(?:\d+\.\d+|\.\d+|\d+)(?:[eE][+-]?\d+)?)
@@ -120,12 +120,6 @@ def explain(unexpected: UnexpectedInput, text: str, rules: Sequence[Rule], comme
     )
 
 
-def span_at(text: str, start: int, end: int) -> Span:
-    """A span from offsets."""
-    line_start = text.rfind("\n", 0, start) + 1
-    return Span(start, end, text.count("\n", 0, start) + 1, start - line_start + 1)
-
-
 def _accepted(unexpected: UnexpectedInput) -> frozenset[str]:
     """The terminals that the parser could have used, without lark's namespaces."""
     parser = getattr(unexpected, "interactive_parser", None)
@@ -176,8 +170,4 @@ def describe(accepts: frozenset[str]) -> str:
         left -= _CLAUSES | {"OPEN", "LBRACE"}
     keywords = sorted(n.lstrip("_") for n in left if n not in _MARKS)
     marks = [mark for name, mark in _MARKS.items() if name in left and mark]
-    return _either([*words, *keywords, *dict.fromkeys(marks)])
-
-
-def _either(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}" if words else ""
+    return listing([*words, *keywords, *dict.fromkeys(marks)], "or")

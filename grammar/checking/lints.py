@@ -25,6 +25,7 @@ from oxiseq.grammar.algebra import (
     PatternElement,
     TriplePattern,
 )
+from oxiseq.grammar.checking.common import check_window
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, lint_finding, named
 from oxiseq.grammar.places import Overview, Place, Variables
@@ -38,13 +39,7 @@ from oxiseq.grammar.scope import (
 def lint(seen: Overview) -> Iterator[Finding]:
     """All lints of a query."""
     yield from _unused(seen)
-    if seen.query.window is None:
-        yield lint_finding(
-            "unbounded",
-            "without WITHIN a match may take for ever, and so may what is kept for it",
-            seen.query.sequence.span,
-            "add WITHIN, for instance WITHIN 10 MINUTES",
-        )
+    yield from check_window(seen.query, seen.query.sequence.span)
     for gpm in seen.gpms.values():
         yield from _products(gpm, seen.text)
         yield from _inner_scope(gpm, seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oxiseq.grammar.algebra import Ask, Expression, FunctionCall
-from oxiseq.grammar.check_scope import all_expressions
+from oxiseq.grammar.checking.scope import all_expressions
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import close_name, error
 from oxiseq.grammar.functions import CASTS, GEOSPARQL

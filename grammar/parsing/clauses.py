@@ -8,7 +8,7 @@ from fractions import Fraction
 from lark import Token, Tree
 
 from oxiseq.grammar.algebra import Consumption, Limit, Selection, Strategy
-from oxiseq.grammar.build_sparql import SparqlBuilder, tokens, where
+from oxiseq.grammar.parsing.sparql import SparqlBuilder, tokens, where
 from oxiseq.grammar.terms import span_of
 
 MICROSECONDS = {

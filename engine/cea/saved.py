@@ -1,0 +1,62 @@
+"""The memory of an automaton's run, saved and restored (terms/saved.py). It holds no terms.
+
+States are saved as what they are, sets of letters, and numbered anew: only those in which some prefix waits. The
+steps between them are made again when they are asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.cea.cache import StepCache
+from oxiseq.engine.cea.memory import Capacities, allocate, longer
+from oxiseq.engine.cea.subsets import State as Letters
+from oxiseq.engine.kernels.cea import records as k
+from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.terms.saved import State
+
+_FOR_WORK: Final = ("fresh", "finals", "stack", "path", "out_rows", "out_ends", "out_last", "spine")
+_EMPTY_BETWEEN_BATCHES: Final = (k.AT, k.STACK, k.FINALS, k.OUT_ROWS, k.OUT_MATCHES)
+
+
+def save_memory(S: k.Memory, cache: StepCache) -> State:
+    """Between batches, after a collection."""
+    state: State = {name: getattr(S, name) for name in S._fields if name not in _FOR_WORK}
+    state["nodes"] = S.nodes[: S.scalars[k.NODE_TOP]]
+    there = _in_use(S)
+    used = np.unique(S.live["state"][there])
+    live = S.live[: S.scalars[k.LIVE_TOP]].copy()
+    live["state"][:] = 0
+    live["state"][there] = 1 + np.searchsorted(used, S.live["state"][there])
+    states = [cache.state(number) for number in used.tolist()]
+    return {**state, "live": live, "states": [[hex(s.at_once), hex(s.later), s.strict] for s in states]}
+
+
+def _in_use(S: k.Memory) -> Array:
+    """The places of live records."""
+    parts = S.parts[S.parts["epoch"] == S.scalars[k.EPOCH]]
+    first, count = parts["first"].astype(np.int64), parts["count"].astype(np.int64)
+    ends = np.cumsum(count)
+    places: Array = np.repeat(first - ends + count, count) + np.arange(int(count.sum()))
+    return places
+
+
+def restore_memory(state: State, cache: StepCache, sizes: Capacities) -> k.Memory:
+    """Memory that goes on from a saved state; the cache has its states then."""
+    S = allocate(sizes)
+    cache.begin([Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]])
+    filled = {name: _filled(getattr(S, name), state[name]) for name in S._fields if name not in _FOR_WORK}
+    S = S._replace(**filled)
+    S.scalars[list(_EMPTY_BETWEEN_BATCHES)] = 0
+    return S
+
+
+def _filled(array: Array, saved: Array) -> Array:
+    """An array with the saved records at its beginning, and more room if it needs it."""
+    if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
+        raise ValueError(f"records of another layout: {saved.dtype} {saved.shape}")
+    out = array if len(array) >= len(saved) else longer(array, len(saved))
+    out[: len(saved)] = saved
+    return out

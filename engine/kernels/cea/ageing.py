@@ -1,0 +1,46 @@
+"""What a window of an attribute may forget.
+
+The attribute may fall: then an event that many others have left behind is in the window again, and who wants every
+match can never forget one. Where the attribute does not fall, as with a timestamp, that would keep all for nothing.
+So what begins a match is forgotten when it was outside the windows of all of the last DISORDER events of its
+partition, and an event whose window reaches back behind what has ever been forgotten is counted (BEHIND): matches
+that end there may be missing.
+
+What is forgotten is dropped when there is occasion (`tau`), unseen as long as no window reaches back there. When one
+does it is dropped at once (`reaches_back`, NEED_PURGE) and nothing is any more until DISORDER events later, so that
+what begins there anew is kept. None of it depends on batches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.cea import views as v
+from oxiseq.engine.kernels.cea.records import BEHIND, CANNOT_END, DISORDER
+from oxiseq.engine.kernels.cea.symbols import is_read
+from oxiseq.engine.kernels.compiling.options import inner
+
+
+@inner
+def reaches_back(A: Any, E: Any, part: Any, at: int) -> bool:
+    """Whether an event's window holds what the partition has forgotten but may not have dropped yet."""
+    return v.cut(E)[at] < part.tau and is_read(A, E, at)
+
+
+@inner
+def age(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
+    """The partition has had an event, whether a letter reads it or not."""
+    cut = v.cut(E)[at]
+    if cut == CANNOT_END:
+        return
+    if cut < part.gone and is_read(A, E, at):
+        v.scalars(S)[BEHIND] += 1
+    part.low = min(np.int64(part.low), cut)
+    part.aged += 1
+    if part.aged >= v.sizes(A)[DISORDER]:
+        part.tau = part.low
+        part.gone = max(np.int64(part.gone), np.int64(part.low))
+        part.low = CANNOT_END
+        part.aged = 0

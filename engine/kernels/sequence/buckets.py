@@ -1,0 +1,166 @@
+"""Buckets: the groups that one probe looks at for one set of equality values.
+
+A bucket holds skew heaps over the probe's inequality, one for numbers and one for times, and a plain list of those
+that have no order (engine.md, sections 3 and 7).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
+from oxiseq.engine.kernels.sequence.records import (
+    BUCKET_COUNT,
+    BUCKET_FREE,
+    BUCKET_TOP,
+    HEAP_NUMBER,
+    HEAP_TIME,
+    LISTED,
+    NEVER,
+)
+
+
+@inner
+def find_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
+    """The bucket of `probe` with these equality values, or -1."""
+    table, buckets, keys = v.bucket_table(S), v.buckets(S), v.bucket_keys(S)
+    mask = np.uint64(table.shape[0] - 1)
+    i = h & mask
+    while True:
+        b = np.int64(table[i])
+        if b < 0:
+            return -1
+        if buckets[b].hash == h and buckets[b].probe == probe and same_key(keys, b, 0, key, width):
+            return b
+        i = (i + np.uint64(1)) & mask
+
+
+@inner
+def new_bucket(S: Any, probe: int, h: Any, key: Any, width: int) -> int:
+    """Make a bucket; the caller has seen to it that there is room."""
+    scalars, buckets = v.scalars(S), v.buckets(S)
+    b = scalars[BUCKET_FREE]
+    if b >= 0:
+        scalars[BUCKET_FREE] = buckets[b].next
+    else:
+        b = scalars[BUCKET_TOP]
+        scalars[BUCKET_TOP] = b + 1
+    scalars[BUCKET_COUNT] += 1
+    bucket = buckets[b]
+    bucket.kill = -1
+    bucket.hash = h
+    bucket.probe = probe
+    bucket.count = 0
+    bucket.number = -1
+    bucket.time = -1
+    bucket.list = -1
+    for k in range(width):
+        v.bucket_keys(S)[b, k] = key[k]
+    put(v.bucket_table(S), h, b)
+    return b
+
+
+@inner
+def _free_bucket(S: Any, b: int) -> None:
+    bucket = v.buckets(S)[b]
+    drop(v.bucket_table(S), v.buckets(S), bucket.hash, b)
+    bucket.probe = -1
+    bucket.next = v.scalars(S)[BUCKET_FREE]
+    v.scalars(S)[BUCKET_FREE] = b
+    v.scalars(S)[BUCKET_COUNT] -= 1
+
+
+# --- skew heaps and lists ---------------------------------------------------------------------------
+
+
+@inner
+def _merge(links: Any, probes: int, local: int, a: int, b: int) -> int:
+    """Merge two skew heaps of groups; the root (its parent is -1)."""
+    if a < 0:
+        if b >= 0:
+            links[b * probes + local].parent = -1
+        return b
+    if b < 0:
+        links[a * probes + local].parent = -1
+        return a
+    if links[b * probes + local].value < links[a * probes + local].value:
+        a, b = b, a
+    root = a
+    links[root * probes + local].parent = -1
+    while True:
+        here = links[a * probes + local]
+        right = np.int64(here.right)
+        here.right = here.left
+        if right < 0:
+            here.left = b
+            links[b * probes + local].parent = a
+            return root
+        if links[b * probes + local].value < links[right * probes + local].value:
+            right, b = b, right
+        here.left = right
+        links[right * probes + local].parent = a
+        a = right
+
+
+@inner
+def link(S: Any, probes: int, local: int, g: int, b: int, kind: int, value: float) -> None:
+    """Put group `g` into bucket `b` in the order that `kind` names."""
+    links = v.links(S)
+    bucket = v.buckets(S)[b]
+    bucket.count += 1
+    own = links[g * probes + local]
+    own.bucket = b
+    own.kind = kind
+    own.value = value
+    own.left = -1
+    own.right = -1
+    own.parent = -1
+    if kind == HEAP_NUMBER:
+        bucket.number = _merge(links, probes, local, bucket.number, g)
+    elif kind == HEAP_TIME:
+        bucket.time = _merge(links, probes, local, bucket.time, g)
+    elif kind == LISTED:
+        first = np.int64(bucket.list)
+        own.left = first
+        if first >= 0:
+            links[first * probes + local].right = g
+        bucket.list = g
+
+
+@inner
+def unlink(S: Any, probes: int, local: int, g: int) -> None:
+    """Take group `g` out of its bucket, which goes with its last group."""
+    links = v.links(S)
+    own = links[g * probes + local]
+    b = np.int64(own.bucket)
+    bucket = v.buckets(S)[b]
+    kind = own.kind
+    if kind == LISTED:
+        following, before = np.int64(own.left), np.int64(own.right)
+        if following >= 0:
+            links[following * probes + local].right = before
+        if before >= 0:
+            links[before * probes + local].left = following
+        else:
+            bucket.list = following
+    elif kind != NEVER:
+        parent = np.int64(own.parent)
+        merged = _merge(links, probes, local, np.int64(own.left), np.int64(own.right))
+        if merged >= 0:
+            links[merged * probes + local].parent = parent
+        if parent < 0:
+            if kind == HEAP_NUMBER:
+                bucket.number = merged
+            else:
+                bucket.time = merged
+        elif links[parent * probes + local].left == g:
+            links[parent * probes + local].left = merged
+        else:
+            links[parent * probes + local].right = merged
+    bucket.count -= 1
+    if bucket.count == 0:
+        _free_bucket(S, b)

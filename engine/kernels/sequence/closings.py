@@ -1,0 +1,90 @@
+"""Groups that become matches when their window has closed: a heap by closing time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.groups import killed, remove_group
+from oxiseq.engine.kernels.sequence.records import CLOSINGS, DONE, FINALS, NEED_FINALS, SLIDING, WINDOW
+
+
+@inner
+def _closes_before(a: Any, b: Any) -> bool:
+    return a.close < b.close or (a.close == b.close and a.serial < b.serial)
+
+
+@inner
+def _swap(closings: Any, i: int, j: int) -> None:
+    close, serial, group = closings[i].close, closings[i].serial, closings[i].group
+    closings[i].close, closings[i].serial, closings[i].group = (
+        closings[j].close,
+        closings[j].serial,
+        closings[j].group,
+    )
+    closings[j].close, closings[j].serial, closings[j].group = close, serial, group
+
+
+@inner
+def push_closing(S: Any, close: int, g: int) -> None:
+    """`g` becomes a match when the clock has passed `close`."""
+    closings = v.closings(S)
+    i = v.scalars(S)[CLOSINGS]
+    v.scalars(S)[CLOSINGS] = i + 1
+    closings[i].close = close
+    closings[i].serial = v.groups(S)[g].serial
+    closings[i].group = g
+    while i > 0 and _closes_before(closings[i], closings[(i - 1) // 2]):
+        _swap(closings, i, (i - 1) // 2)
+        i = (i - 1) // 2
+
+
+@inner
+def pop_closing(S: Any) -> None:
+    """Remove the earliest closing."""
+    closings = v.closings(S)
+    last = v.scalars(S)[CLOSINGS] - 1
+    v.scalars(S)[CLOSINGS] = last
+    _swap(closings, 0, last)
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= last:
+            return
+        if child + 1 < last and _closes_before(closings[child + 1], closings[child]):
+            child += 1
+        if not _closes_before(closings[child], closings[i]):
+            return
+        _swap(closings, i, child)
+        i = child
+
+
+@inner
+def end_wait(T: Any, S: Any, g: int, close: int) -> bool:
+    """Make group `g`, whose window ends at `close`, final unless something has killed it; False: there is no room."""
+    scalars = v.scalars(S)
+    if scalars[FINALS] == v.finals(S).shape[0]:
+        return False
+    if not killed(T, S, g):
+        cut = close - v.sizes(T)[WINDOW]
+        v.finals(S)[scalars[FINALS], 0] = v.groups(S)[g].node
+        v.finals(S)[scalars[FINALS], 1] = cut if v.sizes(T)[SLIDING] else cut + 1
+        scalars[FINALS] += 1
+    remove_group(T, S, g)
+    return True
+
+
+@inner
+def close_waits(T: Any, S: Any, clock: int) -> int:
+    """Groups whose window has closed before `clock` become final."""
+    scalars, closings, groups = v.scalars(S), v.closings(S), v.groups(S)
+    while scalars[CLOSINGS] > 0 and closings[0].close < clock:
+        g, close = np.int64(closings[0].group), closings[0].close
+        alive = groups[g].edge >= 0 and groups[g].serial == closings[0].serial
+        if alive and not end_wait(T, S, g, close):
+            return NEED_FINALS
+        pop_closing(S)
+    return DONE

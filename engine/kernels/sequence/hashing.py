@@ -1,0 +1,96 @@
+"""Hash tables of groups, buckets and leads: open addressing, by the hash that each record keeps.
+
+A table is i32, a power of two long and half full at the most: numbers of records, -1 where it is free.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+
+
+@inner
+def mix(h: Any, value: Any) -> Any:
+    """One step of the hash: fixed, without a random seed, so that runs repeat."""
+    x = h ^ np.uint64(value)
+    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    return x ^ (x >> np.uint64(29))
+
+
+@inner
+def hash_key(number: int, key: Any, width: int) -> Any:
+    """Hash of the first `width` values of `key` for edge or probe `number`."""
+    h = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
+    for i in range(width):
+        h = mix(h, key[i])
+    return h
+
+
+@inner
+def hash_row(number: int, keys: Any, at: int, width: int) -> Any:
+    """`hash_key` of row `at` of a table of keys."""
+    h = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(1)
+    for i in range(width):
+        h = mix(h, keys[at, i])
+    return h
+
+
+@inner
+def same_key(keys: Any, at: int, first: int, key: Any, width: int) -> bool:
+    """Whether row `at` of a table of keys has, from column `first` on, the first `width` values of `key`."""
+    i = 0
+    while i < width and keys[at, first + i] == key[i]:
+        i += 1
+    return i == width
+
+
+@inner
+def put(table: Any, h: Any, value: int) -> None:
+    """Enter record `value`, whose hash is `h`."""
+    mask = np.uint64(table.shape[0] - 1)
+    i = h & mask
+    while table[i] >= 0:
+        i = (i + np.uint64(1)) & mask
+    table[i] = value
+
+
+@inner
+def drop(table: Any, records: Any, h: Any, value: int) -> None:
+    """Take `value` out. Backward-shift deletion: no tombstones, so that tables never fill up with them."""
+    mask = np.uint64(table.shape[0] - 1)
+    i = h & mask
+    while table[i] != value:
+        i = (i + np.uint64(1)) & mask
+    j = i
+    while True:
+        j = (j + np.uint64(1)) & mask
+        other = table[j]
+        if other < 0:
+            break
+        home = records[other].hash & mask
+        # move back unless its home lies cyclically in (i, j]
+        if ((j - home) & mask) >= ((j - i) & mask):
+            table[i] = other
+            i = j
+    table[i] = -1
+
+
+@kernel
+def rehash_groups(table: Any, records: Any, top: int) -> None:
+    """Fill a table again after it has grown."""
+    table[:] = -1
+    for r in range(top):
+        if records[r].edge >= 0:
+            put(table, records[r].hash, r)
+
+
+@kernel
+def rehash_buckets(table: Any, records: Any, top: int) -> None:
+    """`rehash_groups` for buckets."""
+    table[:] = -1
+    for r in range(top):
+        if records[r].probe >= 0:
+            put(table, records[r].hash, r)

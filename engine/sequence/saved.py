@@ -1,0 +1,117 @@
+"""The memory of a sequence run, saved and restored (terms/saved.py).
+
+Records are copied as they are, shapes of heaps and orders of lists included, since the order of matches depends on
+them. What can be made again is not saved: hash tables, chains of the `,` arena, decisions, room for work.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
+from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence.groups import rehash_buckets, rehash_groups
+from oxiseq.engine.kernels.sequence.leads import rebuild_leads
+from oxiseq.engine.kernels.sequence.renaming import rename
+from oxiseq.engine.sequence.memory import Capacities, allocate, longer, table_size
+from oxiseq.engine.sequence.states import PARTITION, Value
+from oxiseq.engine.sequence.tables import SequenceTables
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+_EMPTY_BETWEEN_BATCHES: Final = (k.PENDING, k.FIRED, k.FINALS, k.ASKED, k.MEMOS, k.STACK, k.OUT_ROWS, k.OUT_MATCHES)
+
+
+def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> State:
+    """Between batches. Proportional to the records in use."""
+    s, probes = S.scalars, int(compiled.tables.sizes[k.PROBES])
+    used = {
+        "nodes": s[k.NODE_TOP], "groups": s[k.GROUP_TOP], "keys": s[k.GROUP_TOP], "links": s[k.GROUP_TOP] * probes,
+        "buckets": s[k.BUCKET_TOP], "bucket_keys": s[k.BUCKET_TOP], "entries": s[k.ENTRY_TOP],
+        "entry_keys": s[k.ENTRY_TOP], "closings": s[k.CLOSINGS], "lead_keys": s[k.LEADS],
+    }  # fmt: skip
+    state: State = {name: getattr(S, name)[:count] for name, count in used.items()}
+    state |= {name: getattr(S, name) for name in ("scalars", "floors", "moments", "numbers")}
+    state["instant"] = int(S.chains["stamp"].max())
+    slots = _id_slots(compiled)
+    _name_keys(state["keys"], state["groups"]["edge"], slots, terms)
+    _name_keys(state["entry_keys"], state["entries"]["edge"], slots, terms)
+    _name_bucket_keys(state, compiled, slots, terms)
+    for rows, columns in _leads(state["lead_keys"], compiled):
+        terms.ids(state["lead_keys"][np.ix_(rows, columns)])
+    return state
+
+
+def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, terms: KnownTerms) -> k.Memory:
+    """Memory that goes on from a saved state."""
+    S = allocate(compiled, sizes)
+    filled = {name: _filled(getattr(S, name), array) for name, array in state.items() if name != "instant"}
+    S = S._replace(**filled)
+    s = S.scalars
+    s[list(_EMPTY_BETWEEN_BATCHES)] = 0
+    S = S._replace(
+        table=np.full(table_size(len(S.groups)), -1, np.int32),
+        bucket_table=np.full(table_size(len(S.buckets)), -1, np.int32),
+        lead_table=np.full(table_size(len(S.lead_keys)), -1, np.int32),
+    )
+    tables, memory = Pointers(compiled.tables), Pointers(S)
+    call(rename, tables, memory, _id_slots(compiled), terms.numbers, int(state["instant"]))
+    rehash_groups(S.table, S.groups, s[k.GROUP_TOP])
+    rehash_buckets(S.bucket_table, S.buckets, s[k.BUCKET_TOP])
+    leads = S.lead_keys.copy()
+    for rows, columns in _leads(leads[: s[k.LEADS]], compiled):
+        leads[np.ix_(rows, columns)] = terms.ids(leads[np.ix_(rows, columns)])
+    call(rebuild_leads, tables, memory, leads, int(s[k.LEADS]), k.BEFORE_ALL)
+    return S
+
+
+def _filled(array: Array, saved: Array) -> Array:
+    """An array with the saved records at its beginning, and more room if it needs it."""
+    if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
+        raise ValueError(f"records of another layout: {saved.dtype} {saved.shape}")
+    out = array if len(array) >= len(saved) else longer(array, len(saved))
+    out[: len(saved)] = saved
+    return out
+
+
+# --- where ids stand --------------------------------------------------------------------------------
+
+
+def _is_term(value: Value) -> bool:
+    """Whether a value of a key is a term; else it is a clock, or the number of a partition."""
+    return value.variable is not None and value.variable != PARTITION
+
+
+def _id_slots(compiled: SequenceTables) -> NDArray[np.uint8]:
+    """u8[edges, width]: 1 where keys hold ids."""
+    slots = np.zeros((max(len(compiled.keys), 1), int(compiled.tables.sizes[k.WIDTH])), np.uint8)
+    for edge, key in enumerate(compiled.keys):
+        slots[edge, : len(key)] = [_is_term(value) for value in key]
+    return slots
+
+
+def _name_keys(keys: Array, edges: Array, slots: NDArray[np.uint8], terms: SavedTerms) -> None:
+    for edge in np.unique(edges[edges >= 0]).tolist():
+        rows, columns = np.flatnonzero(edges == edge), np.flatnonzero(slots[edge])
+        terms.ids(keys[np.ix_(rows, columns)])
+
+
+def _name_bucket_keys(state: State, compiled: SequenceTables, slots: NDArray[np.uint8], terms: SavedTerms) -> None:
+    probes, tables = state["buckets"]["probe"], compiled.tables
+    for p in np.unique(probes[probes >= 0]).tolist():
+        probe = tables.probes[p]
+        equal = tables.equal[probe["equal0"] : probe["equal1"], 0]
+        rows, columns = np.flatnonzero(probes == p), np.flatnonzero(slots[probe["edge"], equal])
+        terms.ids(state["bucket_keys"][np.ix_(rows, columns)])
+
+
+def _leads(keys: Array, compiled: SequenceTables) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows and columns of leading negations that hold ids."""
+    found = []
+    for number in np.unique(keys[:, 0]).tolist():
+        lead = compiled.tables.leads[number]
+        places = [i for i in range(lead["equal1"] - lead["equal0"]) if i != lead["part"]]
+        found.append((np.flatnonzero(keys[:, 0] == number), np.array([2 + i for i in places], np.int64)))
+    return found

@@ -1,0 +1,48 @@
+"""What tells a plan from another: a state is restored only into the plan that it was saved of.
+
+A query whose text differs in spaces alone has the same plan. The layout of records counts too, so that a state which
+another version of the engine has saved is refused where it would not fit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.kernels.cea import records as cea
+from oxiseq.engine.kernels.sequence import records as sequence
+from oxiseq.engine.plan.query import QueryPlan
+
+_OF_A_DICTIONARY: Final = "code"
+"""The table in which ids of constants stand."""
+
+
+def fingerprint(plan: QueryPlan | CeaPlan) -> str:
+    """The same for the same query, in whatever dictionary it is compiled."""
+    made = hashlib.blake2b(digest_size=16)
+    for part in _of_query(plan) if isinstance(plan, QueryPlan) else _of_ceql(plan):
+        made.update(part if isinstance(part, bytes) else repr(part).encode())
+        made.update(b"\0")
+    return made.hexdigest()
+
+
+def _of_query(plan: QueryPlan) -> Iterable[object]:
+    yield plan.query
+    yield plan.streams
+    yield [(gpm.name, gpm.stream, gpm.keep, gpm.late, gpm.order) for gpm in plan.gpms.values()]
+    yield plan.stored, plan.limit, plan.deferred
+    compiled = plan.sequence
+    yield compiled.letters, compiled.columns, compiled.keys, compiled.places, compiled.vector, compiled.clauses
+    for name, table in compiled.tables._asdict().items():
+        if name != _OF_A_DICTIONARY:
+            yield name, table.dtype, table.shape
+            yield table.tobytes()
+    yield sequence.Memory._fields, sequence.SCALARS, [sequence.NODE, sequence.GROUP, sequence.LINK, sequence.BUCKET]
+
+
+def _of_ceql(plan: CeaPlan) -> Iterable[object]:
+    yield plan.query
+    yield plan.streams, plan.atoms, plan.variables, plan.positions, plan.atom_of, plan.kept, plan.masks
+    yield cea.Memory._fields, cea.SCALARS, [sequence.NODE, cea.PART, cea.LIVE]

@@ -1,0 +1,137 @@
+"""Runs of queries, saved and restored.
+
+A state is what a run has made of the events so far: partial matches, rows, events that wait, counters. It does not
+hold the plan, which is compiled again from the query's text, nor the KB, nor what is only remembered to save work.
+It is saved between batches; the run goes on as if nothing had been. A run that is restored gives the same matches in
+the same order for the same further events.
+
+**Terms** are saved with the state and get ids in the dictionary of the process that goes on (terms/saved.py). It may
+hold others already, so that many runs, each saved alone, can be restored into one dictionary, and compiled plans can
+be used again. Blank nodes have the labels of before if the dictionary had not made any blank node.
+
+**The KB** is asked again, so the one given must hold what it held when the state was saved: what has changed
+meanwhile holds for the events that waited, too. Matches of rows that came before a change keep the answers of then.
+Its blank nodes are known again by their labels, which a store on disk keeps (pyoxigraph's `load` gives others); one
+that nothing in the state names may have another label in later matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias, TypeVar, overload
+
+from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.errors import SnapshotError
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.run.clock import Clock
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.runs import AnyRun, Runs
+from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.snapshot.container import pack, unpack
+from oxiseq.engine.snapshot.plans import fingerprint
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+AnyPlan: TypeAlias = QueryPlan | CeaPlan
+T = TypeVar("T")
+_ONE: Final = "one run"
+_ALL: Final = "a store's runs"
+
+
+def save(run: AnyRun, terms: TermDictionary) -> bytes:
+    """One run, between batches, with its clock even if others share it; `terms` is its dictionary."""
+    named = SavedTerms(terms)
+    state = run.save() if isinstance(run, TupleRun) else _with_clock(run, named)
+    return pack({"kind": _ONE, "plan": fingerprint(run.plan), "state": state, "terms": named.state()})
+
+
+def _with_clock(run: QueryRun, named: SavedTerms) -> State:
+    return {"clock": run.clock.save(named), **run.save(named)}
+
+
+@overload
+def restore(data: bytes, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase) -> QueryRun: ...
+
+
+@overload
+def restore(data: bytes, plan: CeaPlan, terms: TermDictionary, kb: KnowledgeBase | None = None) -> TupleRun: ...
+
+
+def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None = None) -> AnyRun:
+    """The run that was saved. `plan` is compiled from the same query, a SPAseq one with `terms`; only those ask `kb`.
+
+    Raises SnapshotError for another query's snapshot, one of another version, and a damaged one; KbError.
+    """
+    saved = _unpacked(data, _ONE)
+    _check(saved["plan"], plan)
+
+    def made() -> AnyRun:
+        state, known = saved["state"], KnownTerms(saved["terms"], terms)
+        run = _run(plan, terms, kb)
+        if isinstance(run, TupleRun):
+            run.restore(state)
+            return run
+        run.recognise(state, known)
+        known.give_blanks()
+        run.restore(state, Clock.restored(state["clock"], known), known)
+        return run
+
+    return _of_this_version(made)
+
+
+def save_runs(runs: Runs, terms: TermDictionary) -> bytes:
+    """All queries of a store, between batches; `terms` is their dictionary."""
+    named = SavedTerms(terms)
+    plans = [fingerprint(run.plan) for run in runs.registered]
+    return pack({"kind": _ALL, "plans": plans, "state": runs.save(named), "terms": named.state()})
+
+
+def restore_runs(data: bytes, plans: Sequence[AnyPlan], terms: TermDictionary, kb: KnowledgeBase) -> Runs:
+    """All queries that were saved, `registered` in the order of `plans`, which must be that of then.
+
+    Raises SnapshotError and KbError like `restore`.
+    """
+    saved = _unpacked(data, _ALL)
+    if len(saved["plans"]) != len(plans):
+        raise SnapshotError(f"the snapshot is of {len(saved['plans'])} queries, not {len(plans)}")
+    for was, plan in zip(saved["plans"], plans, strict=True):
+        _check(was, plan)
+
+    def made() -> Runs:
+        state, known = saved["state"], KnownTerms(saved["terms"], terms)
+        members, runs = [_run(plan, terms, kb) for plan in plans], Runs(terms)
+        runs.recognise(state, members, known)
+        known.give_blanks()
+        runs.restore(state, members, known)
+        return runs
+
+    return _of_this_version(made)
+
+
+def _run(plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None) -> AnyRun:
+    """A run that has not seen any event."""
+    if isinstance(plan, CeaPlan):
+        return TupleRun(plan, terms)
+    assert kb is not None, "a SPAseq query may ask the KB"
+    return QueryRun(plan, terms, kb)
+
+
+def _unpacked(data: bytes, kind: str) -> State:
+    saved = _of_this_version(lambda: unpack(data))
+    if saved["kind"] != kind:
+        raise SnapshotError(f"the snapshot is of {saved['kind']}, not of {kind}")
+    return saved
+
+
+def _check(saved: str, plan: AnyPlan) -> None:
+    if saved != fingerprint(plan):
+        raise SnapshotError("the snapshot is of another query, or of an oxiseq that compiles it otherwise")
+
+
+def _of_this_version(made: Callable[[], T]) -> T:
+    """What is not there, or has another form, another version has saved."""
+    try:
+        return made()
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        raise SnapshotError(f"another version of oxiseq has made the snapshot: {error!r}") from error

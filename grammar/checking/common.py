@@ -1,0 +1,35 @@
+"""Checks of the clauses that SPAseq and CEQL share: a window, CONSUME BY, LIMIT (semantics.md 2.1 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oxiseq.grammar.algebra import Limit, Span
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import error, lint_finding
+from oxiseq.grammar.languages import AnyQuery
+
+
+def check_window(query: AnyQuery, sequence: Span) -> Iterator[Finding]:
+    """Without a window partial matches are kept for ever; `sequence` is where what is matched stands."""
+    if query.window is None:
+        yield lint_finding(
+            "unbounded",
+            "without WITHIN a match may take for ever, and so may what is kept for it",
+            sequence,
+            "add WITHIN, for instance WITHIN 10 MINUTES",
+        )
+
+
+def check_consumption(query: AnyQuery) -> Iterator[Finding]:
+    """CONSUME BY PARTITION asks for partitions."""
+    consumption = query.consumption
+    if consumption is not None and not consumption.whole_query and query.partition is None:
+        hint = "add PARTITION BY, or write CONSUME BY ANY"
+        yield lint_finding("consume", "without PARTITION BY there is one partition only", consumption.span, hint)
+
+
+def check_limit(limit: Limit | None) -> Iterator[Finding]:
+    """A match at least must be left."""
+    if limit is not None and limit.count == 0:
+        yield error("limit", "LIMIT 0 leaves no match", limit.span, "LIMIT takes a number above 0")

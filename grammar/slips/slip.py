@@ -1,0 +1,136 @@
+"""A slip in a query text, and what every language says of one.
+
+Where it stands: `syntax_errors` makes a `Slip` of what the parser found and could have used, and asks the rules of the
+language (`slips.spaseq`, `slips.ceql`). Each looks for one usual slip and answers with a hint, perhaps with a better
+message and place; the first rule that answers is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final, TypeAlias
+
+IRI: Final = r"""<[^<>"{}|^`\\\x00-\x20]*>"""
+STRING: Final = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+LONG_STRING: Final = r"""(?:\"\"\".*?\"\"\"|'''.*?''')"""
+"""Patterns of what stands between < and > or quotes, where no bracket counts and no comment begins."""
+UNITS: Final = ["MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS", "EVENTS"]
+"""Of WITHIN."""
+
+OPEN_CLOSE: Final = {"(": ")", "{": "}", "[": "]"}
+_QUOTED = re.compile(f"{IRI}|{LONG_STRING}|{STRING}", re.DOTALL)
+_LAST_WORD = re.compile(r"(\w+)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """A place where the parser could not go on."""
+
+    text: str
+    at: int
+    found: str
+    """The piece of text that stands there; empty at the end."""
+    kind: str
+    """iri, string, variable, name (prefixed), number, word, mark, end."""
+    accepts: frozenset[str]
+    before: str
+    """The text before it, comments blanked."""
+
+    @property
+    def word(self) -> str:
+        return self.found.upper()
+
+    @property
+    def last_word(self) -> str:
+        match = _LAST_WORD.search(self.before)
+        return match.group(1).upper() if match else ""
+
+    @property
+    def last_name(self) -> str:
+        match = _LAST_WORD.search(self.before)
+        return match.group(1) if match else "A"
+
+    @property
+    def last_mark(self) -> str:
+        return self.before.rstrip()[-1:]
+
+    def line_of(self, offset: int) -> int:
+        return self.text.count("\n", 0, offset) + 1
+
+    def unclosed(self) -> tuple[int, str] | None:
+        """The innermost bracket that is open here: its offset and the bracket."""
+        blank = _QUOTED.sub(lambda m: " " * len(m.group()), self.before)
+        stack: list[tuple[int, str]] = []
+        for i, c in enumerate(blank):
+            if c in "({[":
+                stack.append((i, c))
+            elif c in ")}]" and stack and OPEN_CLOSE[stack[-1][1]] == c:
+                stack.pop()
+        return stack[-1] if stack else None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What to tell. An empty message leaves `unexpected ...` with the list of what was expected."""
+
+    hint: str = ""
+    message: str = ""
+    place: tuple[int, int] | None = None
+    """Offsets of a better place than where the parser stopped."""
+
+
+Rule: TypeAlias = Callable[[Slip], Said | None]
+
+
+def explain_slip(slip: Slip, rules: Sequence[Rule]) -> Said:
+    """The first rule's answer."""
+    for rule in rules:
+        if said := rule(slip):
+            return said
+    return Said()
+
+
+# --- rules of every language ------------------------------------------------------------------------
+
+
+def unclosed_string(s: Slip) -> Said | None:
+    if s.found[:1] in ('"', "'") and s.kind == "mark":
+        return Said(f"close it with {s.found}; a line break in a string needs three quotes", "a string is not closed")
+    return None
+
+
+def broken_iri(s: Slip) -> Said | None:
+    if s.found == "<" and "IRIREF" in s.accepts and re.match(r"<[A-Za-z][\w+.\-]*:", s.text[s.at :]):
+        return Said("an IRI ends with > and holds no space or quote", "an IRI is not closed")
+    return None
+
+
+def not_closed(s: Slip, opened: tuple[int, str]) -> Said:
+    """The bracket `opened` (its offset, and itself) should have been closed before the slip."""
+    offset, bracket = opened
+    end = "the end of the query" if s.kind == "end" else f"`{s.found}`"
+    hint = f"close it with {OPEN_CLOSE[bracket]} before {end}"
+    return Said(hint, f"the {bracket} of line {s.line_of(offset)} is not closed", (offset, offset + 1))
+
+
+def misspelt(s: Slip, keywords: Sequence[str]) -> Said | None:
+    """A word close to one of the language's keywords that could stand there."""
+    if s.kind != "word":
+        return None
+    possible = [n.lstrip("_") for n in s.accepts if n.lstrip("_") in keywords]
+    close = get_close_matches(s.word, possible, 1, 0.6)
+    return Said(f"did you mean {close[0]}?") if close else None
+
+
+def bare_iri(s: Slip) -> Said | None:
+    line = s.before[s.before.rfind("\n") + 1 :] + s.text[s.at :].split("\n")[0]
+    start = len(line) - len(s.text[s.at :].split("\n")[0])
+    for match in re.finditer(r"(?<![<\w])https?://\S*", line):
+        if match.start() <= start < match.end():
+            offset = s.at - start + match.start()
+            hint = f"write <{match.group()}>"
+            return Said(hint, "an IRI stands in < and >", (offset, offset + len(match.group())))
+    return None

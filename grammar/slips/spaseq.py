@@ -1,0 +1,279 @@
+"""The usual slips in the clauses of a SPAseq text and in SEQ, and what to say about each; see `slip`."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+
+from oxiseq.grammar.slips import sparql
+from oxiseq.grammar.slips.slip import (
+    IRI,
+    OPEN_CLOSE,
+    STRING,
+    UNITS,
+    Rule,
+    Said,
+    Slip,
+    bare_iri,
+    broken_iri,
+    misspelt,
+    not_closed,
+    unclosed_string,
+)
+from oxiseq.grammar.slips.sparql import KEYWORDS
+
+COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*")
+"""A comment; group 1 is what only looks as if it held one."""
+
+_SEQ_WORDS = {
+    "AND": "&",
+    "&&": "&",
+    "OR": "|",
+    "||": "|",
+    "THEN": ";",
+    "FOLLOWED": ";",
+    "NEXT": ";",
+    "->": ";",
+    "-": ";",
+    "=>": ";",
+    ">": ";",
+    ".": ";",
+    "/": ";",
+}
+"""What people write in SEQ → the operator."""
+
+
+def _missing_close(s: Slip) -> Said | None:
+    """The text ends, or the next definition begins, inside brackets."""
+    opened = s.unclosed()
+    if opened is None or not (s.kind == "end" or s.word in ("DEFINE", "WHERE", "SEQ", "WITHIN")):
+        return None
+    bracket = opened[1]
+    if bracket == "{" and s.word in ("DEFINE", "SEQ") and "_FILTER" not in s.accepts and "DOT" not in s.accepts:
+        return None
+    if ["RPAR", "RBRACE", "RSQB"]["({[".index(bracket)] not in s.accepts and s.kind != "end":
+        return None
+    return not_closed(s, opened)
+
+
+def _define(s: Slip) -> Said | None:
+    if "_DEFINE" in s.accepts:
+        if s.word == "GPM":
+            return Said("write DEFINE GPM")
+        if s.word == "SEQ":
+            return Said("a query has one SEQ")
+        if s.kind == "word" and re.match(r"\w+\s+ON\b", s.text[s.at :], re.IGNORECASE):
+            return Said(f"write DEFINE GPM {s.found} ON ...")
+        if s.found == ")":
+            return Said("SEQ( is closed already: one ) too many")
+        if s.kind in ("variable", "iri", "name") or s.word in ("FILTER", "GRAPH", "OPTIONAL"):
+            return Said("patterns stand inside DEFINE GPM name ON stream { ... }")
+        if s.found and s.found in ";.,":
+            return Said(f"no {s.found} between definitions")
+        if s.found and s.found in "+?!{" and s.last_mark == ")":
+            return Said(f"{s.found} stands inside SEQ: SEQ((A; B){s.found})" if s.found != "{" else "")
+    if "_GPM" in s.accepts:
+        return Said(f"write DEFINE GPM {s.found if s.kind == 'word' else 'A'} ON ...")
+    if "_ON" in s.accepts:
+        name = s.found if s.kind == "word" and s.word not in KEYWORDS else "S1"
+        if s.last_word == "ON":
+            return Said(f"name the GPM: DEFINE GPM A ON {name} {{ ... }}")
+        if s.last_word == "GPM" or s.kind == "number":
+            return Said("a GPM's name is letters, digits and _")
+        return Said(f"a definition names its stream: DEFINE GPM {s.last_name} ON {name} {{ ... }}")
+    return None
+
+
+def _gpm_body(s: Slip) -> Said | None:
+    if s.accepts <= {"OPEN", "LBRACE"} and re.search(r"\bON\s+\w+\s*$", s.before, re.IGNORECASE):
+        return Said(f"a GPM's pattern stands in braces: ON {s.last_name} {{ ... }}")
+    return None
+
+
+def _seq(s: Slip) -> Said | None:
+    if "_SEQ" in s.accepts and (s.found == "(" or s.word.startswith("SEQ")):
+        return Said("write SEQ(...)")
+    if "_SEQ" in s.accepts:
+        return Said("WHERE begins with SEQ(...), the definitions follow")
+    if s.last_word == "SEQ" and "LPAR" in s.accepts:
+        return Said("write SEQ(...) with parentheses")
+    return None
+
+
+def _seq_operator(s: Slip) -> Said | None:
+    """Inside SEQ, after an element."""
+    if not {"OPERATOR", "AMPERSAND"} <= s.accepts:
+        return None
+    if s.last_word == "DEFINE" and s.word == "GPM":  # `SEQ(A; DEFINE GPM`: DEFINE was read as a name
+        before = s.before.rstrip()[: -len("DEFINE")].rstrip()
+        hint = "add a GPM and close SEQ with )"
+        return Said(hint, f"nothing follows the `{before[-1]}`", (len(before) - 1, len(before)))
+    if s.word in _SEQ_WORDS:
+        written = "FOLLOWED BY" if s.word == "FOLLOWED" else s.found
+        return Said(f"in SEQ write {_SEQ_WORDS[s.word]} for {written}")
+    if s.found == "*":
+        return Said("any number of times is {0,}: A{0,}")
+    if s.word == "NOT" or s.last_word == "NOT":
+        return Said("negation stands after the name: A!")
+    if s.found in ("^", "["):
+        return Said("repeats look like A{2} or A{2,5}")
+    if s.kind == "word" and s.word not in KEYWORDS:
+        return Said("put an operator between two GPMs: , (at once), ; (next) or : (any later)")
+    if s.kind == "mark" and s.found == "}":
+        return Said("close SEQ with )")
+    return None
+
+
+def _seq_operand(s: Slip) -> Said | None:
+    """Inside SEQ, where a GPM must stand."""
+    if {"NAME", "LPAR"} != s.accepts:
+        return None
+    operator = s.last_mark
+    at = len(s.before.rstrip()) - 1
+    if operator and operator in ",;:&|":
+        if s.found in (")", "") or s.word == "DEFINE":
+            return Said(f"drop the {operator} or add a GPM", f"nothing follows the `{operator}`", (at, at + 1))
+        if s.found == operator and operator in "&|":
+            return Said(f"in SEQ write {operator} for {operator}{operator}")
+        if s.found and s.found in ",;:&|":
+            return Said("one operator stands between two GPMs")
+    if s.found == "!":
+        return Said("negation stands after the name: A!")
+    if s.found == ")":
+        return Said("name the GPMs in their order: SEQ(A; B)")
+    if s.kind == "variable":
+        return Said("SEQ takes names of GPMs, variables stand in their patterns")
+    if s.kind == "iri" or s.kind == "name":
+        return Said("SEQ takes names of GPMs: define one and name it here")
+    return None
+
+
+def _bounds(s: Slip) -> Said | None:
+    if s.accepts == {"NUMBER"} and s.last_mark == "{" and s.found == ",":
+        return Said("from no iteration on is {0,n}")
+    if s.accepts == {"NUMBER"} and s.last_mark == "{":
+        return Said("bounds look like {2}, {2,} or {2,5}")
+    return None
+
+
+def _where(s: Slip) -> Said | None:
+    if s.last_word == "WHERE" and s.accepts <= {"OPEN", "LBRACE"}:
+        return Said("write WHERE { SEQ(...) ... }")
+    if "_WHERE" not in s.accepts:
+        return None
+    if s.word == "STREAM":
+        return Said("write FROM STREAM")
+    if s.found == "{" or s.word == "SEQ":
+        return Said("WHERE { is missing")
+    if s.found == ",":
+        return Said("columns are separated by spaces")
+    if s.word == "AS":
+        return Said("put parentheses around: (expression AS ?name)")
+    if s.kind == "mark" and s.found in "+-*/<>=":
+        return Said("put parentheses around: (expression AS ?name)")
+    return None
+
+
+def _streams(s: Slip) -> Said | None:
+    if "_STREAM" in s.accepts and s.last_word == "INTO":
+        return Said("write INTO STREAM <...>")
+    if "_STREAM" in s.accepts:
+        if s.kind == "iri":
+            return Said(f"write FROM STREAM S1 {s.found}")
+        if s.kind == "word" and s.last_word == "FROM":
+            return Said(f"write FROM STREAM {s.found} <...>")
+    if s.last_word == "STREAM" and s.accepts == {"NAME"}:
+        return Said(f"give the stream a name: FROM STREAM S1 {s.found if s.kind in ('iri', 'name') else '<...>'}")
+    if re.search(r"\bSTREAM\s+\w+\s*$", s.before, re.IGNORECASE) and "IRIREF" in s.accepts:
+        return Said("a stream's name is followed by its IRI: FROM STREAM S1 <...>")
+    return None
+
+
+def _within(s: Slip) -> Said | None:
+    if "UNIT" in s.accepts:
+        if s.kind == "word" and (close := get_close_matches(s.word, UNITS, 1, 0.6)):
+            return Said(f"did you mean {close[0]}?")
+        return Said("give a unit: MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or EVENTS")
+    if s.last_word == "WITHIN":
+        return Said("write WITHIN 30 MINUTES, WITHIN PT30M or WITHIN 100 EVENTS")
+    if s.word in ("WITHIN", "FROM") and "$END" in s.accepts:
+        return Said(f"{s.word} stands between SELECT and WHERE")
+    return None
+
+
+def _selection(s: Slip) -> Said | None:
+    """PARTITION BY, CONSUME BY, LIMIT."""
+    if s.last_word == "BY" and s.accepts == {"VAR"}:
+        bare = s.found.upper() not in KEYWORDS and s.kind == "word"
+        return Said(f"did you mean ?{s.found}?" if bare else "write PARTITION BY ?a, with variables of the GPMs")
+    if s.found == "," and re.search(r"\bPARTITION\s+BY(\s+[?$]\w+)+\s*$", s.before, re.IGNORECASE):
+        return Said("variables are separated by spaces")
+    if s.accepts == {"POLICY"}:
+        return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
+    if s.word == "LIMIT" and "_WHERE" in s.accepts:
+        return Said("LIMIT follows the last }")
+    return None
+
+
+def _prologue(s: Slip) -> Said | None:
+    if "_PREFIX" in s.accepts:
+        if s.kind == "name" and s.found.endswith(":"):
+            return Said(f"write PREFIX {s.found} <...>")
+        if s.kind == "word" and s.found and re.match(r"@(prefix|base)$", s.found, re.IGNORECASE):
+            return Said(f"write {s.found[1:].upper()} without @, and no . at the end")
+        if s.found == ".":
+            return Said("no . after a declaration")
+        if s.kind == "end":
+            return Said("a query looks like SELECT ... FROM STREAM ... WHERE { SEQ(...) DEFINE GPM ... }")
+    if "PNAME" in s.accepts and s.last_word == "PREFIX":
+        return Said(f"a prefix ends with a colon: PREFIX {s.found}:" if s.kind == "word" else "write PREFIX p: <...>")
+    return None
+
+
+def _misspelt(s: Slip) -> Said | None:
+    return misspelt(s, KEYWORDS)
+
+
+def _after_end(s: Slip) -> Said | None:
+    if "$END" not in s.accepts:
+        return None
+    if s.word in ("ORDER", "GROUP", "HAVING"):
+        return Said(f"{s.word} BY orders or groups a finished result; a stream's matches come in order of time")
+    if s.found == "}":
+        return Said("one } too many")
+    return None
+
+
+def _open_bracket(s: Slip) -> Said | None:
+    """A closing bracket of another kind."""
+    opened = s.unclosed() if "_DEFINE" not in s.accepts else None
+    wrong = opened and s.found in (")", "}", "]") and OPEN_CLOSE[opened[1]] != s.found
+    return not_closed(s, opened) if opened and wrong and {"RPAR", "RBRACE", "RSQB"} & s.accepts else None
+
+
+RULES: tuple[Rule, ...] = (
+    unclosed_string,
+    broken_iri,
+    bare_iri,
+    sparql.braces,
+    _seq_operand,
+    _bounds,
+    _seq,
+    _gpm_body,
+    _selection,
+    _where,
+    _missing_close,
+    _open_bracket,
+    _seq_operator,
+    _define,
+    _streams,
+    _within,
+    _prologue,
+    _misspelt,
+    sparql.literal,
+    sparql.condition,
+    sparql.expression,
+    sparql.columns,
+    sparql.triple,
+    _after_end,
+)
