@@ -13,7 +13,7 @@ import numpy as np
 
 from oxiseq.ceql.event import ComplexShape
 from oxiseq.driving import microseconds
-from oxiseq.engine.cea.plan import compile_ceql
+from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
@@ -24,6 +24,7 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun, Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.ceql_algebra import CeqlQuery
@@ -48,6 +49,8 @@ class LiveQuery:
     stored: int = 0
     position: int = 0
     error: str = ""
+    saved: int = -1
+    """The log's entry after which its last checkpoint stands."""
     settled: int = 0
     """How many events it had seen when silence was last taken for their end."""
     faults: int = 0
@@ -136,9 +139,17 @@ class Engine:
             if not failed:
                 self.add(query)
 
-    def snapshot(self) -> bytes | None:
-        """The state of all queries as bytes; None as long as the engine cannot write it."""
-        return None
+    def saved(self, query: LiveQuery) -> bytes:
+        """Its state after the last entry."""
+        return save(query.run, self.terms)
+
+    def restore(self, query: LiveQuery, state: bytes) -> None:
+        """Let a query that is not at work yet go on from a state. Raises SnapshotError, KbError."""
+        plan = query.run.plan
+        if isinstance(plan, CeaPlan):
+            query.run = restore(state, plan, self.terms)
+        else:
+            query.run = restore(state, plan, self.terms, self._kb)
 
     # --- entries ------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from oxiseq.live.errors import BoundError
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
-from oxiseq.live.worker import LOG, OWNER, Worker
+from oxiseq.live.worker import LOG, Worker
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 """What a query may be called."""
@@ -98,6 +98,8 @@ class Queries:
             self._worker.flush()
             self._journal.queries.set_state(name, "paused")
             if (query := self._worker.find(name)) is not None:
+                if query not in self._worker.joining:
+                    self._worker.save(query)
                 self._worker.remove(query)
         return self.get(name)
 
@@ -153,7 +155,11 @@ class Queries:
 
     def _begin(self, query: LiveQuery, record: QueryRecord) -> None:
         """From its checkpoint on; matches that are stored already are passed over."""
-        checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(OWNER, b"")
+        checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(query.name, b"")
+        if checkpoint.state:
+            with self._engine_lock:
+                self._engine.restore(query, checkpoint.state)
+            query.saved = checkpoint.position
         query.count, query.stored = checkpoint.matches.get(query.name, 0), record.next - 1
         query.position = checkpoint.position
         self._know(query)

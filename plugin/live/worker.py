@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate
 from typing import Final
 
+from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.journal import Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.envelope import summary
@@ -27,8 +28,6 @@ from oxiseq.live.settings import LiveSettings
 from oxiseq.live.topics import Topics
 
 LOG = logging.getLogger("oxiseq.live")
-OWNER: Final = "engine"
-"""The owner of the common checkpoint."""
 PAGE: Final = 1 << 18
 """Bytes of the log that are taken in a turn."""
 GROUP: Final = 8192
@@ -116,7 +115,7 @@ class Worker:
                 return
         try:
             self._checkpoint()
-        except JournalError as error:
+        except (JournalError, SnapshotError) as error:
             LOG.warning("the last matches are not stored; they will be found again: %s", error)
 
     def _pause(self) -> float:
@@ -300,7 +299,10 @@ class Worker:
     def _between(self) -> None:
         self._settle()
         if time.monotonic() - self._checkpointed >= self._settings.checkpoint:
-            self._checkpoint()
+            try:
+                self._checkpoint()
+            except (JournalError, SnapshotError) as error:
+                LOG.warning("no checkpoint: %s", error)
 
     def _settle(self) -> None:
         """Where nothing has come for a while, the newest instant is complete: punctuations say so in the log, for all
@@ -330,24 +332,24 @@ class Worker:
                 self._wake.set()
 
     def _checkpoint(self) -> None:
-        """The one place for snapshots of the engine: state, position and matches in one transaction.
-
-        Without a state the checkpoints of the queries' registrations stand, and a restart reads the log from there.
-        """
+        """Save what has changed, so that a restart need not read the log from the beginning."""
         self._checkpointed = time.monotonic()
         with self.lock:
-            if self.error is not None:
-                return
-            self.flush()
-            with self._store_lock:
-                state = self._engine.snapshot()
-            if state is None:
-                return
-            queries = self._engine.queries
-            streams = {stream for query in queries for stream in query.shape.reads}
-            offsets = {stream: self._offsets[stream] for stream in streams if stream in self._offsets}
-            matches = {query.name: query.count for query in queries}
-            try:
-                self._journal.checkpoints.commit(Checkpoint(OWNER, state, offsets, matches, position=self.position))
-            except JournalError as error:
-                LOG.warning("no checkpoint: %s", error)
+            for query in self._engine.queries:
+                self.save(query)
+
+    def save(self, query: LiveQuery) -> None:
+        """A checkpoint of one query at work, with `lock` held: state, position and matches in one transaction."""
+        self.flush()
+        if self.error is not None or query.saved == self.position:
+            return
+        with self._store_lock:
+            state = self._engine.saved(query)
+        offsets = {stream: self._offsets[stream] for stream in query.shape.reads if stream in self._offsets}
+        before = self._journal.checkpoints.latest(query.name)
+        if before is not None:
+            offsets = {**before.offsets, **offsets}
+        self._journal.checkpoints.commit(
+            Checkpoint(query.name, state, offsets, {query.name: query.count}, position=self.position)
+        )
+        query.saved = self.position

@@ -333,3 +333,19 @@ def test_silence_is_noticed_again_for_a_stream_that_was_deleted(tmp_path: Path) 
             eventually(lambda n=number: service.queries.get("alarm").record.next == n + 2)  # type: ignore[misc]
             service.queries.delete("alarm")
             service.streams.delete(POWER)
+
+
+def test_a_restart_reads_the_log_from_the_last_checkpoint(tmp_path: Path, expected: dict[str, Rows]) -> None:
+    with live(tmp_path) as service:
+        for name, text in QUERIES.items():
+            service.queries.register(name, text)
+        for batch in SENT[:60]:
+            push(service, batch)
+        rest(service)
+        head = service.journal.log.position()
+    with live(tmp_path) as service:
+        assert {checkpoint.position for checkpoint in service.journal.checkpoints.all()} == {head}
+        for batch in SENT[60:]:
+            push(service, batch)
+        finish(service)
+        assert {name: rows(service, name) for name in QUERIES} == expected
