@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
-from oxiseq.engine.kernels.sequence.groups import rehash_buckets, rehash_groups
+from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.sequence.renaming import rename
 from oxiseq.engine.sequence.memory import Capacities, allocate, longer, table_size

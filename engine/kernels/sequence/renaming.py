@@ -8,7 +8,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.groups import hash_key, hash_row
+from oxiseq.engine.kernels.sequence.hashing import hash_key, hash_row
 from oxiseq.engine.kernels.sequence.records import BUCKET_TOP, ENTRY_TOP, GROUP_TOP
 
 
