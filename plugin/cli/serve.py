@@ -7,6 +7,7 @@ from typing import Literal
 
 import click
 
+from oxiseq.cli.config import ENVIRONMENT, config_options, print_if_asked
 from oxiseq.cli.options import Duration
 from oxiseq.cli.request import ServeRequest
 
@@ -28,20 +29,20 @@ class Address(click.ParamType[tuple[str, int]]):
         return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-@click.command("serve")
+@click.command("serve", context_settings=ENVIRONMENT)
+@config_options("read_token", "write_token")
 @click.option("--location", "-l", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-              envvar="OXISEQ_LOCATION", help="The store's folder, made if missing. [default: in memory]")  # fmt: skip
+              help="The store's folder, made if missing. [default: in memory]")  # fmt: skip
 @click.option("--bind", "-b", metavar="HOST:PORT", type=Address(), default="127.0.0.1:7878", show_default=True,
-              envvar="OXISEQ_BIND", help="Where to listen; port 0 takes any free one.")  # fmt: skip
-@click.option("--upstream", metavar="URL", envvar="OXISEQ_UPSTREAM",
+              help="Where to listen; port 0 takes any free one.")  # fmt: skip
+@click.option("--upstream", metavar="URL",
               help="Pass SPARQL requests on to another server's /query, /update and /store instead of a store.")
 @click.option("--read-only", is_flag=True, help="No updates; the folder is opened for reading.")
 @click.option("--cors", is_flag=True, help="Web pages from elsewhere may ask.")
 @click.option("--union-default-graph", is_flag=True, help="Queries see all graphs as one.")
-@click.option("--read-token", metavar="TOKEN", envvar="OXISEQ_READ_TOKEN", show_envvar=True,
-              help="Reading needs this bearer token; better given by the environment.")  # fmt: skip
-@click.option("--write-token", metavar="TOKEN", envvar="OXISEQ_WRITE_TOKEN", show_envvar=True,
-              help="Writing needs this one, which also reads.")  # fmt: skip
+@click.option("--read-token", metavar="TOKEN",
+              help="Reading needs this bearer token; better given as OXISEQ_READ_TOKEN.")  # fmt: skip
+@click.option("--write-token", metavar="TOKEN", help="Writing needs this one, which also reads.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), default=300, show_default=True,
               help="For a whole answer; 0 is no limit.")  # fmt: skip
 @click.option("--max-rows", metavar="N", type=click.IntRange(min=1), help="Rows or triples of an answer.")
@@ -59,7 +60,9 @@ class Address(click.ParamType[tuple[str, int]]):
               help="full: what is acknowledged is on the disk; normal: unless the machine dies.")  # fmt: skip
 @click.option("--allow-service", is_flag=True, help="Queries may ask other servers (SERVICE).")
 @click.option("--allow-load", is_flag=True, help="Updates may fetch from the web (LOAD).")
+@click.pass_context
 def serve_command(
+    ctx: click.Context,
     location: Path | None, bind: tuple[str, int], upstream: str | None, read_only: bool, cors: bool,
     union_default_graph: bool, read_token: str | None, write_token: str | None, timeout: float,
     max_rows: int | None, max_body: int, threads: int, subscribers: int, idle: float, keep: int,
@@ -69,11 +72,14 @@ def serve_command(
     /queries, described by /openapi.json; /health, /ready, /metrics.
 
     With --location all of it outlives the server: the store, and beside it a journal of events, queries and matches.
+    Each option can also be given by an environment variable (--max-rows as OXISEQ_MAX_ROWS) or in a TOML file.
 
     \b
     oxiseq serve --location kb
     curl localhost:7878/query --data-urlencode 'query=SELECT * { ?s ?p ?o } LIMIT 5'
     """
+    if print_if_asked(ctx):
+        return
     from oxiseq.cli.serving import serve  # noqa: PLC0415  loads the engine: see __init__.py
 
     serve(

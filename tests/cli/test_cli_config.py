@@ -1,0 +1,80 @@
+"""Settings of `oxiseq serve`: command line before environment before file before default, and `--print-config`."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from oxiseq.cli import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "10-server"
+
+
+def printed(*arguments: str, **environment: str) -> Result:
+    return CliRunner().invoke(main, ["serve", "--print-config", *arguments], env=environment)
+
+
+def settings(*arguments: str, **environment: str) -> dict[str, object]:
+    result = printed(*arguments, **environment)
+    assert result.exit_code == 0, result.output
+    table: dict[str, object] = tomllib.loads(result.stdout)["serve"]
+    return table
+
+
+def test_each_source_gives_way_to_the_one_before(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text('[serve]\nthreads = 3\nmax-rows = 5\nkeep = "2m"\n')
+    found = settings("--config", str(file), "--threads", "9", OXISEQ_THREADS="8", OXISEQ_MAX_ROWS="6")
+    assert (found["threads"], found["max-rows"], found["keep"], found["subscribers"]) == (9, 6, 120_000_000, 64)
+    assert settings(OXISEQ_CONFIG=str(file))["max-rows"] == 5
+    lines = printed("--config", str(file), OXISEQ_MAX_ROWS="6").stdout.splitlines()
+    assert {"threads = 3  # file", "max-rows = 6  # environment", "subscribers = 64"} <= set(lines)
+
+
+def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
+    arguments = ("--bind", "[::1]:0", "--location", str(tmp_path / 'a "b"'), "--cors", "--idle", "0", "--keep", "1.5h")
+    file = tmp_path / "a.toml"
+    file.write_text(printed(*arguments).stdout)
+    assert settings("--config", str(file)) == settings(*arguments)
+
+
+def test_tokens_are_not_printed() -> None:
+    result = printed("--read-token", "swordfish", OXISEQ_WRITE_TOKEN="sesame")
+    assert "swordfish" not in result.output
+    assert "sesame" not in result.output
+    assert 'read-token = "..."' in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[serve\n", "Expected"),
+        ("[other]\n", "has no table [serve]"),
+        ("[serve]\nthread = 3\nfoo = 1\n", "[serve] knows no thread, foo; it takes location, bind,"),
+        ("[serve]\nbind = ['a']\n", "bind is neither a text nor a number"),
+        ("[serve]\nthreads = 0\n", "0 is not in the range"),
+        ("[serve]\nconfig = 'x'\n", "knows no config"),
+    ],
+)
+def test_a_file_that_cannot_be_right_is_told(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text(text)
+    result = printed("--config", str(file))
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def test_the_examples_settings_and_commands_are_accepted() -> None:
+    assert settings("--config", str(EXAMPLE / "oxiseq.toml"))["keep"] == 86_400_000_000
+    unit = (EXAMPLE / "oxiseq.service").read_text()
+    started = [shlex.split(line.split("=", 1)[1]) for line in unit.splitlines() if line.startswith("ExecStart")]
+    assert [Path(words[0]).name for words in started] == ["oxiseq", "oxiseq"]
+    assert [words[1] for words in started] == ["warmup", "serve"]
+    assert all(words[1] in main.commands for words in started)
+    image = (EXAMPLE / "Dockerfile").read_text()
+    given = dict(pair.split("=", 1) for pair in image.split("ENV ", 1)[1].splitlines()[0].split())
+    assert settings(**given)["bind"] == "0.0.0.0:7878"
