@@ -78,3 +78,4 @@ class ServeRequest:
     keep: int
     """µs for which a new stream keeps its events."""
     durability: Literal["full", "normal"]
+    log_format: Literal["text", "json"]

@@ -60,13 +60,15 @@ class Address(click.ParamType[tuple[str, int]]):
               help="full: what is acknowledged is on the disk; normal: unless the machine dies.")  # fmt: skip
 @click.option("--allow-service", is_flag=True, help="Queries may ask other servers (SERVICE).")
 @click.option("--allow-load", is_flag=True, help="Updates may fetch from the web (LOAD).")
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
+              help="Of the log on stderr; json: an object a line.")  # fmt: skip
 @click.pass_context
 def serve_command(
     ctx: click.Context,
     location: Path | None, bind: tuple[str, int], upstream: str | None, read_only: bool, cors: bool,
     union_default_graph: bool, read_token: str | None, write_token: str | None, timeout: float,
     max_rows: int | None, max_body: int, threads: int, subscribers: int, idle: float, keep: int,
-    durability: Literal["full", "normal"], allow_service: bool, allow_load: bool,
+    durability: Literal["full", "normal"], allow_service: bool, allow_load: bool, log_format: Literal["text", "json"],
 ) -> None:  # fmt: skip
     """Serve a store to SPARQL clients: /query, /update, /store; with streams and continuous queries: /streams,
     /queries, described by /openapi.json; /health, /ready, /metrics.
@@ -86,6 +88,6 @@ def serve_command(
         ServeRequest(
             location, *bind, upstream, read_only, cors, union_default_graph, read_token, write_token,
             timeout or None, max_rows, max_body, threads, allow_service, allow_load,
-            subscribers, idle or None, keep, durability,
+            subscribers, idle or None, keep, durability, log_format,
         )
     )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -23,6 +22,7 @@ try:
     from oxiseq.live import LiveService, LiveSettings
     from oxiseq.live.api import LiveRoutes
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
+    from oxiseq.server.logs import log_to_stderr
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.upstream import Upstream
 except ModuleNotFoundError as error:
@@ -36,7 +36,7 @@ _SWITCH: Final = 0.0005
 def serve(request: ServeRequest) -> None:
     """Serve until SIGTERM or SIGINT. Raises OxiseqError."""
     sys.setswitchinterval(_SWITCH)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    log_to_stderr(request.log_format)
     tokens = Tokens(request.read_token, request.write_token)
     settings = ServerSettings(
         request.host, request.port, request.cors, tokens, request.max_body, request.threads, request.subscribers

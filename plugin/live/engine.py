@@ -221,7 +221,7 @@ class Engine:
             query.faults += 1
             query.error = str(error)
             return
-        LOG.error("query %s has failed: %s", query.name, error)
+        LOG.error("query %s has failed: %s", query.name, error, extra={"query": query.name})
         query.error = str(error)
         self.remove(query)
         self._failed.append(query)

@@ -89,7 +89,7 @@ class Queries:
             if (old := self._worker.find(chosen)) is not None:
                 self._worker.remove(old)
             self._begin(query, record)
-        LOG.info("query %s registered", chosen)
+        LOG.info("query %s registered", chosen, extra={"query": chosen})
         return self.get(chosen)
 
     def pause(self, name: str) -> QueryStatus:
@@ -121,7 +121,7 @@ class Queries:
                 self._worker.remove(query)
         self._known.pop(name, None)
         self._topics.close(name, "deleted")
-        LOG.info("query %s deleted", name)
+        LOG.info("query %s deleted", name, extra={"query": name})
 
     def get(self, name: str) -> QueryStatus:
         """Raises UnknownError."""
@@ -142,7 +142,7 @@ class Queries:
             with self._engine_lock:
                 query = self._engine.compile(record.name, record.text, record.language, record.options)
         except OxiseqError as error:  # of another version of this program
-            LOG.error("query %s cannot be restored: %s", record.name, error)
+            LOG.error("query %s cannot be restored: %s", record.name, error, extra={"query": record.name})
             self._journal.queries.set_state(record.name, "failed")
             return
         if record.state == "running":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -100,3 +102,19 @@ def test_what_cannot_be_served(arguments: list[str], status: int, message: str, 
     result = CliRunner().invoke(main, ["serve", *given])
     assert result.exit_code == status
     assert message in " ".join(result.stderr.split())
+
+
+def test_the_log_can_be_json() -> None:
+    query = (
+        "SELECT ?x FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x <http://e/p> ?y } }"
+    )
+    with process("--log-format", "json") as (address, running):
+        kind = ("Content-Type", "application/spaseq-query")
+        assert ask(address, "POST", "/queries?name=q", [kind], query.encode()).status == 201
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(30) == 0
+        assert running.stderr is not None
+        lines = [json.loads(line) for line in running.stderr if line.startswith("{")]
+    (told,) = [line for line in lines if line["message"] == "query q registered"]
+    assert (told["level"], told["logger"], told["query"]) == ("INFO", "oxiseq.live", "q")
+    assert datetime.fromisoformat(told["time"]).tzinfo is not None
