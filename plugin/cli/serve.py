@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
@@ -63,13 +64,7 @@ class Address(click.ParamType[tuple[str, int]]):
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="Of the log on stderr; json: an object a line.")  # fmt: skip
 @click.pass_context
-def serve_command(
-    ctx: click.Context,
-    location: Path | None, bind: tuple[str, int], upstream: str | None, read_only: bool, cors: bool,
-    union_default_graph: bool, read_token: str | None, write_token: str | None, timeout: float,
-    max_rows: int | None, max_body: int, threads: int, subscribers: int, idle: float, keep: int,
-    durability: Literal["full", "normal"], allow_service: bool, allow_load: bool, log_format: Literal["text", "json"],
-) -> None:  # fmt: skip
+def serve_command(ctx: click.Context, /, **options: Any) -> None:
     """Serve a store to SPARQL clients: /query, /update, /store; with streams and continuous queries: /streams,
     /queries, described by /openapi.json; /health, /ready, /metrics.
 
@@ -84,10 +79,12 @@ def serve_command(
         return
     from oxiseq.cli.serving import serve  # noqa: PLC0415  loads the engine: see __init__.py
 
-    serve(
-        ServeRequest(
-            location, *bind, upstream, read_only, cors, union_default_graph, read_token, write_token,
-            timeout or None, max_rows, max_body, threads, allow_service, allow_load,
-            subscribers, idle or None, keep, durability, log_format,
-        )
-    )  # fmt: skip
+    serve(request_of(options))
+
+
+def request_of(options: Mapping[str, Any]) -> ServeRequest:
+    """What the options say."""
+    host, port = options["bind"]
+    given = {**options, "timeout": options["timeout"] or None, "idle": options["idle"] or None}
+    del given["bind"]
+    return ServeRequest(host=host, port=port, **given)

@@ -19,6 +19,8 @@ from oxiseq.sparql.settings import Limits, SparqlSettings
 from oxiseq.store import Store
 
 try:
+    import flask
+
     from oxiseq.live import LiveService, LiveSettings
     from oxiseq.live.api import LiveRoutes
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
@@ -37,22 +39,30 @@ def serve(request: ServeRequest) -> None:
     """Serve until SIGTERM or SIGINT. Raises OxiseqError."""
     sys.setswitchinterval(_SWITCH)
     log_to_stderr(request.log_format)
-    tokens = Tokens(request.read_token, request.write_token)
-    settings = ServerSettings(
-        request.host, request.port, request.cors, tokens, request.max_body, request.threads, request.subscribers
-    )
     with ExitStack() as opened:
-        endpoint = endpoint_of(request)
-        if isinstance(endpoint, Upstream):
-            opened.callback(endpoint.close)
-        live = _live(request, endpoint, opened)
+        app, settings, live = application_of(request, opened)
         ending = live.service.end_subscriptions if live is not None else None
-        serving = Serving(create_app(endpoint, settings, live), settings, ending)
+        serving = Serving(app, settings, ending)
         serving.stop_on_signals()
         _warn(request)
         click.echo(f"listening at {serving.address}", err=True)
         serving.run()
     click.echo("stopped", err=True)
+
+
+def application_of(
+    request: ServeRequest, opened: ExitStack
+) -> tuple[flask.Flask, ServerSettings, LiveRoutes | None]:
+    """What is served, closed with `opened`. Raises OxiseqError."""
+    tokens = Tokens(request.read_token, request.write_token)
+    settings = ServerSettings(
+        request.host, request.port, request.cors, tokens, request.max_body, request.threads, request.subscribers
+    )
+    endpoint = endpoint_of(request)
+    if isinstance(endpoint, Upstream):
+        opened.callback(endpoint.close)
+    live = _live(request, endpoint, opened)
+    return create_app(endpoint, settings, live), settings, live
 
 
 def _live(request: ServeRequest, endpoint: Answers, opened: ExitStack) -> LiveRoutes | None:

@@ -1,0 +1,31 @@
+"""The server as a WSGI application, for servers other than the one inside.
+
+    OXISEQ_LOCATION=kb gunicorn --worker-class gthread --threads 80 'oxiseq.cli.wsgi:application()'
+
+One process with threads: the store and the journal belong to one. Settings are those of `oxiseq serve`, from the
+environment (OXISEQ_CONFIG names a file); where it listens, how many threads and how to end are the other server's.
+"""
+
+from __future__ import annotations
+
+import atexit
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from oxiseq.cli.serve import request_of, serve_command
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+
+def application() -> Flask:
+    """The application; what it opens is closed when the process ends. Raises OxiseqError, click.UsageError."""
+    from oxiseq.cli.serving import application_of  # noqa: PLC0415  after the settings have been read
+    from oxiseq.server.logs import log_to_stderr  # noqa: PLC0415
+
+    request = request_of(serve_command.make_context("serve", []).params)
+    log_to_stderr(request.log_format)
+    opened = ExitStack()
+    atexit.register(opened.close)
+    app, _, _ = application_of(request, opened)
+    return app
