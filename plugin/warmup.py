@@ -28,6 +28,7 @@ from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.first_run import prepare
 from oxiseq.grammar import load
@@ -87,6 +88,7 @@ def _answer(text: str, kb: StoreKb) -> None:
         events = [(1_000_000 * i, _graph(i)) for i in range(low, low + 20)]
         run.push("urn:w:S", encode_events(events, terms))
         run.advance()
+    restore(save(run, terms), run.plan, TermDictionary(), kb)
     run.close()
     run.advance()
 
@@ -104,6 +106,7 @@ def _answer_ceql(text: str) -> None:
             for time, graph in row_graphs(batch, "urn:w:"):
                 run.push("urn:w:S", encode_events([(time, list(graph))], terms))
         run.advance()
+    restore(save(run, terms), run.plan, TermDictionary())
     run.close()
     run.advance()
     pairs = PairNumbers(capacity=1)
