@@ -1,0 +1,13 @@
+"""The query and the events that README sends to a server."""
+
+from __future__ import annotations
+
+from example_loading import EXAMPLES
+
+import oxiseq
+
+
+def test_the_price_rises_once() -> None:
+    folder = EXAMPLES / "10-server"
+    (match,) = oxiseq.run((folder / "rises.spaseq").read_text(encoding="utf-8"), streams={"S": folder / "quotes.nq"})
+    assert (match["company"].value, match["before"].value, match["after"].value) == ("http://example.org/acme", "1", "2")
