@@ -9,5 +9,6 @@ import oxiseq
 
 def test_the_price_rises_once() -> None:
     folder = EXAMPLES / "10-server"
-    (match,) = oxiseq.run((folder / "rises.spaseq").read_text(encoding="utf-8"), streams={"S": folder / "quotes.nq"})
+    text = (folder / "rises.spaseq").read_text(encoding="utf-8")
+    (match,) = oxiseq.run(text, streams={"S": folder / "quotes.nq"})
     assert (match["company"].value, match["before"].value, match["after"].value) == ("http://example.org/acme", "1", "2")
