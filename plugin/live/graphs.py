@@ -53,7 +53,7 @@ class EventGraphs:
     def query(
         self, iri: str, texts: Sequence[str], base: str, check: Callable[[], None] = lambda: None
     ) -> list[QuerySolutions]:
-        """The answers of SELECT queries, all of one moment of the stream. `check` is called now and then, and may raise.
+        """The answers of SELECT queries, all of one moment of the stream; `check` is called now and then, may raise.
 
         Raises UnknownError, BoundError when the events do not fit into memory, and what pyoxigraph raises.
         """
@@ -115,8 +115,10 @@ class _Graphs:
         self._removed = 0
 
     def refresh(self, room: Callable[[int], None], check: Callable[[], None]) -> None:
-        """Hold what the log holds now; `room` is told of how many triples more will come at least. Raises UnknownError and what `room` and
-        `check` raise: then less is held than the log has, and the next call goes on from there."""
+        """Hold what the log holds now; `room` is told of how many triples more will come at least.
+
+        Raises UnknownError and what `room` and `check` raise: then less is held than the log has, and the next call
+        goes on from there."""
         for attempt in range(_TRIES):
             record = self._journal.streams.get(self.iri)
             try:

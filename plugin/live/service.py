@@ -29,7 +29,8 @@ LOG = logging.getLogger("oxiseq.live")
 class LiveService:
     """Streams and continuous queries over a store, durable in a journal in `folder`.
 
-    `streams`, `queries`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: the log's thread ends then.
+    `streams`, `queries`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: the log's thread
+    ends then.
     Raises JournalError when the journal cannot be opened.
     """
 

@@ -11,12 +11,12 @@ from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, Tr
 from oxiseq.sparql.backend import Backend
 from oxiseq.sparql.counting import counter_of
 from oxiseq.sparql.evaluation import Evaluations, Sink, Stopped
-from oxiseq.sparql.guards import check_query, check_size, check_syntax, check_update
+from oxiseq.sparql.guards import check_calls, check_query, check_size, check_syntax, check_update
 from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted
 from oxiseq.sparql.messages import Request, Response
 from oxiseq.sparql.operations import Operation, query_of, update_of
 from oxiseq.sparql.problems import Problem
-from oxiseq.sparql.services import Services, asked, blocks, empty_tables, inner_text, with_values
+from oxiseq.sparql.services import EMPTY, Services, asked, blocks, inner_text, with_values
 from oxiseq.sparql.settings import SparqlSettings
 from oxiseq.sparql.using import with_using
 
@@ -60,12 +60,14 @@ class Querying:
         if self.services is None or not (found := blocks(text, self.services, base)):
             check_query(text, self.settings, base)
             return text
-        skeleton = with_values(text, found, empty_tables(text, found))
+        skeleton = with_values(text, found, [EMPTY] * len(found))
         check_query(skeleton, self.settings, base)
         for block in found:
             check_query(inner_text(text, block), self.settings, base)
         check_syntax(skeleton, base)
-        return with_values(text, found, list(asked(text, found, self.services, base, check)))
+        filled = with_values(text, found, list(asked(text, found, self.services, base, check)))
+        check_calls(filled, self.settings, base, update=False)
+        return filled
 
     def _checked_update(self, text: str, base: str) -> str:
         """The same for an update."""
@@ -73,10 +75,12 @@ class Querying:
         if self.services is None or not looked_at or not (found := blocks(text, self.services, base)):
             check_update(text, self.settings, base)
             return text
-        check_update(with_values(text, found, empty_tables(text, found)), self.settings, base)
+        check_update(with_values(text, found, [EMPTY] * len(found)), self.settings, base)
         for block in found:
             check_query(inner_text(text, block), self.settings, base)
-        return with_values(text, found, list(asked(text, found, self.services, base, lambda: None)))
+        filled = with_values(text, found, list(asked(text, found, self.services, base, lambda: None)))
+        check_calls(filled, self.settings, base, update=True)
+        return filled
 
     def _results(self, operation: Operation, base: str) -> QuerySolutions | QueryBoolean | QueryTriples:
         if not operation.default_graphs and not operation.named_graphs:

@@ -2,13 +2,12 @@
 
     text ─▶ blocks ─▶ each block's solutions, asked of its source ─▶ VALUES in the block's place ─▶ the store
 
-That is SPARQL's own meaning of SERVICE: the group is answered by itself, and its solutions are joined with the rest. The
-store joins from VALUES towards its data, so the time grows with the solutions, not with the store. Blank nodes cannot
-stand in VALUES: outside of the block they are IRIs of their own (`BLANK`).
+That is SPARQL's own meaning of SERVICE: the group is answered by itself, and its solutions are joined with the rest.
+The store joins from VALUES towards its data, so the time grows with the solutions, not with the store. Blank nodes
+cannot stand in VALUES: outside of the block they are IRIs of their own (`BLANK`).
 
 The rest of the text stays where it was, so a syntax error is told at its place. Other SERVICE calls stay in the text,
-for `guards` to refuse or the store to make. That check sees the text with empty VALUES; what stands in them is written
-here, of terms. SILENT changes nothing: a source that is here tells its failures.
+for `guards` to refuse or the store to make. SILENT changes nothing: a source that is here tells its failures.
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ BLANK: Final = "urn:oxiseq:blank:"
 """Before a blank node's label, outside of its block. Good within one answer."""
 MOST: Final = 256 << 20
 """Bytes of a block's solutions."""
+EMPTY: Final = "VALUES(){}"
+"""A table without rows, for checks before anything is asked."""
 _WORD: Final = re.compile("service", re.IGNORECASE)
 
 
@@ -72,10 +73,11 @@ def blocks(text: str, services: Services, base: str) -> list[Block]:
             continue
         if level == 0 and (declared := _declaration(every[index : index + 3])) is not None:
             prologue.append(declared)
-        elif token.is_word("SERVICE") and (block := _block(text, every, index, tuple(prologue), base)) is not None:
-            if services.knows(block.iri):
-                found.append(block)
-                end = block.end
+            continue
+        block = _block(text, every, index, tuple(prologue), base) if token.is_word("SERVICE") else None
+        if block is not None and services.knows(block.iri):
+            found.append(block)
+            end = block.end
     return found
 
 
@@ -150,11 +152,6 @@ def asked(
         answers.update(zip(own, services.ask(iri, queries, base, check), strict=True))
     for block in found:
         yield _table(answers.pop(block), check)
-
-
-def empty_tables(text: str, found: Sequence[Block]) -> list[str]:
-    """Tables without rows: for checks, which must not ask. Their syntax alone is that of the real ones."""
-    return ["VALUES(){}" for _ in found]
 
 
 @dataclass(slots=True)
