@@ -171,7 +171,8 @@ class _Graphs:
         text = [whole[a:b].decode() for a, b in pairwise(ends.tolist())]
         sizes = np.diff(batch.offset)
         owner = np.repeat(np.arange(len(batch)), sizes).tolist()
-        rows = zip(*inverse.reshape(ids.shape).tolist(), owner, strict=True)
+        subjects, predicates, objects = inverse.reshape(ids.shape).tolist()
+        rows = zip(subjects, predicates, objects, owner, strict=True)
         lines = [f"{text[s]} {text[p]} {text[o]} {names[event]} .\n" for s, p, o, event in rows]
         self.store.load("".join(said + lines).encode(), RdfFormat.N_QUADS)
         for event in np.flatnonzero(sizes == 0).tolist():
