@@ -19,7 +19,7 @@ from typing import Final, cast
 from urllib.parse import quote
 
 import numpy as np
-from pyoxigraph import DefaultGraph, NamedNode, QuerySolutions, RdfFormat
+from pyoxigraph import NamedNode, QuerySolutions, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.events.quads import GENERATED_AT
@@ -53,7 +53,7 @@ class EventGraphs:
     def query(
         self, iri: str, texts: Sequence[str], base: str, check: Callable[[], None] = lambda: None
     ) -> list[QuerySolutions]:
-        """The answers of SELECT queries, all of one moment of the stream; `check` is called now and then, may raise.
+        """The answers of SELECT queries, each of one moment of the stream; `check` is called now and then, may raise.
 
         Raises UnknownError, BoundError when the events do not fit into memory, and what pyoxigraph raises.
         """
@@ -64,7 +64,9 @@ class EventGraphs:
             graphs.asked = time.monotonic()
         with graphs.lock:
             graphs.refresh(lambda more: self._make_room(graphs, more), check)
-            return [cast("QuerySolutions", graphs.store.query(text, base_iri=base)) for text in texts]
+            store = graphs.store
+        # without the lock: it may take long, and changes come one transaction after the other
+        return [cast("QuerySolutions", store.query(text, base_iri=base)) for text in texts]
 
     def let_go(self) -> None:
         """Forget streams that nobody has asked for a while: to be called now and then."""
@@ -96,7 +98,7 @@ class EventGraphs:
 
 
 class _Graphs:
-    """The events of one stream with offsets from `first` to `next` - 1; `lock` is held while it is used."""
+    """The events of one stream with offsets from `first` to `next` - 1; `lock` is held while it changes."""
 
     def __init__(self, journal: Journal, iri: str) -> None:
         self.iri = iri
@@ -137,14 +139,13 @@ class _Graphs:
             self._created = record.created
             self._clear(record.first)
             return
-        for _ in range(gone):
-            name = NamedNode(f"{self._name}{self.first}")
-            for quad in list(self.store.quads_for_pattern(name, None, None, DefaultGraph())):
-                self.store.remove(quad)
-            self.store.remove_graph(name)
-            self.size -= self._sizes.popleft()
-            self.first += 1
-        self._removed += gone
+        names = [f"<{self._name}{offset}>" for offset in range(self.first, self.first + gone)]
+        if names:  # in one transaction
+            each = (f"DROP SILENT GRAPH {name} ; DELETE WHERE {{ {name} ?p ?o }}" for name in names)
+            self.store.update(" ;\n".join(each))
+            self.size -= sum(self._sizes.popleft() for _ in names)
+            self.first += gone
+            self._removed += gone
 
     def _take(self, record: StreamRecord, room: Callable[[int], None], check: Callable[[], None]) -> None:
         room(_SAID * (record.next - self.next))
@@ -174,9 +175,9 @@ class _Graphs:
         subjects, predicates, objects = inverse.reshape(ids.shape).tolist()
         rows = zip(subjects, predicates, objects, owner, strict=True)
         lines = [f"{text[s]} {text[p]} {text[o]} {names[event]} .\n" for s, p, o, event in rows]
-        self.store.load("".join(said + lines).encode(), RdfFormat.N_QUADS)
         for event in np.flatnonzero(sizes == 0).tolist():
             self.store.add_graph(NamedNode(names[event][1:-1]))
+        self.store.load("".join(said + lines).encode(), RdfFormat.N_QUADS)
         counts = (sizes + _SAID).tolist()
         self._sizes.extend(counts)
         self.size += sum(counts)

@@ -41,7 +41,7 @@ class Services(Protocol):
         ...
 
     def ask(self, iri: str, queries: Sequence[str], base: str, check: Callable[[], None]) -> list[QuerySolutions]:
-        """The answers of SELECT queries, all of one moment of the source; `check` is called now and then, and may
+        """The answers of SELECT queries, each of one moment of the source; `check` is called now and then, and may
         raise. Raises Problem and what pyoxigraph raises."""
         ...
 
@@ -144,7 +144,7 @@ def with_values(text: str, found: Sequence[Block], tables: Sequence[str]) -> str
 def asked(
     text: str, found: Sequence[Block], services: Services, base: str, check: Callable[[], None]
 ) -> Iterator[str]:
-    """Each block's solutions as a VALUES table. The blocks of one source see the same moment of it."""
+    """Each block's solutions as a VALUES table. The blocks of one source are asked together."""
     answers: dict[Block, QuerySolutions] = {}
     for iri in dict.fromkeys(block.iri for block in found):
         own = [block for block in found if block.iri == iri]

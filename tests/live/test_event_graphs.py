@@ -175,6 +175,32 @@ def test_an_answer_is_of_one_moment(journal: Journal) -> None:
     assert len(list(first)) == len(list(second)) == 49
 
 
+def test_a_long_question_keeps_no_other_waiting(journal: Journal) -> None:
+    graphs = graphs_of(journal)
+    append(journal, "".join(power(i, BEGIN + i, 1, i) for i in range(120)))
+    pairs = " ".join(f"GRAPH ?e{i} {{ ?s{i} ?p{i} ?o{i} }}" for i in range(3))
+    slow = f"SELECT (COUNT(*) AS ?n) {{ {pairs} }}"  # counted before the first row is asked for
+    begun = threading.Event()
+    found: list[list[tuple[str, ...]]] = []
+
+    def ask() -> None:
+        begun.set()
+        found.append(rows(graphs, slow))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    begun.wait()
+    meanwhile = 0
+    while not found:
+        append(journal, power(1, BEGIN, 1, 100))
+        check_same_as_log(graphs, journal)
+        meanwhile += not found
+    thread.join()
+    assert meanwhile > 2
+    counted = int(found[0][0][0].split('"')[1])
+    assert counted in [events**3 for events in range(120, 130)]  # one moment's
+
+
 def test_nothing_is_held_of_what_nobody_asks(journal: Journal) -> None:
     graphs = graphs_of(journal, unasked=0)
     append(journal, power(1, BEGIN, 1, 100))
