@@ -75,7 +75,9 @@ def _live(request: ServeRequest, endpoint: Answers, opened: ExitStack) -> LiveRo
     durability = request.durability if request.location is not None else "normal"
     settings = LiveSettings(subscribers=request.subscribers, idle=request.idle, keep=request.keep)
     service = opened.enter_context(LiveService(endpoint.store, folder, settings, durability))
-    return LiveRoutes(service, endpoint.evaluations)
+    routes = LiveRoutes(service, endpoint.evaluations)
+    endpoint.offer(routes.services)
+    return routes
 
 
 def endpoint_of(request: ServeRequest) -> Answers:

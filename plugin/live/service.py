@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import FILE_NAME, Durability, Journal, JournalError
 from oxiseq.live.engine import Engine
+from oxiseq.live.graphs import EventGraphs
 from oxiseq.live.metrics import Metrics, gauge
 from oxiseq.live.queries import Queries
 from oxiseq.live.settings import LiveSettings
@@ -28,7 +29,8 @@ LOG = logging.getLogger("oxiseq.live")
 class LiveService:
     """Streams and continuous queries over a store, durable in a journal in `folder`.
 
-    `streams`, `queries`, `subscriptions` and `journal.matches` do the work. `close` it: the log's thread ends then.
+    `streams`, `queries`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: the log's thread
+    ends then.
     Raises JournalError when the journal cannot be opened.
     """
 
@@ -47,6 +49,7 @@ class LiveService:
             self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings
         )
         self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics)
+        self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
         store.before_changes(self._engine.keep_answers)
         self.metrics.measure(self._gauges)
         self._ending = threading.Event()
@@ -87,6 +90,7 @@ class LiveService:
 
     def _keep_up(self) -> None:
         while not self._ending.wait(self.settings.upkeep):
+            self.graphs.let_go()
             try:
                 self.journal.retain()
             except OxiseqError as error:
@@ -96,6 +100,7 @@ class LiveService:
         yield gauge("waiting_events", "Events that no query has seen yet.", self.worker.waiting)
         yield gauge("subscribers", "Live subscribers now.", self.subscriptions.count)
         yield gauge("position", "The log's entry that was worked through last.", self.worker.position)
+        yield gauge("graph_triples", "Triples of events that are held in memory for SPARQL.", self.graphs.size)
         with suppress(JournalError):
             yield gauge("journal_bytes", "Size of the journal.", self.journal.size)
         records = gauge("state_records", "Records of a query's running state.", labels=("query", "kind"))

@@ -17,7 +17,8 @@ class LiveSettings:
     matches of a query that are kept in memory, and how far a subscriber may fall behind; `heartbeat`: between comments
     to a silent subscriber; `keep`: µs for which a new stream keeps its events; `matches`: how many a query keeps;
     `queries`, `streams`: at most; `checkpoint`: between checkpoints; `upkeep`: between deletions of what is old;
-    `page`: matches or events of one answer.
+    `page`: matches or events of one answer; `graphs`: triples of events that are held in memory for SPARQL, and
+    `unasked`: after how long without a question those of a stream are let go of.
     """
 
     waiting: int = 200_000
@@ -32,3 +33,5 @@ class LiveSettings:
     checkpoint: float = 10.0
     upkeep: float = 5.0
     page: int = 10_000
+    graphs: int = 4_000_000
+    unasked: float = 600.0

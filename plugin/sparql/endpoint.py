@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from oxiseq.sparql.backend import Backend
@@ -14,6 +15,7 @@ from oxiseq.sparql.messages import Request, Response, values
 from oxiseq.sparql.operations import checked_iri
 from oxiseq.sparql.problems import Problem
 from oxiseq.sparql.querying import Querying
+from oxiseq.sparql.services import Services
 from oxiseq.sparql.settings import SparqlSettings
 
 QUERY: Final = "/query"
@@ -33,6 +35,10 @@ class SparqlEndpoint:
         self.store = store
         self._querying = Querying(store, self.settings, self.evaluations)
         self._graphs = GraphStore(store, self.evaluations, STORE)
+
+    def offer(self, services: Services) -> None:
+        """Let queries and updates name these sources in SERVICE."""
+        self._querying = replace(self._querying, services=services)
 
     @staticmethod
     def takes(path: str) -> bool:

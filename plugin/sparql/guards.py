@@ -23,22 +23,33 @@ _LONG_BEFORE_COUNTED = 200
 
 def check_query(text: str, settings: SparqlSettings, base: str) -> None:
     """Raises Problem: 413 (too long), 400 (too deep, malformed), 403 (SERVICE)."""
+    check_size(text, settings)
+    check_calls(text, settings, base, update=False)
+
+
+def check_size(text: str, settings: SparqlSettings) -> None:
+    """Raises Problem: 413 (too long), 400 (too deep)."""
     if len(text) > settings.limits.query:
         raise Problem(413, "the query is too long", f"{len(text)} characters, at most {settings.limits.query}")
     _check_depth(text, settings)
-    if not settings.allow_service:
-        _refuse(text, ("service",), base, update=False)
+
+
+def check_syntax(text: str, base: str) -> None:
+    """Raises Problem 400 for a text that is no query; one with SERVICE is not looked at, for that would call it."""
+    if "service" not in text.lower() and (failed := _failure(text, base, update=False)) is not None:
+        raise syntax_problem("malformed SPARQL", failed) from None
 
 
 def check_update(text: str, settings: SparqlSettings, base: str) -> None:
     """Raises Problem: 400 (too deep, malformed), 403 (SERVICE or LOAD)."""
     _check_depth(text, settings)
-    words = tuple(
-        word
-        for word, allowed in (("service", settings.allow_service), ("load", settings.allow_load))
-        if not allowed
-    )
-    _refuse(text, words, base, update=True)
+    check_calls(text, settings, base, update=True)
+
+
+def check_calls(text: str, settings: SparqlSettings, base: str, *, update: bool) -> None:
+    """Raises Problem: 400 (malformed), 403 (SERVICE or LOAD that is not allowed)."""
+    words = (("service", settings.allow_service), ("load", settings.allow_load or not update))
+    _refuse(text, tuple(word for word, allowed in words if not allowed), base, update=update)
 
 
 def _check_depth(text: str, settings: SparqlSettings) -> None:

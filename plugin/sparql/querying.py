@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import IO, Any, cast
 
 from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, Triple, serialize
@@ -11,22 +11,24 @@ from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, Tr
 from oxiseq.sparql.backend import Backend
 from oxiseq.sparql.counting import counter_of
 from oxiseq.sparql.evaluation import Evaluations, Sink, Stopped
-from oxiseq.sparql.guards import check_query, check_update
+from oxiseq.sparql.guards import check_calls, check_query, check_size, check_syntax, check_update
 from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted
 from oxiseq.sparql.messages import Request, Response
 from oxiseq.sparql.operations import Operation, query_of, update_of
 from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.services import EMPTY, Services, asked, blocks, inner_text, with_values
 from oxiseq.sparql.settings import SparqlSettings
 from oxiseq.sparql.using import with_using
 
 
 @dataclass(frozen=True, slots=True)
 class Querying:
-    """Answers queries and carries out updates."""
+    """Answers queries and carries out updates; `services` are sources that SERVICE may name."""
 
     store: Backend
     settings: SparqlSettings
     evaluations: Evaluations
+    services: Services | None = None
 
     def query(self, request: Request) -> Response:
         """The answer, in the format that the client accepts. Raises Problem."""
@@ -34,8 +36,8 @@ class Querying:
         accept = request.header("accept")
 
         def work(sink: Sink) -> None:
-            check_query(operation.text, self.settings, request.url)
-            write_results(self._results(operation, request.url), accept, sink)
+            text = self._checked_query(operation.text, request.url, sink.check)
+            write_results(self._results(replace(operation, text=text), request.url), accept, sink)
 
         return self.evaluations.answer(work)
 
@@ -47,11 +49,38 @@ class Querying:
         text = with_using(operation.text, operation.default_graphs, operation.named_graphs)
 
         def work() -> None:
-            check_update(text, self.settings, request.url)
-            self.store.update(text, base_iri=request.url)
+            self.store.update(self._checked_update(text, request.url), base_iri=request.url)
 
         self.evaluations.call(work)
         return Response(204)
+
+    def _checked_query(self, text: str, base: str, check: Callable[[], None]) -> str:
+        """The text as the store is to run it. Raises Problem."""
+        check_size(text, self.settings)
+        if self.services is None or not (found := blocks(text, self.services, base)):
+            check_query(text, self.settings, base)
+            return text
+        skeleton = with_values(text, found, [EMPTY] * len(found))
+        check_query(skeleton, self.settings, base)
+        for block in found:
+            check_query(inner_text(text, block), self.settings, base)
+        check_syntax(skeleton, base)
+        filled = with_values(text, found, list(asked(text, found, self.services, base, check)))
+        check_calls(filled, self.settings, base, update=False)
+        return filled
+
+    def _checked_update(self, text: str, base: str) -> str:
+        """The same for an update."""
+        looked_at = self.services is not None and len(text) <= self.settings.limits.query  # else it is data
+        if self.services is None or not looked_at or not (found := blocks(text, self.services, base)):
+            check_update(text, self.settings, base)
+            return text
+        check_update(with_values(text, found, [EMPTY] * len(found)), self.settings, base)
+        for block in found:
+            check_query(inner_text(text, block), self.settings, base)
+        filled = with_values(text, found, list(asked(text, found, self.services, base, lambda: None)))
+        check_calls(filled, self.settings, base, update=True)
+        return filled
 
     def _results(self, operation: Operation, base: str) -> QuerySolutions | QueryBoolean | QueryTriples:
         if not operation.default_graphs and not operation.named_graphs:

@@ -27,6 +27,7 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
     "NewStream": _object(("iri",), iri={"type": "string", "format": "iri"}, keep=_KEEP),
+    "StreamSettings": _object((), keep=_KEEP),
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT), accepted=_COUNT,
         late={"type": ["integer", "null"]}, rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},

@@ -10,6 +10,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.live.api import matches, once, queries, streams
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
+from oxiseq.live.api.services import StreamServices
 from oxiseq.live.api.table import Answer, Call, Route, json_response
 from oxiseq.live.metrics import MEDIA_TYPE
 from oxiseq.live.service import LiveService
@@ -25,6 +26,8 @@ class LiveRoutes:
     def __init__(self, service: LiveService, evaluations: Evaluations) -> None:
         self.service = service
         self._evaluations = evaluations
+        self.services = StreamServices(service)
+        """For a SPARQL endpoint to `offer`: streams that SERVICE may name."""
 
     @staticmethod
     def takes(request: Request) -> bool:

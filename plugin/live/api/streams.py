@@ -46,6 +46,19 @@ def get(call: Call) -> Response:
     return json_response(stream_value(call.service.streams.get(_iri(call))))
 
 
+def put(call: Call) -> Response:
+    """PUT /streams/{stream}."""
+    iri, keep = _iri(call), _keep(call) if call.request.body else None
+    return json_response(stream_value(call.service.streams.create(iri, keep)))
+
+
+def patch(call: Call) -> Response:
+    """PATCH /streams/{stream}."""
+    iri, keep = _iri(call), _keep(call)
+    call.service.streams.get(iri)
+    return json_response(stream_value(call.service.streams.create(iri, keep)))
+
+
 def delete(call: Call) -> Response:
     """DELETE /streams/{stream}."""
     call.service.streams.delete(_iri(call))
@@ -108,6 +121,14 @@ def retention(given: object) -> Retention | None:
     return Retention(None if seconds is None else int(seconds * 1_000_000), count)
 
 
+def _keep(call: Call) -> Retention | None:
+    """Of a body that tells nothing else. Raises Problem 400 or 415."""
+    given = call.json()
+    if set(given) - {"keep"}:
+        raise Problem(400, "unknown members", "keep alone can be set")
+    return retention(given.get("keep"))
+
+
 def _iri(call: Call) -> str:
     return checked_iri(call.parts["stream"], "the stream")
 
@@ -154,6 +175,15 @@ ROUTES: Final = (
     Route(
         "GET", "/streams/{stream}", get, "getStream", "One stream.", (STREAM,),
         answers={200: Answer("It.", schema="Stream")},
+    ),
+    Route(
+        "PUT", "/streams/{stream}", put, "putStream",
+        "Create a stream, or say how long an existing one keeps its events.", (STREAM,),
+        bodies=(JSON,), body_schema="StreamSettings", answers={200: Answer("The stream.", schema="Stream")},
+    ),
+    Route(
+        "PATCH", "/streams/{stream}", patch, "patchStream", "Say how long a stream keeps its events.", (STREAM,),
+        bodies=(JSON,), body_schema="StreamSettings", answers={200: Answer("The stream.", schema="Stream")},
     ),
     Route(
         "DELETE", "/streams/{stream}", delete, "deleteStream", "Forget a stream that no query reads, and its events.",
