@@ -9,6 +9,8 @@ from urllib.parse import quote, urlsplit
 
 import flask
 
+from oxiseq.live.subscriptions import Subscription
+from oxiseq.server.outlets import OUTLET
 from oxiseq.sparql import Interrupted, Problem, Request, Response
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -80,6 +82,8 @@ def response_to(response: Response, request: flask.Request) -> flask.Response:
         except Interrupted as error:
             return flask.Response(f"{error}\n", 503, content_type="text/plain; charset=utf-8")
     else:
+        if isinstance(response.body, Subscription):
+            response.body.outlet = request.environ.get(OUTLET)
         body = _Sent(response)
     headers = [(name.title(), value) for name, value in response.headers]
     if response.status != 204:

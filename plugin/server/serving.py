@@ -16,6 +16,7 @@ from waitress import wasyncore
 from waitress.server import create_server
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.server.outlets import Channel
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Interrupted
 
@@ -52,6 +53,7 @@ class Serving:
             max_request_body_size=2 * settings.body + _SLACK, connection_limit=1000 + settings.live,
             channel_timeout=120, outbuf_high_watermark=_AHEAD, channel_request_lookahead=1,
         )  # fmt: skip
+        self._server.channel_class = Channel
 
     @property
     def address(self) -> str:
