@@ -32,7 +32,7 @@ PAGE: Final = 1 << 18
 """Bytes of the log that are taken in a turn."""
 GROUP: Final = 8192
 """Events that are handed on together."""
-GAP: Final = 0.004
+GAP: Final = 0.006
 """Seconds between the beginnings of two turns at least: what comes meanwhile shares the work of the next. An entry that
 comes alone waits for nothing."""
 _RETRY: Final = 1.0
