@@ -17,7 +17,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -168,13 +168,15 @@ def unpack_matches(blob: bytes, first: int) -> StoredMatches:
     cut.end()
     within = not len(codes) or (codes.min() >= 0 and codes.max() <= distinct)
     known = not len(letters) or (letters.min() >= 0 and letters.max() < len(heading.letters))
-    sums = int(sizes.sum()) == events and int(lengths.sum()) == text and not (sizes < 0).any()
-    if not within or not known or not sums or (lengths < 0).any() or columns != len(heading.variables):
+    event_ends = offsets(sizes)
+    own = lengths.tolist()
+    ends = [0, *accumulate(own)]
+    sums = int(event_ends[-1]) == events and ends[-1] == text and sizes.min(initial=0) >= 0
+    if not within or not known or not sums or min(own, default=0) < 0 or columns != len(heading.variables):
         raise DamagedError("a damaged blob: its parts do not fit together")
-    ends = offsets(lengths).tolist()
     texts = [data[a:b].decode() for a, b in pairwise(ends)]
     return StoredMatches(
-        first, heading, time, (None, *texts), codes.reshape(count, columns).view(np.int32), offsets(sizes),
+        first, heading, time, (None, *texts), codes.reshape(count, columns).view(np.int32), event_ends,
         letters.view(np.int32), event_time,
     )  # fmt: skip
 
