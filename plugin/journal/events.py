@@ -35,6 +35,11 @@ from oxiseq.journal.errors import DamagedError
 
 KIND: Final = b"oE"
 _FIELDS: Final = struct.Struct("<iiiiB")
+_LEAST: Final = _FIELDS.size + 12
+_SMALL: Final = 2048
+"""Bytes of a body of one event that is read without arrays."""
+_FEW: Final = 64
+"""Such bodies at a time."""
 
 
 def pack_events(batch: EventBatch, terms: TermDictionary) -> bytes:
@@ -92,7 +97,7 @@ def _width(codes: NDArray[np.int64]) -> int:
 # --- reading --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Parts:
     """The arrays of several bodies, one after the other; `first_term` i64[m]: how many terms stand before those
     of a triple's own body."""
@@ -125,7 +130,7 @@ def unpack_events(blobs: Sequence[bytes], terms: TermDictionary) -> EventBatch:
     """
     if not blobs:
         return EventBatch.empty()
-    parts = _parts(blobs)
+    parts = single_events(blobs) or _parts(blobs)
     known = _terms(parts, terms)
     fresh, first = terms.blanks(int(parts.blanks.sum())), offsets(parts.blanks)
     owner = np.repeat(np.arange(len(parts.sizes)), parts.sizes)
@@ -139,6 +144,47 @@ def unpack_events(blobs: Sequence[bytes], terms: TermDictionary) -> EventBatch:
     _check_kinds(columns, terms)
     terms.hold(*columns)
     return EventBatch(parts.time, offsets(parts.sizes), *columns)
+
+
+def single_events(blobs: Sequence[bytes]) -> _Parts | None:
+    """`_parts` for a few blobs of one small event each, for which arrays take several times as long. None where that is
+    not so or anything is wrong: `_parts` tells what."""
+    if len(blobs) > _FEW:
+        return None
+    time, sizes, blanks, lengths, texts, first_term, terms = [], [], [], [], [], [], 0
+    codes: tuple[list[int], ...] = ([], [], [])
+    for blob in blobs:
+        count, body = unseal(KIND, blob)
+        if count != 1 or not _LEAST <= len(body) <= _SMALL:
+            return None
+        m, distinct, text, blank, width = _FIELDS.unpack_from(body)
+        if width != 1 or min(m, distinct, text, blank) < 0 or max(m, distinct, blank) > _SMALL:
+            return None
+        form = struct.Struct(f"<qi{'i' if blank else ''}{3 * m}b{distinct}i")
+        if _FIELDS.size + form.size + text != len(body):
+            return None
+        at, size, *values = form.unpack_from(body, _FIELDS.size)
+        if blank and values.pop(0) != blank:
+            return None
+        own, ends = values[: 3 * m], values[3 * m :]
+        if size != m or sum(ends) != text or min(ends, default=0) < 0:
+            return None
+        if 0 in own or max(own, default=0) > distinct or min(own, default=0) < -blank:
+            return None
+        time.append(at)
+        sizes.append(m)
+        blanks.append(blank)
+        for i, column in enumerate(codes):
+            column += own[i * m : (i + 1) * m]
+        lengths += ends
+        texts.append(body[len(body) - text :])
+        first_term += [terms] * m
+        terms += distinct
+    columns = tuple(np.array(column, np.int64) for column in codes)
+    return _Parts(
+        np.array(time, np.int64), np.array(sizes, np.int64), np.array(blanks, np.int64), columns,
+        np.array(first_term, np.int64), np.array(lengths, np.int64), b"".join(texts),
+    )  # fmt: skip
 
 
 def _parts(blobs: Sequence[bytes]) -> _Parts:

@@ -21,7 +21,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal.envelope import Summary, summary
 from oxiseq.journal.errors import ConflictError, CursorError
 from oxiseq.journal.events import KIND, pack_events, unpack_events
-from oxiseq.journal.names import last_position, stream_id
+from oxiseq.journal.names import last_position, stream_id, unknown_stream
 from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, Row, page
 from oxiseq.journal.retention import Old, Retention, delete, expired, oldest
 from oxiseq.journal.writer import Writer
@@ -95,11 +95,12 @@ class EventLog:
         Raises UnknownError, ConflictError for another body under a known id, FullError, DamagedError.
         """
         head = summary(KIND, blob)  # its checksum is enough: `pack_events` makes no other
-        given = digest or hashlib.blake2b(blob, digest_size=16).digest()
+        given = digest
+        if given is None:
+            given = b"" if batch_id is None else hashlib.blake2b(blob, digest_size=16).digest()
 
         def work(connection: sqlite3.Connection) -> Appended:
-            number, _, following = stream_id(connection, stream)
-            if batch_id is not None and (known := _receipt(connection, number, batch_id, given)) is not None:
+            if batch_id is not None and (known := _receipt(connection, stream, batch_id, given)) is not None:
                 return known
             now = self._clock()
             appended = store_events(connection, stream, head, blob, now)
@@ -107,8 +108,9 @@ class EventLog:
                 _store_punctuation(connection, stream, advance, now)
             if batch_id is not None:
                 connection.execute(
-                    "INSERT INTO receipt (stream, name, first, count, digest, received) VALUES (?, ?, ?, ?, ?, ?)",
-                    (number, batch_id, following, head.count, given, now),
+                    "INSERT INTO receipt (stream, name, first, count, digest, received)"
+                    " SELECT id, ?, ?, ?, ?, ? FROM stream WHERE iri = ?",
+                    (batch_id, appended.first, head.count, given, now, stream),
                 )
             return appended
 
@@ -271,10 +273,10 @@ class EventLog:
 
 def store_events(connection: sqlite3.Connection, stream: str, head: Summary, blob: bytes, now: int) -> Appended:
     """Within a transaction: a batch at the end of a stream. Raises UnknownError."""
-    number, _, following = stream_id(connection, stream)
-    largest, punctuation = connection.execute(
-        "SELECT largest, punctuated FROM stream WHERE id = ?", (number,)
-    ).fetchone()
+    row = connection.execute("SELECT id, next, largest, punctuated FROM stream WHERE iri = ?", (stream,)).fetchone()
+    if row is None:
+        raise unknown_stream(stream)
+    number, following, largest, punctuation = row
     if head.count:
         _insert(connection, (number, following, head.count, head.min_time, head.max_time, now, blob))
         connection.execute(
@@ -300,9 +302,10 @@ def _insert(connection: sqlite3.Connection, values: Sequence[object]) -> None:
     )
 
 
-def _receipt(connection: sqlite3.Connection, stream: int, batch_id: str, digest: bytes) -> Appended | None:
+def _receipt(connection: sqlite3.Connection, stream: str, batch_id: str, digest: bytes) -> Appended | None:
     known: Row | None = connection.execute(
-        "SELECT first, count, digest FROM receipt WHERE stream = ? AND name = ?", (stream, batch_id)
+        "SELECT r.first, count, digest FROM receipt r JOIN stream ON stream.id = r.stream WHERE iri = ? AND name = ?",
+        (stream, batch_id),
     ).fetchone()
     if known is None:
         return None

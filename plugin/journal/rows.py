@@ -16,7 +16,8 @@ import json
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,8 @@ from oxiseq.match import Shape
 
 KIND: Final = b"oM"
 _FIELDS: Final = struct.Struct("<iiiii")
+_FEW: Final = 32
+"""Values that are numbered one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +114,8 @@ def pack_matches(batch: MatchBatch, heading: Heading, terms: TermDictionary, sco
 
     `scope` is put before the labels of blank nodes (`_:b7` → `_:r3b7`), whose numbers another process begins anew.
     """
-    distinct, codes = np.unique(batch.values, return_inverse=True)
-    if not len(distinct) or distinct[0] != 0:
-        distinct, codes = np.concatenate([np.zeros(1, distinct.dtype), distinct]), codes + 1
-    data, ends = terms.texts(distinct[1:])
+    distinct, codes = _numbered(batch.values)
+    data, ends = terms.texts(distinct)
     text = data.tobytes()
     texts = [text[a:b] for a, b in pairwise(ends.tolist())]
     if scope:
@@ -122,9 +123,22 @@ def pack_matches(batch: MatchBatch, heading: Heading, terms: TermDictionary, sco
     return pack_rows(batch, heading, codes, texts)
 
 
+def _numbered(values: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct ids but 0, ascending; and for each value its number there from 1, 0 for 0."""
+    if values.size <= _FEW:  # a match or two: NumPy takes ten times as long
+        given = values.ravel().tolist()
+        order = sorted({0, *given})
+        number = {id_: i for i, id_ in enumerate(order)}
+        return np.array(order[1:], np.int64), np.array([number[id_] for id_ in given], np.int64)
+    distinct, codes = np.unique(values, return_inverse=True)
+    if distinct[0] != 0:
+        return distinct.astype(np.int64), codes.astype(np.int64) + 1
+    return distinct[1:].astype(np.int64), codes.astype(np.int64)
+
+
 def pack_rows(batch: MatchBatch, heading: Heading, codes: NDArray[Any], texts: Sequence[bytes]) -> bytes:
     """The blob of rows that are codes into `texts` (N-Triples, counted from 1); of the batch all but its values."""
-    head = json.dumps({"variables": heading.variables, "letters": heading.letters}, ensure_ascii=False).encode()
+    head = _heading_text(heading)
     text = b"".join(texts)
     body = [
         _FIELDS.pack(len(heading.variables), len(batch.event_time), len(texts), len(text), len(head)),
@@ -154,17 +168,25 @@ def unpack_matches(blob: bytes, first: int) -> StoredMatches:
     cut.end()
     within = not len(codes) or (codes.min() >= 0 and codes.max() <= distinct)
     known = not len(letters) or (letters.min() >= 0 and letters.max() < len(heading.letters))
-    sums = int(sizes.sum()) == events and int(lengths.sum()) == text and not (sizes < 0).any()
-    if not within or not known or not sums or (lengths < 0).any() or columns != len(heading.variables):
+    event_ends = offsets(sizes)
+    own = lengths.tolist()
+    ends = [0, *accumulate(own)]
+    sums = int(event_ends[-1]) == events and ends[-1] == text and sizes.min(initial=0) >= 0
+    if not within or not known or not sums or min(own, default=0) < 0 or columns != len(heading.variables):
         raise DamagedError("a damaged blob: its parts do not fit together")
-    ends = offsets(lengths).tolist()
     texts = [data[a:b].decode() for a, b in pairwise(ends)]
     return StoredMatches(
-        first, heading, time, (None, *texts), codes.reshape(count, columns).view(np.int32), offsets(sizes),
+        first, heading, time, (None, *texts), codes.reshape(count, columns).view(np.int32), event_ends,
         letters.view(np.int32), event_time,
     )  # fmt: skip
 
 
+@lru_cache(256)
+def _heading_text(heading: Heading) -> bytes:
+    return json.dumps({"variables": heading.variables, "letters": heading.letters}, ensure_ascii=False).encode()
+
+
+@lru_cache(256)
 def _heading(data: bytes) -> Heading:
     try:
         values = json.loads(data)

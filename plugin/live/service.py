@@ -16,6 +16,7 @@ from oxiseq.live.engine import Engine
 from oxiseq.live.graphs import EventGraphs
 from oxiseq.live.metrics import Metrics, gauge
 from oxiseq.live.queries import Queries
+from oxiseq.live.sending import Sender
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.streams import Streams
 from oxiseq.live.subscriptions import Subscriptions
@@ -42,13 +43,14 @@ class LiveService:
         self.metrics = Metrics()
         self.journal = Journal(folder / FILE_NAME, durability)
         self._engine = Engine(store.kb)
-        self.topics = Topics(self.settings.recent)
+        self.sender = Sender(self.settings.heartbeat)
+        self.topics = Topics(self.settings.recent, self.sender.changed)
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
         self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)
         self.queries = Queries(
             self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings
         )
-        self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics)
+        self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics, self.sender)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
         store.before_changes(self._engine.keep_answers)
         self.metrics.measure(self._gauges)
@@ -77,6 +79,7 @@ class LiveService:
         self._ending.set()
         self.end_subscriptions()
         self.worker.stop()
+        self.sender.close()
         if self._upkeep.is_alive():
             self._upkeep.join()
         self.journal.close()

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -46,6 +47,8 @@ class Streams:
     def __init__(self, journal: Journal, worker: Worker, settings: LiveSettings, metrics: Metrics) -> None:
         self._journal, self._worker = journal, worker
         self._settings, self._metrics = settings, metrics
+        counters = (metrics.events, metrics.late, metrics.rejected)
+        self._counters = lru_cache(1024)(lambda iri: tuple(counter.labels(iri) for counter in counters))
 
     def create(self, iri: str, keep: Retention | None = None) -> StreamRecord:
         """The stream, made if there is none; `keep` replaces what was set. Raises BoundError."""
@@ -93,9 +96,9 @@ class Streams:
             return Pushed(appended.first, appended.count, None, reading.rejected, reading.reasons, repeated=True)
         self._worker.arrived(appended.count)
         late = self._late(iri, appended, reading)
-        metrics.events.labels(iri).inc(appended.count)
-        metrics.late.labels(iri).inc(late)
-        metrics.rejected.labels(iri).inc(reading.rejected)
+        for counter, amount in zip(self._counters(iri), (appended.count, late, reading.rejected), strict=True):
+            if amount:
+                counter.inc(amount)
         metrics.push_seconds.observe(time.perf_counter() - begun)
         reasons = reading.reasons + ((Reason(f"{late} late: {LATE}"),) if late else ())
         return Pushed(appended.first, appended.count, late, reading.rejected, reasons)
@@ -126,5 +129,8 @@ class Streams:
         allowed = max((query.run.lateness for query in self._worker.readers(iri)), default=0)
         largest = BEFORE_ALL if appended.largest is None else appended.largest
         punctuation = BEFORE_ALL if appended.punctuation is None else appended.punctuation
+        if len(reading.time) == 1:  # the same, without arrays
+            mark = BEFORE_ALL if largest == BEFORE_ALL else largest - allowed
+            return int(int(reading.time[0]) < max(mark, punctuation))
         late, _ = late_ones(reading.time, largest, punctuation, allowed)
         return int(np.count_nonzero(late))

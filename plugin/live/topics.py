@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from oxiseq.journal import Found, unpack_matches
@@ -31,13 +31,15 @@ class _Told:
 
 
 class Topic:
-    """The matches of one query as they come. `last`: the id of the newest. Safe for many threads."""
+    """The matches of one query as they come. `last`: the id of the newest. Safe for many threads. `on_change` is called
+    when there is something new."""
 
-    def __init__(self, last: int, recent: int) -> None:
+    def __init__(self, last: int, recent: int, on_change: Callable[[Topic], None]) -> None:
         self.last = last
         self.closed = ""
         """Why nothing will come any more."""
         self._recent = recent
+        self._on_change = on_change
         self._told: deque[_Told] = deque()
         self._changed = threading.Condition()
 
@@ -52,13 +54,14 @@ class Topic:
             while len(self._told) > 1 and self.last - self._told[1].first >= self._recent:
                 self._told.popleft()
             self._changed.notify_all()
-            return True
+        self._on_change(self)
+        return True
 
     def after(self, cursor: int, timeout: float) -> tuple[int, list[bytes]] | None:
         """The events of the matches behind `cursor`, waiting for one if there is none yet, and the last one's id; no
         events when none has come in time or the topic is closed; None when some of them are no longer kept here."""
         with self._changed:
-            if self.last <= cursor and not self.closed:
+            if timeout and self.last <= cursor and not self.closed:
                 self._changed.wait(timeout)
             if self.last <= cursor:
                 return cursor, []
@@ -72,13 +75,14 @@ class Topic:
         with self._changed:
             self.closed = reason
             self._changed.notify_all()
+        self._on_change(self)
 
 
 class Topics:
     """By the queries' names."""
 
-    def __init__(self, recent: int) -> None:
-        self._recent = recent
+    def __init__(self, recent: int, on_change: Callable[[Topic], None]) -> None:
+        self._recent, self._on_change = recent, on_change
         self._topics: dict[str, Topic] = {}
         self._ended = ""
         self._lock = threading.Lock()
@@ -86,7 +90,7 @@ class Topics:
     def open(self, name: str, last: int) -> Topic:
         """The topic of a query, made if there is none."""
         with self._lock:
-            topic = self._topics.setdefault(name, Topic(last, self._recent))
+            topic = self._topics.setdefault(name, Topic(last, self._recent, self._on_change))
             topic.closed = self._ended
             return topic
 

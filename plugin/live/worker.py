@@ -32,6 +32,9 @@ PAGE: Final = 1 << 18
 """Bytes of the log that are taken in a turn."""
 GROUP: Final = 8192
 """Events that are handed on together."""
+GAP: Final = 0.006
+"""Seconds between the beginnings of two turns at least: what comes meanwhile shares the work of the next. An entry that
+comes alone waits for nothing."""
 _RETRY: Final = 1.0
 _DELAY: Final = 0.05
 """Seconds for which matches may be told and not stored yet."""
@@ -99,9 +102,12 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
+        began = 0.0
         while not self._stopping:
+            time.sleep(max(0.0, began + GAP - time.monotonic()))
             self._wake.clear()
             try:
+                began = time.monotonic()
                 if not self.turn():
                     self._between()
                     self._wake.wait(self._pause())

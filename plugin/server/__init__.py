@@ -1,6 +1,7 @@
 """The server: `oxiseq.sparql` over HTTP.
 
-    waitress (serving) ─▶ Flask (app: tokens, CORS) ─▶ conversion (gzip) ─▶ SparqlEndpoint or Upstream
+    waitress (serving) ─▶ live (streams, queries, matches) ─▶ conversion (gzip) ─▶ LiveRoutes
+                            └▶ Flask (app: tokens, CORS) ─▶ conversion ─▶ SparqlEndpoint or Upstream
 
 Flask is a thin shell: it turns a WSGI request into `sparql.Request` and a `sparql.Response` back. Needs the
 extra `oxiseq[server]`.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hmac
 
-import flask
+import werkzeug
 
 from oxiseq.server.settings import Tokens
 from oxiseq.sparql import Problem
 
 
-def check_token(request: flask.Request, tokens: Tokens, *, writing: bool) -> None:
+def check_token(request: werkzeug.Request, tokens: Tokens, *, writing: bool) -> None:
     """Raises Problem 401 (no token or a wrong one) or 403 (a read token where something is written)."""
     needed = tokens.write if writing else tokens.read
     if needed is None and not (writing and tokens.read is not None):

@@ -11,13 +11,14 @@ from oxiseq.live.api import LiveRoutes
 from oxiseq.server.access import check_token
 from oxiseq.server.conversion import request_of, response_to
 from oxiseq.server.cors import allow_origin, preflight
+from oxiseq.server.live import LiveApplication
+from oxiseq.server.refusals import as_problem, refusal
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Problem, Request, Response
-from oxiseq.sparql.endpoint import is_writing, problem_response
+from oxiseq.sparql.endpoint import is_writing
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
 _SPARQL = ("/query", "/update", "/store", "/store/<path:name>")
-_LIVE = ("/streams", "/streams/<path:name>", "/queries", "/queries/<path:name>", "/metrics", "/openapi.json")
 
 
 class Answers(Protocol):
@@ -50,7 +51,7 @@ def create_app(
             asked = request_of(flask.request, chosen.body)
             check_token(flask.request, chosen.tokens, writing=is_writing(asked))  # of the path as it was sent
         except Problem as problem:
-            return _told(problem)
+            return refusal(problem, flask.request)
         taken = live is not None and live.takes(asked)
         return response_to(live.answer(asked) if live is not None and taken else endpoint.answer(asked), flask.request)
 
@@ -59,25 +60,11 @@ def create_app(
             rule, f"sparql{number}", sparql, methods=_METHODS, provide_automatic_options=False, merge_slashes=False
         )
     if live is not None:
-        _add_live(app, live, chosen)
+        app.wsgi_app = LiveApplication(live, chosen, app.wsgi_app)  # type: ignore[method-assign]
     _add_health(app, endpoint, live)
     _add_checks(app, chosen)
-    app.register_error_handler(HTTPException, lambda error: _told(_as_problem(error)))
+    app.register_error_handler(HTTPException, lambda error: refusal(as_problem(error), flask.request))
     return app
-
-
-def _add_live(app: flask.Flask, live: LiveRoutes, settings: ServerSettings) -> None:
-    def answer(name: str = "") -> flask.Response:
-        try:
-            asked = request_of(flask.request, settings.body)
-        except Problem as problem:
-            return _told(problem)
-        return response_to(live.answer(asked), flask.request)
-
-    for number, rule in enumerate(_LIVE):
-        app.add_url_rule(
-            rule, f"live{number}", answer, methods=_METHODS, provide_automatic_options=False, merge_slashes=False
-        )
 
 
 def _add_health(app: flask.Flask, endpoint: Answers, live: LiveRoutes | None) -> None:
@@ -104,7 +91,7 @@ def _add_checks(app: flask.Flask, settings: ServerSettings) -> None:
         try:
             check_token(request, settings.tokens, writing=_writes(request))
         except Problem as problem:
-            return _told(problem)
+            return refusal(problem, flask.request)
         return None
 
     @app.after_request
@@ -120,17 +107,3 @@ def _writes(request: flask.Request) -> bool:
     if request.endpoint is not None and request.endpoint.startswith("sparql"):
         return is_writing(asked)
     return request.method not in ("GET", "HEAD", "OPTIONS")
-
-
-def _told(problem: Problem) -> flask.Response:
-    accept = (("accept", flask.request.headers.get("Accept", "")),)
-    asked = Request(flask.request.method, flask.request.path, headers=accept)
-    return response_to(problem_response(problem, asked), flask.request)
-
-
-def _as_problem(error: HTTPException) -> Problem:
-    """Flask's own refusals (404, 405...) and failures of ours in its form."""
-    headers = tuple(
-        (name, value) for name, value in error.get_headers() if name.lower() not in ("content-type", "content-length")
-    )
-    return Problem(error.code or 500, error.name.lower(), error.description or "", headers=headers)

@@ -8,7 +8,10 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 import flask
+import werkzeug
 
+from oxiseq.live.subscriptions import Subscription
+from oxiseq.server.outlets import OUTLET
 from oxiseq.sparql import Interrupted, Problem, Request, Response
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -16,7 +19,7 @@ _LEAST_TO_ZIP: Final = 1024
 _PIECE: Final = 64 << 10
 
 
-def request_of(request: flask.Request, limit: int) -> Request:
+def request_of(request: werkzeug.Request, limit: int) -> Request:
     """The request that Flask has at hand, its body read and unpacked. Raises Problem 413, 415 or 400."""
     headers = tuple((name.lower(), value) for name, value in request.headers.items())
     return Request(
@@ -25,7 +28,7 @@ def request_of(request: flask.Request, limit: int) -> Request:
     )  # fmt: skip
 
 
-def _sent_path(request: flask.Request) -> str:
+def _sent_path(request: werkzeug.Request) -> str:
     """The path as it was sent: WSGI's own is decoded, which loses %2F; servers add the original."""
     sent = request.environ.get("REQUEST_URI") or request.environ.get("RAW_URI")
     if not sent:
@@ -33,7 +36,7 @@ def _sent_path(request: flask.Request) -> str:
     return sent.partition("?")[0] if sent.startswith("/") else urlsplit(sent).path
 
 
-def _body(request: flask.Request, limit: int) -> bytes:
+def _body(request: werkzeug.Request, limit: int) -> bytes:
     too_large = Problem(413, "the body is too large", f"at most {limit} bytes are taken")
     if (request.content_length or 0) > limit:
         raise too_large
@@ -68,7 +71,7 @@ def _unpacked(raw: bytes, limit: int, too_large: Problem) -> bytes:
     return b"".join(parts)
 
 
-def response_to(response: Response, request: flask.Request) -> flask.Response:
+def response_to(response: Response, request: werkzeug.Request) -> flask.Response:
     """A response for Flask, packed if the client takes that."""
     body: bytes | Iterator[bytes]
     if isinstance(response.body, bytes):
@@ -80,6 +83,8 @@ def response_to(response: Response, request: flask.Request) -> flask.Response:
         except Interrupted as error:
             return flask.Response(f"{error}\n", 503, content_type="text/plain; charset=utf-8")
     else:
+        if isinstance(response.body, Subscription):
+            response.body.outlet = request.environ.get(OUTLET)
         body = _Sent(response)
     headers = [(name.title(), value) for name, value in response.headers]
     if response.status != 204:
@@ -98,7 +103,7 @@ def _live(response: Response) -> bool:
     return response.header("content-type") == "text/event-stream"
 
 
-def _worth(body: bytes | Iterator[bytes], request: flask.Request) -> bool:
+def _worth(body: bytes | Iterator[bytes], request: werkzeug.Request) -> bool:
     if request.method == "HEAD" or "Accept-Encoding" not in request.headers:
         return False
     if request.accept_encodings.quality("gzip") <= 0:

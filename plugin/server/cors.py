@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import flask
+import werkzeug
 
 
-def preflight(request: flask.Request) -> flask.Response:
+def preflight(request: werkzeug.Request) -> flask.Response:
     """The answer to OPTIONS: what was asked for is allowed."""
     response = flask.Response(status=204)
     for asked, allowed in (("Method", "Methods"), ("Headers", "Headers")):
@@ -16,7 +17,7 @@ def preflight(request: flask.Request) -> flask.Response:
     return response
 
 
-def allow_origin(request: flask.Request, response: flask.Response) -> None:
+def allow_origin(request: werkzeug.Request, response: flask.Response) -> None:
     """Any page may read the response. Tokens are sent by the page itself, never by the browser on its own."""
     if "Origin" in request.headers:
         response.headers["Access-Control-Allow-Origin"] = "*"

@@ -15,8 +15,8 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import DamagedError, VersionError, pack_events, unpack_events
-from oxiseq.journal.envelope import seal
-from oxiseq.journal.events import KIND, check_events
+from oxiseq.journal.envelope import seal, unseal
+from oxiseq.journal.events import KIND, _parts, check_events, single_events
 
 NODES = st.sampled_from([f"<{E}a>", f"<{E}b>", "_:x", "_:y"])
 OBJECTS = NODES | st.sampled_from(
@@ -123,3 +123,33 @@ def test_a_newer_version_is_refused() -> None:
     newer[2] = 9
     with pytest.raises(VersionError, match="version 9"):
         unpack_events([bytes(newer)], TermDictionary())
+
+
+@given(BATCHES)
+def test_small_events_are_read_the_same_with_and_without_arrays(given_: list[list[tuple[int, str]]]) -> None:
+    terms = TermDictionary()
+    blobs = [pack_events(encode_events([pair], terms), terms) for pairs in given_ for pair in pairs]
+    short = single_events(blobs)
+    assert (short is not None) or not blobs or max(map(len, blobs)) > 2048
+    if blobs and short is not None:
+        long = _parts(blobs)
+        for name in ("time", "sizes", "blanks", "first_term", "lengths"):
+            assert (getattr(short, name).dtype, getattr(short, name).tolist()) == (np.int64, getattr(long, name).tolist())
+        assert [c.tolist() for c in short.codes] == [c.tolist() for c in long.codes]
+        assert short.text == long.text
+
+
+def test_damaged_small_events_are_left_to_the_long_way() -> None:
+    terms = TermDictionary()
+    whole = pack_events(encode_events([(5, "_:x <http://e/p> _:y . _:y <http://e/p> 7 .")], terms), terms)
+    body = unseal(KIND, whole)[1]
+    refused = 0
+    for at in range(len(body)):
+        for value in (0, 1, 127, 128, 255):
+            damaged = seal(KIND, np.array([5]), body[:at] + bytes([value]) + body[at + 1 :])
+            try:
+                _parts([damaged])
+            except DamagedError:
+                refused += 1
+                assert single_events([damaged]) is None
+    assert refused > 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 from urllib.parse import unquote
@@ -58,7 +59,7 @@ class LiveRoutes:
 def _found(request: Request) -> tuple[Route, dict[str, str]]:
     """The route and its path's variables. Raises Problem 404 or 405."""
     given = [unquote(part, errors="replace") for part in request.path.strip("/").split("/")]
-    here = [(route, parts) for route in ROUTES if (parts := _parts(route, given)) is not None]
+    here = [(route, parts) for route, pattern in _PATTERNS if (parts := _parts(pattern, given)) is not None]
     if not here:
         raise Problem(404, "no such resource", request.path)
     method = "GET" if request.method == "HEAD" else request.method
@@ -69,9 +70,8 @@ def _found(request: Request) -> tuple[Route, dict[str, str]]:
     raise Problem(405, "method not allowed", f"allowed: {allowed}", headers=(("Allow", allowed),))
 
 
-def _parts(route: Route, given: list[str]) -> dict[str, str] | None:
-    pattern = route.path.strip("/").split("/")
-    if len(pattern) != len(given):
+def _parts(pattern: Sequence[str], given: Sequence[str]) -> dict[str, str] | None:
+    if len(pattern) != len(given) or pattern[0] != given[0]:
         return None
     parts: dict[str, str] = {}
     for expected, value in zip(pattern, given, strict=True):
@@ -99,5 +99,6 @@ ROUTES: Final[tuple[Route, ...]] = (
           answers={200: Answer("Them.", ("text/plain",))}),
     Route("GET", "/openapi.json", _openapi, "openapi", "This document.", answers={200: Answer("It.")}),
 )  # fmt: skip
+_PATTERNS: Final = tuple((route, route.path.strip("/").split("/")) for route in ROUTES)
 FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}
 """First parts of the paths that are all ours."""

@@ -14,6 +14,7 @@ from oxiseq.sparql.problems import Problem
 
 JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"
+_encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +101,5 @@ def unsupported(request: Request, known: tuple[str, ...]) -> Problem:
 
 def json_response(value: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """A JSON body."""
-    body = json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    body = _encoded(value).encode() + b"\n"
     return Response(status, (("content-type", JSON), *headers), body)

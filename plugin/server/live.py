@@ -1,0 +1,58 @@
+"""The routes of streams, queries and matches as a WSGI application, before Flask's.
+
+A single event is pushed a thousand times a second: Flask's contexts and routing would take longer than all that is
+done with it. Paths and methods are told apart by LiveRoutes, tokens and CORS are checked by the code that Flask's
+routes use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
+
+import flask
+import werkzeug
+from werkzeug.exceptions import HTTPException
+
+from oxiseq.live.api import LiveRoutes
+from oxiseq.live.api.routes import FIRST
+from oxiseq.server.access import check_token
+from oxiseq.server.conversion import request_of, response_to
+from oxiseq.server.cors import allow_origin, preflight
+from oxiseq.server.refusals import as_problem, refusal
+from oxiseq.server.settings import ServerSettings
+from oxiseq.sparql import Problem
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+_READING: Final = ("GET", "HEAD", "OPTIONS")
+
+
+class LiveApplication:
+    """Answers what LiveRoutes answers, and hands the rest on."""
+
+    def __init__(self, live: LiveRoutes, settings: ServerSettings, rest: WSGIApplication) -> None:
+        self._live, self._settings, self._rest = live, settings, rest
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """WSGI."""
+        if environ["PATH_INFO"].split("/", 2)[1:2][0] not in FIRST:
+            return self._rest(environ, start_response)
+        request = werkzeug.Request(environ)
+        response = self._answer(request)
+        if self._settings.cors:
+            allow_origin(request, response)
+        return response(environ, start_response)
+
+    def _answer(self, request: werkzeug.Request) -> flask.Response:
+        if self._settings.cors and request.method == "OPTIONS":
+            return preflight(request)
+        try:
+            check_token(request, self._settings.tokens, writing=request.method not in _READING)
+            asked = request_of(request, self._settings.body)
+        except Problem as problem:
+            return refusal(problem, request)
+        except HTTPException as error:
+            return refusal(as_problem(error), request)
+        return response_to(self._live.answer(asked), request)
