@@ -1,4 +1,4 @@
-"""The command line: `oxiseq run`, `check`, `explain`, `convert`, `warmup`, `demo`.
+"""The command line: `oxiseq run`, `check`, `explain`, `convert`, `load`, `warmup`, `demo`.
 
     arguments ─▶ one file per command (light) ─▶ its work (`running`, `converting`, `oxiseq.explain`...)
 

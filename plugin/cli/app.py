@@ -12,6 +12,7 @@ from oxiseq.cli.check import check_command
 from oxiseq.cli.convert import convert_command
 from oxiseq.cli.demo import demo_command
 from oxiseq.cli.explain import explain_command
+from oxiseq.cli.load import load_command
 from oxiseq.cli.run import run_command
 from oxiseq.cli.warmup import warmup_command
 from oxiseq.grammar.errors import OxiseqError
@@ -47,5 +48,7 @@ def main() -> None:
     """
 
 
-for command in (run_command, check_command, explain_command, convert_command, warmup_command, demo_command):
+for command in (
+    run_command, check_command, explain_command, convert_command, load_command, warmup_command, demo_command,
+):  # fmt: skip
     main.add_command(command)

@@ -42,3 +42,19 @@ class ConvertRequest:
     time_predicate: str
     on_error: OnError
     quiet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """The arguments of `oxiseq load`."""
+
+    sources: tuple[str, ...]
+    location: Path
+    reasoning: str | None
+    mapping: Path | None
+    graph: str | None
+    skolemise: bool
+    strict: bool
+    quarantine: Path | None
+    restart: bool
+    quiet: bool
