@@ -2,8 +2,8 @@
 
 The graph `INFERRED` holds every statement that one of the rules rdfs2, 3, 5, 7, 9 and 11 yields, also where it is
 asserted elsewhere too; and of each class that has anything inferred the asserted instances as well, so that
-`GRAPH <urn:oxiseq:inferred> { ?x a :Class }` finds them all. Schema and statements are read from all other graphs but
-the statistics. To do it again, remove the graph (`remove_inferred` does).
+`GRAPH <urn:oxiseq:inferred> { ?x a :Class }` finds them all. Schema and statements are read from all graphs but the
+statistics. To do it again, remove the graph (`remove_inferred` does).
 
     schema pairs ─▶ coded closure (semi-naive, NumPy) ─▶ one pass over the properties and types that have something
 """
@@ -38,8 +38,13 @@ Above: TypeAlias = dict[object, list[object]]
 def reason(store: RdfStore) -> int:
     """Materialise anew; returns how many statements `INFERRED` has. Raises OSError."""
     remove_inferred(store)
-    store.bulk_extend(_inferred(store))
-    return sum(1 for _ in store.quads_for_pattern(None, None, None, INFERRED))
+    count = -1
+    while True:
+        schema, properties = _closed_schema(store)
+        store.bulk_extend(_inferred(store, schema, properties))
+        before, count = count, sum(1 for _ in store.quads_for_pattern(None, None, None, INFERRED))
+        if count == before or not _speaks_of_itself(schema):
+            return count
 
 
 def remove_inferred(store: RdfStore) -> None:
@@ -78,8 +83,14 @@ def closed(pairs: Iterable[tuple[object, object]]) -> Above:
     return dict(above)
 
 
-def _inferred(store: RdfStore) -> Iterator[Quad]:
-    schema, properties = _closed_schema(store)
+def _speaks_of_itself(schema: dict[NamedNode, Pairs]) -> bool:
+    """Whether what is inferred may be the start of more: only if types or schema statements have super-properties,
+    domains or ranges. Otherwise one pass reaches the fixpoint."""
+    spoken_of = {p for pairs in (schema[SUB_PROPERTY], schema[DOMAIN], schema[RANGE]) for p, _ in pairs}
+    return not spoken_of.isdisjoint((TYPE, *_SCHEMA))
+
+
+def _inferred(store: RdfStore, schema: dict[NamedNode, Pairs], properties: Above) -> Iterator[Quad]:
     classes = closed(schema[SUB_CLASS])
     for below, above in [(SUB_CLASS, classes), (SUB_PROPERTY, properties)]:
         for node, targets in above.items():
@@ -94,12 +105,12 @@ def _inferred(store: RdfStore) -> Iterator[Quad]:
 
     domains, ranges = _by_property(schema[DOMAIN]), _by_property(schema[RANGE])
     for used in {*properties, *domains, *ranges, TYPE}:
-        supers = [p for p in properties.get(used, []) if p != used]
+        supers = [p for p in properties.get(used, []) if isinstance(p, NamedNode)]
         whole = [used, *supers]
         of_subject = types(c for p in whole for c in domains.get(p, ()))
         of_object = types(c for p in whole for c in ranges.get(p, ()))
         typing = TYPE in whole
-        for quad in _asserted(store, used):
+        for quad in _statements(store, used):
             for p in supers:
                 yield Quad(quad.subject, p, quad.object, INFERRED)
             for c in of_subject:
@@ -117,7 +128,7 @@ def _inferred(store: RdfStore) -> Iterator[Quad]:
 
 def _closed_schema(store: RdfStore) -> tuple[dict[NamedNode, Pairs], Above]:
     """The schema's pairs and the closed property tree. A property below subClassOf and the like gives pairs too."""
-    schema: dict[NamedNode, Pairs] = {p: {(q.subject, q.object) for q in _asserted(store, p)} for p in _SCHEMA}
+    schema: dict[NamedNode, Pairs] = {p: _pairs(store, p) for p in _SCHEMA}
     read: set[tuple[object, object]] = set()
     while True:
         properties = closed(schema[SUB_PROPERTY])
@@ -126,15 +137,20 @@ def _closed_schema(store: RdfStore) -> tuple[dict[NamedNode, Pairs], Above]:
             return schema, properties
         for used, meant in more:
             assert isinstance(meant, NamedNode)
-            schema[meant] |= {(q.subject, q.object) for q in _asserted(store, used)}
+            schema[meant] |= _pairs(store, used)
         read |= more
 
 
-def _asserted(store: RdfStore, predicate: object) -> Iterator[Quad]:
+def _pairs(store: RdfStore, predicate: object) -> Pairs:
+    """Schema statements; a literal is no class and no property."""
+    return {(q.subject, q.object) for q in _statements(store, predicate) if not isinstance(q.object, Literal)}
+
+
+def _statements(store: RdfStore, predicate: object) -> Iterator[Quad]:
     if not isinstance(predicate, NamedNode):
         return
     for quad in store.quads_for_pattern(None, predicate, None, None):
-        if quad.graph_name not in (INFERRED, STATISTICS):
+        if quad.graph_name != STATISTICS:
             yield quad
 
 

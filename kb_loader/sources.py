@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import io
 import lzma
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
-    ".zst": lambda raw: pa.CompressedInputStream(pa.PythonFile(raw), "zstd"),
+    ".zst": lambda raw: io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw), "zstd")),
 }
 
 
