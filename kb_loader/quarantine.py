@@ -1,6 +1,7 @@
 """Where bad statements go: a folder with one JSON Lines file per source that has any.
 
-A line is {"file": ..., "line": ... or null, "reason": ..., "text": ...}; lines count from 1.
+A line is {"file": ..., "line": ... or null, "reason": ..., "text": ...}; lines count from 1. Of a CSV table it is
+the row, the header being 1: a quoted cell may hold line ends.
 """
 
 from __future__ import annotations

@@ -96,8 +96,9 @@ def _inferred(store: RdfStore, schema: dict[NamedNode, Pairs], properties: Above
         for node, targets in above.items():
             for target in targets:
                 yield Quad(node, below, target, INFERRED)
-    given = set(classes) | {b for a in classes.values() for b in a}  # classes that have anything inferred
-    for pairs in (schema[DOMAIN], schema[RANGE]):
+    given = {b for above in classes.values() for b in above}  # classes that may have anything inferred
+    typings = [_pairs(store, p) for p, above in properties.items() if TYPE in above]
+    for pairs in (schema[DOMAIN], schema[RANGE], *typings):
         given |= {c for _, c in pairs}
 
     def types(direct: Iterable[object]) -> list[object]:

@@ -129,7 +129,8 @@ def _csv_batches(source: Source, content: IO[bytes], tell: Callable[[Fault], Non
     ).schema.names
 
     def left_out(row: Any) -> str:
-        tell(Fault(row.number, row.number, f"{row.actual_columns} columns, {row.expected_columns} expected", row.text))
+        number = row.number + 1 if row.number is not None else None  # the header is row 1
+        tell(Fault(number, number, f"{row.actual_columns} columns, {row.expected_columns} expected", row.text))
         return "skip"
 
     yield from pa.csv.open_csv(

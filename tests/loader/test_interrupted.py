@@ -19,7 +19,10 @@ from oxiseq.kb_loader.marker import MARKER
 KILLED = """
 import os, signal, sys
 from oxiseq.kb_loader import load
-load(sys.argv[1], sys.argv[2], watch=lambda at: os.kill(os.getpid(), signal.SIGKILL) if at.step == sys.argv[3] else None)
+def watch(at):
+    if at.step == sys.argv[3]:
+        os.kill(os.getpid(), signal.SIGKILL)
+load(sys.argv[1], sys.argv[2], watch=watch)
 """
 
 
