@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,10 @@ DOMAIN = NamedNode(_RDFS + "domain")
 RANGE = NamedNode(_RDFS + "range")
 _SCHEMA = (SUB_CLASS, SUB_PROPERTY, DOMAIN, RANGE)
 
-Pairs: TypeAlias = set[tuple[object, object]]
-Above: TypeAlias = dict[object, list[object]]
+Term: TypeAlias = Any
+"""Any RDF term. pyoxigraph's constructors refuse what cannot stand at a place; literals are sorted out before."""
+Pairs: TypeAlias = set[tuple[Term, Term]]
+Above: TypeAlias = dict[Term, list[Term]]
 """Node → all that is above it (itself only where there is a cycle)."""
 
 
@@ -72,9 +74,9 @@ def closure(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
     return np.stack([known // nodes, known % nodes], axis=1)
 
 
-def closed(pairs: Iterable[tuple[object, object]]) -> Above:
+def closed(pairs: Iterable[tuple[Term, Term]]) -> Above:
     """`closure` of terms."""
-    codes: dict[object, int] = {}
+    codes: dict[Term, int] = {}
     coded = [(codes.setdefault(a, len(codes)), codes.setdefault(b, len(codes))) for a, b in pairs]
     terms = list(codes)
     above: Above = defaultdict(list)
@@ -101,7 +103,7 @@ def _inferred(store: RdfStore, schema: dict[NamedNode, Pairs], properties: Above
     for pairs in (schema[DOMAIN], schema[RANGE], *typings):
         given |= {c for _, c in pairs}
 
-    def types(direct: Iterable[object]) -> list[object]:
+    def types(direct: Iterable[Term]) -> list[Term]:
         return list({c for d in direct for c in [d, *classes.get(d, ())]})
 
     domains, ranges = _by_property(schema[DOMAIN]), _by_property(schema[RANGE])
@@ -130,7 +132,7 @@ def _inferred(store: RdfStore, schema: dict[NamedNode, Pairs], properties: Above
 def _closed_schema(store: RdfStore) -> tuple[dict[NamedNode, Pairs], Above]:
     """The schema's pairs and the closed property tree. A property below subClassOf and the like gives pairs too."""
     schema: dict[NamedNode, Pairs] = {p: _pairs(store, p) for p in _SCHEMA}
-    read: set[tuple[object, object]] = set()
+    read: Pairs = set()
     while True:
         properties = closed(schema[SUB_PROPERTY])
         more = {(p, s) for p, above in properties.items() for s in above if s in schema and p != s} - read
@@ -155,8 +157,8 @@ def _statements(store: RdfStore, predicate: object) -> Iterator[Quad]:
             yield quad
 
 
-def _by_property(pairs: Pairs) -> dict[object, list[object]]:
-    found: dict[object, list[object]] = defaultdict(list)
+def _by_property(pairs: Pairs) -> dict[Term, list[Term]]:
+    found: dict[Term, list[Term]] = defaultdict(list)
     for a, b in pairs:
         found[a].append(b)
     return found

@@ -7,15 +7,16 @@ cannot: the rest of the file is left out there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import IO
+from typing import IO, TypeAlias
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Triple, parse
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from oxiseq.engine.errors import syntax_reason
 from oxiseq.kb_loader.quarantine import Fault
 from oxiseq.kb_loader.sources import Source
 
 _NO_GOING_ON = (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
+Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 SKOLEM = "urn:oxiseq:genid:"
 """Skolemised blank nodes are this, their file's scope, "-" and their label."""
 
@@ -77,7 +78,7 @@ def scoped(quads: Iterator[Quad], scope: str, skolemise: bool) -> Iterator[Quad]
             yield quad
 
 
-def _object(term: object, renamed: Callable[[BlankNode], BlankNode | NamedNode]) -> object:
+def _object(term: Term, renamed: Callable[[BlankNode], BlankNode | NamedNode]) -> Term:
     if isinstance(term, BlankNode):
         return renamed(term)
     if isinstance(term, Triple):
