@@ -8,9 +8,10 @@ from typing import IO
 from pyoxigraph import NamedNode, Quad
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.kb_loader.clean_lines import load_clean
 from oxiseq.kb_loader.quarantine import Fault, Quarantine
 from oxiseq.kb_loader.report import Progress, Watch
-from oxiseq.kb_loader.sources import Source
+from oxiseq.kb_loader.sources import LINE_FORMATS, Source
 from oxiseq.kb_loader.statements import in_graph, statements
 from oxiseq.kb_loader.tables import Mapping, table_statements
 
@@ -39,6 +40,9 @@ class PlainLoad:
     def into(self, store: RdfStore) -> None:
         """Load all. Raises KbError at the first fault if the quarantine is strict."""
         for source in self._sources:
+            if self._loaded_clean(store, source):
+                self._before += source.size
+                continue
             faults: list[Fault] = []
             content, raw = source.open()
             with raw, content:
@@ -46,6 +50,19 @@ class PlainLoad:
                 store.bulk_extend(self._counted(quads, raw))
             self._quarantine.write(source, faults)
             self._before += source.size
+
+    def _loaded_clean(self, store: RdfStore, source: Source) -> bool:
+        if source.format not in LINE_FORMATS or self._graph is not None:
+            return False
+        content, raw = source.open()
+
+        def watch(statements: int) -> None:
+            self._watch(Progress("loading", self._before + raw.tell(), self._total, self.read + statements))
+
+        with raw, content:
+            count = load_clean(store, source, content, watch)
+        self.read += count or 0
+        return count is not None
 
     def _statements(self, source: Source, content: IO[bytes], faults: list[Fault]) -> Iterator[Quad]:
         def tell(fault: Fault) -> None:

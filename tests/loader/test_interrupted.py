@@ -42,6 +42,8 @@ def test_a_killed_load_is_refused_then_started_over(tmp_path: Path, step: str) -
     assert (kb / MARKER).exists()
     with pytest.raises(KbError, match="half loaded"):
         open_kb(kb)
+    with pytest.raises(KbError, match="half loaded"):
+        oxiseq.Store(str(kb))
     text = "SELECT ?x WITHIN 1 HOUR FROM STREAM S <http://e.org/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x ?y ?z } }"
     with pytest.raises(KbError, match="half loaded"):
         oxiseq.run(text, streams={}, kb=kb)

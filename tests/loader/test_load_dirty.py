@@ -65,6 +65,14 @@ def test_skolemised_blank_nodes_are_iris(tmp_path: Path) -> None:
     assert quad.subject != quad.object
 
 
+def test_clean_lines_are_counted_without_comments_and_empty_lines(tmp_path: Path) -> None:
+    line = "<a:a> <a:b> \"%d # no comment\" .\n"
+    text = "# comment\n\n" + "".join(line % i for i in range(3)) + " \t\n" + line % 0 + (line % 9).rstrip("\n")
+    (tmp_path / "a.nt").write_text(text)
+    report = load(tmp_path / "a.nt", tmp_path / "kb")
+    assert (report.read, report.stored, report.duplicates) == (5, 4, 1)
+
+
 def test_zstandard_is_unpacked(tmp_path: Path) -> None:
     with pa.CompressedOutputStream(str(tmp_path / "a.nt.zst"), "zstd") as out:
         out.write(NT)
