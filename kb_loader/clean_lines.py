@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from typing import IO
+from typing import IO, cast
 
 from pyoxigraph import Store as RdfStore
 
@@ -58,7 +58,7 @@ def load_clean(store: RdfStore, source: Source, content: IO[bytes], watch: Calla
     assert source.format is not None
     counting = _Counting(content, watch)
     try:
-        store.bulk_load(counting, format=source.format, base_iri=source.path.resolve().as_uri())
+        store.bulk_load(cast(IO[bytes], counting), format=source.format, base_iri=source.path.resolve().as_uri())
     except (_NotClean, SyntaxError, OSError, EOFError, ValueError):  # told by the slow way, which reads it again
         return None
     return counting.statements

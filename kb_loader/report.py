@@ -27,9 +27,6 @@ class LoadReport:
     """What a load has done; counts of statements (quads), times in seconds."""
 
     location: Path
-    engine: str = "plain"
-    why: str = ""
-    """Why that engine."""
     files: int = 0
     read: int = 0
     """Valid statements read."""
