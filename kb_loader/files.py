@@ -10,18 +10,8 @@ from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError, syntax_reason
-
-_ENDINGS = {
-    ".nq": RdfFormat.N_QUADS,
-    ".trig": RdfFormat.TRIG,
-    ".nt": RdfFormat.N_TRIPLES,
-    ".ttl": RdfFormat.TURTLE,
-    ".n3": RdfFormat.N3,
-    ".rdf": RdfFormat.RDF_XML,
-    ".owl": RdfFormat.RDF_XML,
-    ".xml": RdfFormat.RDF_XML,
-    ".jsonld": RdfFormat.JSON_LD,
-}
+from oxiseq.kb_loader.marker import check_whole
+from oxiseq.kb_loader.sources import RDF_ENDINGS
 
 
 def load_file(store: RdfStore, path: str | Path, graph: str | None = None) -> None:
@@ -33,11 +23,11 @@ def load_file(store: RdfStore, path: str | Path, graph: str | None = None) -> No
     file = Path(path)
     zipped = file.suffix.lower() == ".gz"
     ending = (file.with_suffix("") if zipped else file).suffix.lower()
-    chosen = _ENDINGS.get(ending)
+    chosen = RDF_ENDINGS.get(ending)
     if not file.exists():
         raise KbError(f"{path}: there is no such file")
     if chosen is None:
-        known = ", ".join(_ENDINGS)
+        known = ", ".join(RDF_ENDINGS)
         raise KbError(f"{path}: unknown ending {ending or '(none)'}; known: {known}, also with .gz")
     try:
         with cast(IO[bytes], gzip.open(file)) if zipped else file.open("rb") as content:
@@ -69,7 +59,8 @@ def is_path(given: str | Path) -> bool:
 
 
 def open_kb(path: Path) -> RdfStore:
-    """An on-disk store's folder, opened for reading. Raises KbError."""
+    """An on-disk store's folder, opened for reading. Raises KbError, also if the store is half loaded."""
+    check_whole(path)
     try:
         return RdfStore.read_only(str(path))
     except OSError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, overload
 
@@ -30,6 +31,7 @@ from oxiseq.feed import Feed
 from oxiseq.first_run import prepare
 from oxiseq.grammar import load
 from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.kb_loader.marker import check_whole
 from oxiseq.match import Match, Shape
 from oxiseq.stream import Stream
 
@@ -65,6 +67,8 @@ class Store:
     """
 
     def __init__(self, path: str | None = None, *, inner: RdfStore | None = None) -> None:
+        if path is not None:
+            check_whole(Path(path))
         self._inner = inner if inner is not None else RdfStore(path)
         self._kb = StoreKb(self._inner)
         self._terms = TermDictionary()

@@ -1,4 +1,4 @@
-"""The command line: `oxiseq run`, `check`, `explain`, `convert`, `replay`, `backup`, `serve`, `warmup`, `demo`.
+"""The command line: `oxiseq run`, `check`, `explain`, `convert`, `load`, `replay`, `backup`, `serve`, `warmup`, `demo`.
 
     arguments ─▶ one file per command (light) ─▶ its work (`running`, `converting`, `oxiseq.explain`...)
 

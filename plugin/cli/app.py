@@ -13,6 +13,7 @@ from oxiseq.cli.check import check_command
 from oxiseq.cli.convert import convert_command
 from oxiseq.cli.demo import demo_command
 from oxiseq.cli.explain import explain_command
+from oxiseq.cli.load import load_command
 from oxiseq.cli.replay import replay_command
 from oxiseq.cli.run import run_command
 from oxiseq.cli.serve import serve_command
@@ -51,7 +52,7 @@ def main() -> None:
 
 
 for command in (
-    run_command, check_command, explain_command, convert_command, replay_command, backup_command, serve_command,
-    warmup_command, demo_command,
+    run_command, check_command, explain_command, convert_command, load_command, replay_command, backup_command,
+    serve_command, warmup_command, demo_command,
 ):  # fmt: skip
     main.add_command(command)

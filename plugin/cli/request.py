@@ -79,3 +79,19 @@ class ServeRequest:
     """µs for which a new stream keeps its events."""
     durability: Literal["full", "normal"]
     log_format: Literal["text", "json"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """The arguments of `oxiseq load`."""
+
+    sources: tuple[str, ...]
+    location: Path
+    reasoning: str | None
+    mapping: Path | None
+    graph: str | None
+    skolemise: bool
+    strict: bool
+    quarantine: Path | None
+    restart: bool
+    quiet: bool

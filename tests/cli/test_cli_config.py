@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from oxiseq.cli import main
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "10-server"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "11-server"
 
 
 def printed(*arguments: str, **environment: str) -> Result:

@@ -8,7 +8,7 @@ import oxiseq
 
 
 def test_the_price_rises_once() -> None:
-    folder = EXAMPLES / "10-server"
+    folder = EXAMPLES / "11-server"
     text = (folder / "rises.spaseq").read_text(encoding="utf-8")
     (match,) = oxiseq.run(text, streams={"S": folder / "quotes.nq"})
     found = [match[name].value for name in ("company", "before", "after")]

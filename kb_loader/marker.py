@@ -1,0 +1,80 @@
+"""Whether a store's folder is loaded whole: a file in it says so as long as it is not.
+
+    load begins ─▶ oxiseq-loading.json is there ─▶ ... ─▶ all is written, the file is taken away
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyoxigraph import Store as RdfStore
+
+from oxiseq.engine.errors import KbError
+
+MARKER = "oxiseq-loading.json"
+_OURS = re.compile(r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|OPTIONS.*dbtmp|"
+                   + re.escape(MARKER))  # fmt: skip
+
+
+def half_loaded(location: Path) -> bool:
+    """Whether a load into this folder has begun and not ended."""
+    return (location / MARKER).exists()
+
+
+def check_whole(location: Path) -> None:
+    """Raise KbError if the folder is half loaded."""
+    if half_loaded(location):
+        since = json.loads((location / MARKER).read_text(encoding="utf-8") or "{}").get("begun", "?")
+        raise KbError(
+            f"{location}: the store is half loaded: a load begun at {since} has not ended (it was interrupted, or "
+            "still runs); load again with `oxiseq load ... --location` to start over"
+        )
+
+
+def begin(location: Path, *, restart: bool) -> RdfStore:
+    """An empty store, marked as half loaded. What an interrupted load left is taken away; a whole store only if
+    `restart`. Raises KbError, also if the folder holds other things than a store."""
+    old = _old_entries(location, restart)
+    location.mkdir(parents=True, exist_ok=True)
+    note = {"begun": datetime.now(UTC).isoformat(timespec="seconds"), "process": os.getpid()}
+    with (location / MARKER).open("w", encoding="utf-8") as out:
+        out.write(json.dumps(note))
+        out.flush()
+        os.fsync(out.fileno())
+    for entry in old:  # after the marker is there: a kill in between must not leave half an old store unmarked
+        entry.unlink(missing_ok=True)
+    try:
+        return RdfStore(str(location))
+    except OSError as error:
+        raise KbError(f"{location}: cannot be opened as a store: {error}") from error
+
+
+def end(location: Path) -> None:
+    """The store is whole."""
+    (location / MARKER).unlink()
+
+
+def _old_entries(location: Path, restart: bool) -> list[Path]:
+    """The files of the store that is to be replaced. Raises KbError if it must not be."""
+    if not location.exists():
+        return []
+    if not location.is_dir():
+        raise KbError(f"{location}: is not a folder")
+    entries = list(location.iterdir())
+    foreign = sorted(e.name for e in entries if not _OURS.fullmatch(e.name))
+    if foreign:
+        raise KbError(f"{location}: holds {foreign[0]}, which is not a store's: give a new folder")
+    if not entries:
+        return []
+    if not half_loaded(location) and not restart:
+        raise KbError(f"{location}: holds a store already; --restart replaces it")
+    try:
+        RdfStore(str(location))  # takes RocksDB's lock, and lets it go at once
+    except OSError as error:
+        if "lock" in str(error).lower():
+            raise KbError(f"{location}: another process has the store open: {error}") from error
+    return [entry for entry in location.iterdir() if entry.name != MARKER]

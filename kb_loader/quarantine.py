@@ -1,0 +1,89 @@
+"""Where bad statements go: a folder with one JSON Lines file per source that has any.
+
+A line is {"file": ..., "line": ... or null, "reason": ..., "text": ...}; lines count from 1. Of a CSV table it is
+the row, the header being 1: a quoted cell may hold line ends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from oxiseq.engine.errors import KbError
+from oxiseq.kb_loader.sources import Source
+
+_LONGEST = 2_000
+"""Characters of a bad statement that are kept; a statement that is not closed may reach to the file's end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A bad statement: its first and last line (None: not known), why, and its text if that is at hand."""
+
+    line: int | None
+    last: int | None
+    reason: str
+    text: str | None = None
+
+
+class Quarantine:
+    """The folder; made when the first fault comes. `strict`: the first fault stops the load instead."""
+
+    def __init__(self, folder: Path, *, strict: bool = False) -> None:
+        self.folder = folder
+        self.count = 0
+        self.first: list[str] = []
+        """The first five faults, as `file:line: reason`."""
+        self._strict = strict
+        self._files = 0
+
+    def judge(self, source: Source, fault: Fault) -> None:
+        """Count a fault. Raises KbError if strict."""
+        place = f"{source.path}:{fault.line}" if fault.line is not None else str(source.path)
+        told = f"{place}: {fault.reason}"
+        if self._strict:
+            raise KbError(told)
+        self.count += 1
+        if len(self.first) < 5:
+            self.first.append(told)
+
+    def write(self, source: Source, faults: Iterable[Fault]) -> None:
+        """Write a source's faults (already judged), with the text of their lines."""
+        ordered = sorted(faults, key=lambda f: f.line or 0)
+        if not ordered:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._files += 1
+        with (self.folder / f"{self._files:04}-{source.path.name}.jsonl").open("w", encoding="utf-8") as out:
+            for fault, text in zip(ordered, _texts(source, ordered), strict=True):
+                record = {"file": str(source.path), "line": fault.line, "reason": fault.reason, "text": text}
+                out.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _texts(source: Source, faults: list[Fault]) -> Iterator[str | None]:
+    """The lines of each fault, cut at `_LONGEST` characters. A fault within lines already given gets those again."""
+    content, raw = source.open()
+    with raw, content:
+        at, held = 1, ""
+        for fault in faults:
+            if fault.text is not None or fault.line is None:
+                yield fault.text
+                continue
+            if fault.line >= at:
+                for _ in range(fault.line - at):
+                    content.readline()
+                at = max(fault.last or fault.line, fault.line) + 1
+                held = _joined(content, at - fault.line)
+            yield held
+
+
+def _joined(content: IO[bytes], lines: int) -> str:
+    held = ""
+    for _ in range(lines):
+        line = content.readline().decode("utf-8", "replace")
+        if len(held) < _LONGEST:
+            held += line
+    return held.rstrip("\r\n")[:_LONGEST]

@@ -1,0 +1,53 @@
+"""How far a load is, and what it has done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A moment of a load: the step, bytes (on disk) done of all, statements so far."""
+
+    step: str
+    done: int
+    total: int
+    statements: int
+
+
+Watch: TypeAlias = Callable[[Progress], None]
+"""Called every few thousand statements."""
+
+
+@dataclass(slots=True)
+class LoadReport:
+    """What a load has done; counts of statements (quads), times in seconds."""
+
+    location: Path
+    files: int = 0
+    read: int = 0
+    """Valid statements read."""
+    stored: int = 0
+    """Different ones among them."""
+    quarantined: int = 0
+    quarantine: Path | None = None
+    faults: list[str] = field(default_factory=list)
+    """The first few, as `file:line: reason`."""
+    inferred: int = 0
+    statistics: int = 0
+    """Statements of the VoID description."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By step."""
+
+    @property
+    def duplicates(self) -> int:
+        """Statements that were there already."""
+        return self.read - self.stored
+
+    @property
+    def rate(self) -> float:
+        """Statements read a second, while loading (reasoning and statistics apart)."""
+        return self.read / max(self.seconds.get("loading", 0.0), 1e-9)

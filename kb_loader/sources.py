@@ -1,0 +1,120 @@
+"""What is to be loaded: files, folders and globs as a list of sources, each with its format and compression."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pyarrow as pa
+from pyoxigraph import RdfFormat
+
+from oxiseq.engine.errors import KbError
+
+RDF_ENDINGS = {
+    ".nq": RdfFormat.N_QUADS,
+    ".trig": RdfFormat.TRIG,
+    ".nt": RdfFormat.N_TRIPLES,
+    ".ttl": RdfFormat.TURTLE,
+    ".n3": RdfFormat.N3,
+    ".rdf": RdfFormat.RDF_XML,
+    ".owl": RdfFormat.RDF_XML,
+    ".xml": RdfFormat.RDF_XML,
+    ".jsonld": RdfFormat.JSON_LD,
+}
+TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
+LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": lambda raw: io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw), "zstd")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file: RDF in `format`, or a table (`format` None) of the kind `ending` says; `packing` is "" or ".gz"..."""
+
+    path: Path
+    format: RdfFormat | None
+    ending: str
+    packing: str
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk, as they are (compressed or not)."""
+        return self.path.stat().st_size
+
+    @property
+    def scope(self) -> str:
+        """What sets this file's blank nodes apart from other files': 16 hexadecimal digits of its resolved path."""
+        return hashlib.blake2b(str(self.path.resolve()).encode(), digest_size=8).hexdigest()
+
+    def open(self) -> tuple[IO[bytes], IO[bytes]]:
+        """The unpacked content, and the raw file under it, whose `tell()` says how far reading is.
+
+        Raises OSError, and EOFError or LZMAError while reading what is cut off.
+        """
+        raw = self.path.open("rb")
+        return (cast(IO[bytes], _OPENERS[self.packing](raw)) if self.packing else raw), raw
+
+
+def find_sources(given: Iterable[str | Path]) -> list[Source]:
+    """Files, folders (all of known endings below them) and globs (`**` too), sorted, each file once.
+
+    Raises KbError for what does not exist, is empty of sources, or has an unknown ending.
+    """
+    found: dict[Path, Source] = {}
+    for text in given:
+        for path in _paths(text):
+            found.setdefault(path.resolve(), _source(path))
+    if not found:
+        raise KbError("nothing to load")
+    return list(found.values())
+
+
+def is_known(path: Path) -> bool:
+    """Whether the file's name says RDF or a table."""
+    ending, _ = _endings(path)
+    return ending in RDF_ENDINGS or ending in TABLE_ENDINGS
+
+
+def _paths(text: str | Path) -> list[Path]:
+    path = Path(text)
+    if path.is_dir():
+        inside = sorted(p for p in path.rglob("*") if p.is_file() and is_known(p))
+        if not inside:
+            raise KbError(f"{text}: the folder holds no RDF file and no table")
+        return inside
+    if path.exists():
+        return [path]
+    if has_magic(str(text)):
+        matched = sorted(Path(p) for p in glob(str(text), recursive=True) if Path(p).is_file())
+        if matched:
+            return matched
+        raise KbError(f"{text}: no file matches")
+    raise KbError(f"{text}: there is no such file")
+
+
+def _endings(path: Path) -> tuple[str, str]:
+    packing = path.suffix.lower()
+    if packing in _OPENERS:
+        return path.with_suffix("").suffix.lower(), packing
+    return packing, ""
+
+
+def _source(path: Path) -> Source:
+    ending, packing = _endings(path)
+    if ending not in RDF_ENDINGS and ending not in TABLE_ENDINGS:
+        known = ", ".join([*RDF_ENDINGS, *TABLE_ENDINGS])
+        packings = ", ".join(_OPENERS)
+        raise KbError(f"{path}: unknown ending {ending or '(none)'}; known: {known}, also with {packings}")
+    return Source(path, RDF_ENDINGS.get(ending), ending, packing)

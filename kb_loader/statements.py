@@ -1,0 +1,97 @@
+"""The valid statements of an RDF file; what is not valid is told and left out.
+
+pyoxigraph's strict parser goes on behind a bad statement in the line and Turtle formats. In RDF/XML and JSON-LD it
+cannot: the rest of the file is left out there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import IO, TypeAlias
+
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
+
+from oxiseq.engine.errors import syntax_reason
+from oxiseq.kb_loader.quarantine import Fault
+from oxiseq.kb_loader.sources import Source
+
+_NO_GOING_ON = (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
+Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
+SKOLEM = "urn:oxiseq:genid:"
+"""Skolemised blank nodes are this, their file's scope, "-" and their label."""
+
+
+def statements(
+    source: Source, content: IO[bytes], tell: Callable[[Fault], None], *, skolemise: bool = False
+) -> Iterator[Quad]:
+    """The valid statements, blank nodes scoped to the file. Faults go to `tell`, also a file that cannot be read on.
+
+    `content` is the unpacked file.
+    """
+    assert source.format is not None
+    return scoped(valid(content, source.format, source.path.resolve().as_uri(), tell), source.scope, skolemise)
+
+
+def valid(content: IO[bytes] | bytes, format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> Iterator[Quad]:
+    """The valid statements as they stand."""
+    parser = parse(content, format=format, base_iri=base)
+    before: tuple[int | None, int | None] | None = None
+    while True:
+        try:
+            yield from parser
+            return
+        except SyntaxError as error:
+            place = error.lineno, error.offset
+            final = format in _NO_GOING_ON or place == before  # at the same place again: it would not end
+            reason = syntax_reason(error)
+            tell(Fault(error.lineno, error.end_lineno, f"{reason}; the rest of the file is left out" * final or reason))
+            if final:
+                return
+            before = place
+        except (OSError, EOFError, ValueError) as error:  # cut off, not what the ending says
+            tell(Fault(None, None, f"cannot be read on: {error}"))
+            return
+
+
+def scoped(quads: Iterator[Quad], scope: str, skolemise: bool) -> Iterator[Quad]:
+    """Blank nodes renamed so that those of two files differ, the same in each load; or made IRIs."""
+    names: dict[str, BlankNode | NamedNode] = {}
+
+    def renamed(node: BlankNode) -> BlankNode | NamedNode:
+        found = names.get(node.value)
+        if found is None:
+            label = f"{scope}-{node.value}"
+            found = NamedNode(SKOLEM + label) if skolemise else BlankNode(f"f{label}")
+            names[node.value] = found
+        return found
+
+    for quad in quads:
+        subject, object_, graph = quad.subject, quad.object, quad.graph_name
+        if BlankNode in (type(subject), type(object_), type(graph)) or type(object_) is Triple:
+            yield Quad(
+                renamed(subject) if isinstance(subject, BlankNode) else subject,
+                quad.predicate,
+                _object(object_, renamed),
+                renamed(graph) if isinstance(graph, BlankNode) else graph,
+            )
+        else:
+            yield quad
+
+
+def _object(term: Term, renamed: Callable[[BlankNode], BlankNode | NamedNode]) -> Term:
+    if isinstance(term, BlankNode):
+        return renamed(term)
+    if isinstance(term, Triple):
+        subject = renamed(term.subject) if isinstance(term.subject, BlankNode) else term.subject
+        return Triple(subject, term.predicate, _object(term.object, renamed))
+    return term
+
+
+def in_graph(quads: Iterator[Quad], graph: NamedNode | None) -> Iterator[Quad]:
+    """Statements of the default graph moved to `graph`, if there is one."""
+    if graph is None:
+        return quads
+    default = DefaultGraph()
+    return (
+        Quad(q.subject, q.predicate, q.object, graph) if q.graph_name == default else q for q in quads
+    )

@@ -1,0 +1,68 @@
+"""Statistics of the store in VoID (https://www.w3.org/TR/void/), in the graph `STATISTICS`.
+
+Counts are of the asserted data, all graphs together; the inferred graph is a subset with its own count.
+A statement that stands in two graphs counts twice in void:triples, a subject once in void:distinctSubjects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions
+from pyoxigraph import Store as RdfStore
+
+from oxiseq.kb_loader.graphs import DATASET, INFERRED, STATISTICS
+from oxiseq.kb_loader.rdfs import TYPE, Term
+
+_VOID = "http://rdfs.org/ns/void#"
+
+
+def describe(store: RdfStore) -> int:
+    """Count anew and write the description; returns its number of statements. Raises OSError."""
+    store.remove_graph(STATISTICS)
+    described = list(_description(store))
+    store.extend(described)
+    return len(described)
+
+
+def _description(store: RdfStore) -> Iterator[Quad]:
+    graphs = [DefaultGraph(), *(g for g in store.named_graphs() if g != INFERRED)]
+
+    def asked(query: str) -> list[tuple[Term, int]]:
+        """(what a count is of, the count)."""
+        answer = store.query(query, default_graph=graphs)
+        assert isinstance(answer, QuerySolutions)
+        return [(row[0], int(row[1].value)) for row in answer if isinstance(row[1], Literal)]
+
+    predicates = asked("SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p")
+    classes = asked(f"SELECT ?c (COUNT(DISTINCT ?s) AS ?n) {{ ?s {TYPE} ?c }} GROUP BY ?c")
+    yield _fact(DATASET, TYPE, NamedNode(_VOID + "Dataset"))
+    yield _count(DATASET, "triples", sum(number for _, number in predicates))
+    for name, variable in [("distinctSubjects", "s"), ("distinctObjects", "o")]:
+        [(_, number)] = asked(f"SELECT (1 AS ?one) (COUNT(DISTINCT ?{variable}) AS ?n) {{ ?s ?p ?o }}")
+        yield _count(DATASET, name, number)
+    yield _count(DATASET, "properties", len(predicates))
+    yield _count(DATASET, "classes", len(classes))
+    for predicate, number in predicates:
+        yield from _part("propertyPartition", "property", predicate, "triples", number)
+    for class_, number in classes:
+        yield from _part("classPartition", "class", class_, "entities", number)
+    if store.contains_named_graph(INFERRED):
+        yield _fact(DATASET, NamedNode(_VOID + "subset"), INFERRED)
+        inferred = sum(1 for _ in store.quads_for_pattern(None, None, None, INFERRED))
+        yield _count(INFERRED, "triples", inferred)
+
+
+def _part(kind: str, link: str, of: Term, counted: str, number: int) -> Iterator[Quad]:
+    part = BlankNode()
+    yield _fact(DATASET, NamedNode(_VOID + kind), part)
+    yield _fact(part, NamedNode(_VOID + link), of)
+    yield _count(part, counted, number)
+
+
+def _count(subject: NamedNode | BlankNode, name: str, number: int) -> Quad:
+    return _fact(subject, NamedNode(_VOID + name), Literal(number))
+
+
+def _fact(subject: NamedNode | BlankNode, predicate: NamedNode, object_: Term) -> Quad:
+    return Quad(subject, predicate, object_, STATISTICS)

@@ -1,0 +1,47 @@
+"""`oxiseq load`: a big knowledge base into a store's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from oxiseq.cli.options import Iri, quiet_option
+from oxiseq.cli.request import LoadRequest
+
+
+@click.command("load")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option("--location", "-l", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="The store's folder, made if it is not there.")  # fmt: skip
+@click.option("--reason", "reasoning", type=click.Choice(["rdfs"]),
+              help="Materialise subClassOf, subPropertyOf, domain and range into <urn:oxiseq:inferred>.")  # fmt: skip
+@click.option("--mapping", "-m", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+              help="For tables: a SPARQL CONSTRUCT query over their columns.")  # fmt: skip
+@click.option("--graph", metavar="IRI", type=Iri(), help="The graph for what would go to the default graph.")
+@click.option("--skolemise", is_flag=True, help="Make blank nodes IRIs.")
+@click.option("--strict", is_flag=True, help="Stop at the first bad statement.")
+@click.option("--quarantine", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+              help="Where bad statements go. [default: the location with .quarantine behind it]")  # fmt: skip
+@click.option("--restart", is_flag=True, help="Replace the store that is there.")
+@quiet_option
+def load_command(
+    sources: tuple[str, ...], location: Path, reasoning: str | None, mapping: Path | None, graph: str | None,
+    skolemise: bool, strict: bool, quarantine: Path | None, restart: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Load a big knowledge base into a store that `run --kb DIR` reads.
+
+    SOURCE is a file, a folder or a glob: N-Triples, N-Quads, Turtle, TriG, RDF/XML (also .gz, .bz2, .xz, .zst),
+    and with a mapping CSV, TSV, Parquet, JSON Lines.
+
+    \b
+    oxiseq load dump.nt.gz schema.ttl --location kb --reason rdfs
+    oxiseq load people.csv --mapping people.rq --location kb
+    """
+    from oxiseq.cli.loading import load_kb  # noqa: PLC0415  loads pyarrow: see __init__.py
+
+    load_kb(
+        LoadRequest(
+            sources, location, reasoning, mapping, graph, skolemise, strict, quarantine, restart, quiet
+        )
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""The work of `oxiseq load`: the loader with a progress bar, and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import cast
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Shown
+
+from oxiseq.cli.progress import counted
+from oxiseq.cli.request import LoadRequest
+from oxiseq.kb_loader import LoadReport, Progress, load
+from oxiseq.kb_loader.load import Reasoning
+from oxiseq.kb_loader.marker import half_loaded
+from oxiseq.kb_loader.report import Watch
+
+
+def load_kb(request: LoadRequest) -> None:
+    """Load. Raises KbError."""
+    if half_loaded(request.location) and not request.quiet:
+        click.echo(f"note: {request.location} is half loaded by an earlier load: starting over", err=True)
+    with _bar(quiet=request.quiet) as watch:
+        report = load(
+            request.sources,
+            request.location,
+            reasoning=cast("Reasoning | None", request.reasoning),  # click has checked the choice
+            mapping=request.mapping,
+            graph=request.graph,
+            skolemise=request.skolemise,
+            strict=request.strict,
+            restart=request.restart,
+            quarantine=request.quarantine,
+            watch=watch,
+        )
+    if not request.quiet:
+        click.echo(told(report), err=True)
+
+
+def told(report: LoadReport) -> str:
+    """The report: what was read, what was left out, what was added, times."""
+    lines = [
+        " · ".join([
+            counted(report.files, "file", "files"), counted(report.stored, "statement", "statements"),
+            counted(report.duplicates, "duplicate", "duplicates"), f"{report.quarantined:,} quarantined",
+            f"{report.rate:,.0f} statements/s",
+        ])
+    ]  # fmt: skip
+    if report.inferred:
+        lines.append(f"{counted(report.inferred, 'statement', 'statements')} inferred, in <urn:oxiseq:inferred>")
+    lines.append(f"{counted(report.statistics, 'statement', 'statements')} of statistics, in <urn:oxiseq:statistics>")
+    lines += [f"quarantined: {fault}" for fault in report.faults]
+    if report.quarantined:
+        lines.append(f"all {report.quarantined:,} with their text: {report.quarantine}")
+    lines.append(", ".join(f"{step} {seconds:.2f} s" for step, seconds in report.seconds.items()))
+    return "\n".join([*lines, f"the store is whole: {report.location}"])
+
+
+@contextmanager
+def _bar(*, quiet: bool) -> Iterator[Watch]:
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda progress: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    begun = perf_counter()
+    with Shown(*columns, console=console, transient=True) as shown:
+        task = shown.add_task("loading", total=None)
+
+        def watch(at: Progress) -> None:
+            rate = at.statements / (perf_counter() - begun)
+            text = f"{at.step}: {at.statements:,} statements"
+            if at.step == "loading":
+                text += f", {rate:,.0f}/s"
+            shown.update(task, completed=at.done, total=at.total, description=text)
+
+        yield watch
