@@ -33,6 +33,8 @@ STREAM: Final = NamedNode("urn:oxiseq:stream")
 """The predicate between an event and its stream."""
 _PART: Final = 4096
 """Events that are taken over in one go."""
+_REMOVED: Final = 1000
+"""Events that are removed in one go."""
 _SAID: Final = 2
 """Triples about an event in the default graph."""
 _TRIES: Final = 5
@@ -139,13 +141,17 @@ class _Graphs:
             self._created = record.created
             self._clear(record.first)
             return
-        names = [f"<{self._name}{offset}>" for offset in range(self.first, self.first + gone)]
-        if names:  # in one transaction
-            each = (f"DROP SILENT GRAPH {name} ; DELETE WHERE {{ {name} ?p ?o }}" for name in names)
-            self.store.update(" ;\n".join(each))
-            self.size -= sum(self._sizes.popleft() for _ in names)
-            self.first += gone
-            self._removed += gone
+        last = self.first + gone
+        while self.first < last:
+            self._remove(min(_REMOVED, last - self.first))
+
+    def _remove(self, count: int) -> None:
+        """Forget the first events, in one transaction."""
+        names = (f"<{self._name}{offset}>" for offset in range(self.first, self.first + count))
+        self.store.update(" ;\n".join(f"DROP SILENT GRAPH {name} ; DELETE WHERE {{ {name} ?p ?o }}" for name in names))
+        self.size -= sum(self._sizes.popleft() for _ in range(count))
+        self.first += count
+        self._removed += count
 
     def _take(self, record: StreamRecord, room: Callable[[int], None], check: Callable[[], None]) -> None:
         room(_SAID * (record.next - self.next))
@@ -165,15 +171,13 @@ class _Graphs:
             f"{name} {GENERATED_AT} {to_literal(at)} .\n{name} {STREAM} <{self.iri}> .\n"
             for name, at in zip(names, batch.time.tolist(), strict=True)
         ]
-        ids = np.stack(batch.ids)
-        distinct, inverse = np.unique(ids, return_inverse=True)
+        distinct, inverse = np.unique(np.concatenate(batch.ids), return_inverse=True)
         data, ends = terms.texts(distinct)
         whole = data.tobytes()
         text = [whole[a:b].decode() for a, b in pairwise(ends.tolist())]
         sizes = np.diff(batch.offset)
         owner = np.repeat(np.arange(len(batch)), sizes).tolist()
-        subjects, predicates, objects = inverse.reshape(ids.shape).tolist()
-        rows = zip(subjects, predicates, objects, owner, strict=True)
+        rows = zip(*(column.tolist() for column in np.split(inverse, 3)), owner, strict=True)
         lines = [f"{text[s]} {text[p]} {text[o]} {names[event]} .\n" for s, p, o, event in rows]
         for event in np.flatnonzero(sizes == 0).tolist():
             self.store.add_graph(NamedNode(names[event][1:-1]))
