@@ -229,7 +229,8 @@ def latency(address: str, pid: int, subscribers: int, rate: int, seconds: float)
     print(f"{rate}/s asked, {total / pushed:,.0f}/s done, {subscribers} subscribers: from request to match median "
           f"{np.median(from_request):.1f} ms, p99 {np.percentile(from_request, 99):.1f} ms; from when it was due "
           f"p99 {np.percentile(from_due, 99):.1f} ms; {total - len(seen)} missing; "
-          f"CPU per push: server {used:.2f} ms, clients {own:.2f} ms; load {os.getloadavg()[0]:.1f}", flush=True)  # fmt: skip
+          f"CPU per push: server {used:.2f} ms, clients {own:.2f} ms; "
+          f"load {os.getloadavg()[0]:.1f}", flush=True)  # fmt: skip
     for reader in readers:
         reader.close()
 
