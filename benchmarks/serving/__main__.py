@@ -1,6 +1,6 @@
 """Throughput with live subscribers, and the time from a push to the subscriber's match.
 
-    python -m benchmarks.serving [--subscribers 50] [--batches 200] [--rate 1000] [--seconds 10]
+    python -m benchmarks.serving [--subscribers 50] [--batches 200] [--rate 250 --rate 1000] [--seconds 10]
 
 The server is a process of its own (`oxiseq serve` over a new folder); all clients are in this one, readers as threads
 that look at sockets with `selectors`. Two figures:
@@ -52,21 +52,22 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--subscribers", type=int, default=50)
     parser.add_argument("--batches", type=int, default=200)
-    parser.add_argument("--rate", type=int, default=1000)
+    parser.add_argument("--rate", type=int, action="append", help="may be given several times")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--durability", default="full")
     given = parser.parse_args()
     print(f"load before: {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores", flush=True)
-    with server(given.durability) as address:
+    with server(given.durability) as (address, _):
         throughput(address, given.subscribers, given.batches)
-    with server(given.durability) as address:
-        latency(address, given.subscribers, given.rate, given.seconds)
+    for rate in given.rate or [1000]:
+        with server(given.durability) as (address, pid):
+            latency(address, pid, given.subscribers, rate, given.seconds)
     print(f"load after: {os.getloadavg()[0]:.1f}")
 
 
 @contextmanager
-def server(durability: str) -> Iterator[str]:
-    """A new server's address."""
+def server(durability: str) -> Iterator[tuple[str, int]]:
+    """A new server's address and process id."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", "from oxiseq.cli import main; main()", "serve", "--location", folder]
         command += ["--bind", "127.0.0.1:0", "--durability", durability, "--subscribers", "200"]
@@ -75,7 +76,7 @@ def server(durability: str) -> Iterator[str]:
                 assert process.stderr is not None
                 line = next(line for line in process.stderr if line.startswith("listening at "))
                 threading.Thread(target=process.stderr.read, daemon=True).start()
-                yield line.split()[-1]
+                yield line.split()[-1], process.pid
                 print(f"server: {cpu_seconds(process.pid):.1f} s CPU", flush=True)
             finally:
                 process.terminate()
@@ -192,7 +193,7 @@ def throughput(address: str, subscribers: int, count: int) -> None:
     readers.close()
 
 
-def latency(address: str, subscribers: int, rate: int, seconds: float) -> None:
+def latency(address: str, pid: int, subscribers: int, rate: int, seconds: float) -> None:
     """Figure 2: as many producers as threads, each with a stream and a query of its own; each event completes its own
     instant (?advance=)."""
     control = connect(address)
@@ -200,18 +201,18 @@ def latency(address: str, subscribers: int, rate: int, seconds: float) -> None:
         assert ask(control, "PUT", f"/queries/each{i}", (EACH % i).encode(), "application/spaseq-query") == 200
     readers = [Readers(address, f"each{i}", max(1, subscribers // PRODUCERS)) for i in range(PRODUCERS)]
     sent: dict[int, float] = {}
-    begun = time.perf_counter() + 0.5
     total = int(rate * seconds)
+    requests = [request(i) for i in range(total)]
+    connections = [connect(address).sock for _ in range(PRODUCERS)]
+    used, own = cpu_seconds(pid), time.process_time()
+    begun = time.perf_counter() + 0.5
 
     def push(producer: int) -> None:
-        connection = connect(address)
-        path = f"/streams/{quote(f'{EX}single{producer}', safe='')}?advance="
         for i in range(producer, total, PRODUCERS):
             while (now := time.perf_counter()) < begun + i / rate:
                 time.sleep(begun + i / rate - now)
             sent[i] = time.perf_counter()
-            body, time_ = single(i)
-            assert ask(connection, "POST", f"{path}{time_ + 1}", body, "application/n-quads") == 200
+            exchange(connections[producer], requests[i])
 
     threads = [threading.Thread(target=push, args=(i,)) for i in range(PRODUCERS)]
     for thread in threads:
@@ -219,6 +220,7 @@ def latency(address: str, subscribers: int, rate: int, seconds: float) -> None:
     for thread in threads:
         thread.join()
     pushed = time.perf_counter() - begun
+    used, own = (cpu_seconds(pid) - used) / total * 1000, (time.process_time() - own) / total * 1000
     time.sleep(2)
     seen = {number: at for reader in readers for number, at in reader.seen.items()}
     tail = [i for i in seen if i >= total // 5]  # after the first fifth
@@ -226,9 +228,33 @@ def latency(address: str, subscribers: int, rate: int, seconds: float) -> None:
     from_due = np.array([(seen[i] - begun - i / rate) * 1000 for i in tail])
     print(f"{rate}/s asked, {total / pushed:,.0f}/s done, {subscribers} subscribers: from request to match median "
           f"{np.median(from_request):.1f} ms, p99 {np.percentile(from_request, 99):.1f} ms; from when it was due "
-          f"p99 {np.percentile(from_due, 99):.1f} ms; {total - len(seen)} missing", flush=True)  # fmt: skip
+          f"p99 {np.percentile(from_due, 99):.1f} ms; {total - len(seen)} missing; "
+          f"CPU per push: server {used:.2f} ms, clients {own:.2f} ms; "
+          f"load {os.getloadavg()[0]:.1f}", flush=True)  # fmt: skip
     for reader in readers:
         reader.close()
+
+
+def request(i: int) -> bytes:
+    """The bytes of a push that also completes its instant: made before the clock runs, for the clients share the cores
+    with the server."""
+    body, time_ = single(i)
+    path = f"/streams/{quote(f'{EX}single{i % PRODUCERS}', safe='')}?advance={time_ + 1}"
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/n-quads\r\nContent-Length: {len(body)}"
+    return f"{head}\r\n\r\n".encode() + body
+
+
+def exchange(connection: socket.socket, asked: bytes) -> None:
+    """Send a request and read its answer, which is 200 and has a Content-Length."""
+    connection.sendall(asked)
+    got = connection.recv(4096)
+    while b"\r\n\r\n" not in got:
+        got += connection.recv(4096)
+    head, _, body = got.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 "), head
+    size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    while len(body) < size:
+        body += connection.recv(4096)
 
 
 def single(i: int) -> tuple[bytes, int]:

@@ -134,7 +134,8 @@ def test_small_events_are_read_the_same_with_and_without_arrays(given_: list[lis
     if blobs and short is not None:
         long = _parts(blobs)
         for name in ("time", "sizes", "blanks", "first_term", "lengths"):
-            assert (getattr(short, name).dtype, getattr(short, name).tolist()) == (np.int64, getattr(long, name).tolist())
+            given_array, expected = getattr(short, name), getattr(long, name)
+            assert (given_array.dtype, given_array.tolist()) == (np.int64, expected.tolist())
         assert [c.tolist() for c in short.codes] == [c.tolist() for c in long.codes]
         assert short.text == long.text
 
