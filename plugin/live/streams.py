@@ -70,7 +70,9 @@ class Streams:
 
     def delete(self, iri: str) -> None:
         """Forget a stream and its events. Raises UnknownError, and ConflictError while a query reads it."""
-        self._journal.streams.delete(iri)
+        with self._worker.lock:
+            self._journal.streams.delete(iri)
+            self._worker.forget(iri)
 
     def admit(self) -> None:
         """Raises BusyError when too many events wait: to be asked before a body is read."""

@@ -263,6 +263,11 @@ class Worker:
         self._joining = [each for each in self._joining if each is not query]
         self._engine.remove(query)
 
+    def forget(self, stream: str) -> None:
+        """A stream has been deleted: if it comes again, its events are counted from the beginning."""
+        for known in (self._offsets, self._largest, self._active):
+            known.pop(stream, None)
+
     def find(self, name: str) -> LiveQuery | None:
         """The query of this name, if it is at work."""
         return next((query for query in self._all() if query.name == name), None)

@@ -349,3 +349,19 @@ def test_a_restart_reads_the_log_from_the_last_checkpoint(tmp_path: Path, expect
             push(service, batch)
         finish(service)
         assert {name: rows(service, name) for name in QUERIES} == expected
+
+
+def test_a_stream_that_comes_again_is_counted_from_the_beginning(tmp_path: Path) -> None:
+    with live(tmp_path) as service:
+        service.streams.create(DOORS, Retention(count=100))
+        for stream in (POWER, DOORS):  # the second time the query has seen nothing of its own stream
+            service.queries.register("rises", RISES)
+            for batch in (batch for batch in SENT[:20] if batch.stream == stream):
+                push(service, batch)
+            rest(service)
+            query = service.worker.find("rises")
+            assert query is not None
+            with service.worker.lock:
+                service.worker.save(query)  # its place is one that the log has
+            service.queries.delete("rises")
+            service.streams.delete(POWER)
