@@ -14,12 +14,12 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.cea.memory import longer
 from oxiseq.engine.cea.plan import CeaPlan, as_words
 from oxiseq.engine.cea.subsets import NOWHERE, Move, State, Subsets
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.symbols import enter_steps, enter_symbols
+from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 
 MOST_MOVES = 1 << 24

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.cea.memory import longer
 from oxiseq.engine.cea.plan import CeaPlan, as_words
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.cea.subsets import AMBIGUOUS, FIRST_MASK, Subsets
 from oxiseq.engine.kernels.cea import held as kernels
+from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, call
 from oxiseq.engine.terms.saved import State
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.collect import collect, pack
+from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence.compact_set import SPINE
 from oxiseq.engine.kernels.sequence.records import NODE
@@ -54,13 +55,6 @@ def allocate(sizes: Capacities) -> k.Memory:
         out_last=np.zeros(sizes.out, np.int64),
         spine=np.zeros(SPINE, np.int64),
     )
-
-
-def longer(array: Array, size: int) -> Array:
-    """A copy with room for `size`; the new part is zero."""
-    out = np.zeros((size, *array.shape[1:]), array.dtype)
-    out[: len(array)] = array
-    return out
 
 
 def _widen(S: k.Memory, *names: str) -> k.Memory:

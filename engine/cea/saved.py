@@ -11,9 +11,10 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.cea.cache import StepCache
-from oxiseq.engine.cea.memory import Capacities, allocate, longer
+from oxiseq.engine.cea.memory import Capacities, allocate
 from oxiseq.engine.cea.subsets import State as Letters
 from oxiseq.engine.kernels.cea import records as k
+from oxiseq.engine.kernels.memory.growing import filled
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.terms.saved import State
 
@@ -47,16 +48,7 @@ def restore_memory(state: State, cache: StepCache, sizes: Capacities) -> k.Memor
     """Memory that goes on from a saved state; the cache has its states then."""
     S = allocate(sizes)
     cache.begin([Letters(int(at_once, 16), int(later, 16), strict) for at_once, later, strict in state["states"]])
-    filled = {name: _filled(getattr(S, name), state[name]) for name in S._fields if name not in _FOR_WORK}
-    S = S._replace(**filled)
+    arrays = {name: filled(getattr(S, name), state[name]) for name in S._fields if name not in _FOR_WORK}
+    S = S._replace(**arrays)
     S.scalars[list(_EMPTY_BETWEEN_BATCHES)] = 0
     return S
-
-
-def _filled(array: Array, saved: Array) -> Array:
-    """An array with the saved records at its beginning, and more room if it needs it."""
-    if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
-        raise ValueError(f"records of another layout: {saved.dtype} {saved.shape}")
-    out = array if len(array) >= len(saved) else longer(array, len(saved))
-    out[: len(saved)] = saved
-    return out

@@ -21,6 +21,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.matching import records as k
 from oxiseq.engine.kernels.matching.records import MatchTables
+from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
@@ -258,12 +259,8 @@ class _Kernel:
         """Of the rows sorted by GPM."""
 
     def _grow(self, *names: str) -> None:
-        longer = {}
-        for name in names:
-            old = getattr(self.memory, name)
-            longer[name] = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
-            longer[name][: len(old)] = old
-        self.memory = self.memory._replace(**longer)
+        arrays = {name: getattr(self.memory, name) for name in names}
+        self.memory = self.memory._replace(**{name: longer(old, 2 * len(old)) for name, old in arrays.items()})
         self._point()
 
     def _make_room(self, hits: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.choice import memory as c
@@ -59,19 +60,19 @@ class Chooser:
             if outcome == c.CHOSEN:
                 return nodes, self._picked[: self._state[c.PICKED]]
             if outcome == c.MORE_NODES:
-                nodes = _twice(nodes)
+                nodes = longer(nodes, 2 * len(nodes))
             else:
                 self._make_room(outcome)
 
     def _make_room(self, outcome: int) -> None:
         if outcome == c.MORE_STACK:
-            self._stack = _twice(self._stack)
+            self._stack = longer(self._stack, 2 * len(self._stack))
         elif outcome == c.MORE_CLASSES:
             self._for_classes(2 * len(self._classes))
         elif outcome == c.MORE_SETS:
             if 2 * len(self._sets) > MOST_SETS:
                 raise LimitError(2 * len(self._sets), MOST_SETS, "sets of events for SELECT MAX at one instant")
-            self._sets = _twice(self._sets)
+            self._sets = longer(self._sets, 2 * len(self._sets))
             self._picked = np.zeros(len(self._sets), np.int64)
         else:
             raise LimitError(int(self._state[c.STEPS]), MOST_STEPS, "comparisons for SELECT MAX at one instant")
@@ -85,12 +86,6 @@ class Chooser:
     def _for_classes(self, size: int) -> None:
         self._classes = np.zeros(size, c.CLASS)
         self._table = np.full(1 << (2 * size).bit_length(), -1, np.int32)
-
-
-def _twice(array: Array) -> Array:
-    out = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)
-    out[: len(array)] = array
-    return out
 
 
 def put_picked(S: k.Memory, picked: NDArray[np.int64]) -> k.Memory:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.compact_set import SPINE, collect
@@ -129,13 +130,6 @@ def grow(S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory
 
 def _widen(S: k.Memory, *names: str) -> k.Memory:
     return S._replace(**{name: longer(getattr(S, name), 2 * len(getattr(S, name))) for name in names})
-
-
-def longer(array: Array, size: int) -> Array:
-    """A copy with room for `size`; the new part is zero."""
-    out = np.zeros((size, *array.shape[1:]), array.dtype)
-    out[: len(array)] = array
-    return out
 
 
 def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:

@@ -11,12 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.kernels.memory.growing import filled
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.sequence.renaming import rename
-from oxiseq.engine.sequence.memory import Capacities, allocate, longer, table_size
+from oxiseq.engine.sequence.memory import Capacities, allocate, table_size
 from oxiseq.engine.sequence.states import PARTITION, Value
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -47,8 +48,8 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
 def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, terms: KnownTerms) -> k.Memory:
     """Memory that goes on from a saved state."""
     S = allocate(compiled, sizes)
-    filled = {name: _filled(getattr(S, name), array) for name, array in state.items() if name != "instant"}
-    S = S._replace(**filled)
+    arrays = {name: filled(getattr(S, name), array) for name, array in state.items() if name != "instant"}
+    S = S._replace(**arrays)
     s = S.scalars
     s[list(_EMPTY_BETWEEN_BATCHES)] = 0
     S = S._replace(
@@ -65,15 +66,6 @@ def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, te
         leads[np.ix_(rows, columns)] = terms.ids(leads[np.ix_(rows, columns)])
     call(rebuild_leads, tables, memory, leads, int(s[k.LEADS]), k.BEFORE_ALL)
     return S
-
-
-def _filled(array: Array, saved: Array) -> Array:
-    """An array with the saved records at its beginning, and more room if it needs it."""
-    if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
-        raise ValueError(f"records of another layout: {saved.dtype} {saved.shape}")
-    out = array if len(array) >= len(saved) else longer(array, len(saved))
-    out[: len(saved)] = saved
-    return out
 
 
 # --- where ids stand --------------------------------------------------------------------------------

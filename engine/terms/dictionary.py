@@ -18,7 +18,7 @@ Memory per live term: about 60 bytes and its text. Not safe for several threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 from weakref import WeakSet, ref
 
 import numpy as np
@@ -28,6 +28,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.events import triples
+from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
 from oxiseq.engine.kernels.output import texts as result_texts
 from oxiseq.engine.kernels.terms import table
@@ -335,9 +336,9 @@ class TermDictionary:
         arrays = self._arrays
         by_id = ("own", "kind", "number", "exact", "quality", "free")
         grown = arrays._replace(
-            entries=_longer(arrays.entries, entries),
-            text=_longer(arrays.text, text),
-            **{name: _longer(getattr(arrays, name), ids) for name in by_id},
+            entries=longer(arrays.entries, entries),
+            text=longer(arrays.text, text),
+            **{name: longer(getattr(arrays, name), ids) for name in by_id},
         )
         if entries != len(arrays.entries):
             grown = grown._replace(slots=np.zeros(_slots(entries), np.int32))
@@ -351,7 +352,7 @@ class TermDictionary:
         self._start, self._length = arrays.entries["start"], arrays.entries["length"]
         self._pointers = Pointers(arrays)
         self._columns = TermColumns(arrays.kind, arrays.number, arrays.exact, arrays.quality)
-        self._pinned = _longer(self._pinned, len(arrays.own))
+        self._pinned = longer(self._pinned, len(arrays.own))
 
     # --- steps --------------------------------------------------------------------------------------
 
@@ -427,14 +428,6 @@ def _slots(entries: int) -> int:
 
 def _at_least(size: int, needed: int) -> int:
     return size if needed <= size else max(needed, 2 * size)
-
-
-def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
-    if size == len(array):
-        return array
-    out = np.zeros(size, array.dtype)
-    out[: len(array)] = array
-    return out
 
 
 def _owner(array: AnyIds) -> AnyIds:

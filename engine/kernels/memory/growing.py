@@ -1,0 +1,27 @@
+"""Room for more: what all arrays do that double when they are full."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oxiseq.engine.kernels.memory.pointers import Array
+
+
+def longer(array: Array, size: int) -> Array:
+    """A copy with room for `size`, at least as many as before; the new part is zero. The array itself if it has so
+    much."""
+    if size == len(array):
+        return array
+    out = np.zeros((size, *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def filled(array: Array, saved: Array) -> Array:
+    """An array with saved records at its beginning, and more room if it needs it. Raises ValueError where they are of
+    another layout."""
+    if saved.dtype != array.dtype or saved.shape[1:] != array.shape[1:]:
+        raise ValueError(f"records of another layout: {saved.dtype} {saved.shape}")
+    out = array if len(array) >= len(saved) else longer(array, len(saved))
+    out[: len(saved)] = saved
+    return out
