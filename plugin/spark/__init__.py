@@ -18,8 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from oxiseq.spark.operator import OnePartitionWarning, SparkError, explain, match
+    from oxiseq.spark.source import EventSource
 
-_HOMES = dict.fromkeys(("OnePartitionWarning", "SparkError", "explain", "match"), "operator")
+_HOMES = {
+    "EventSource": "source", "OnePartitionWarning": "operator", "SparkError": "operator", "explain": "operator",
+    "match": "operator",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -30,4 +34,4 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-__all__ = ["OnePartitionWarning", "SparkError", "explain", "match"]
+__all__ = ["EventSource", "OnePartitionWarning", "SparkError", "explain", "match"]

@@ -107,7 +107,8 @@ class Buckets(StatefulProcessor):
             yield frame(table)
         self._state.update((bucket.save(),))
         if done.waits_for is not None:
-            self._handle.registerTimer(max(done.waits_for // 1000, mark))
+            # always ahead: Spark forgets a timer that is set anew while it goes off
+            self._handle.registerTimer(max(done.waits_for // 1000, mark) + 1)
 
 
 def packed(rows: Iterator[pd.DataFrame]) -> list[Packed]:
