@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.clock import BEFORE_ALL
 from oxiseq.journal import pack_events
@@ -83,7 +84,7 @@ class Buckets(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Spark has made the operator for a partition."""
         self._handle = handle
-        self._state = handle.getValueState(_STATE, "data binary")
+        self._state = handle.getValueState(_STATE, "data binary, buckets int")
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         """A bucket's rows of a micro-batch."""
@@ -99,16 +100,25 @@ class Buckets(StatefulProcessor):
     def _step(self, key: Any, rows: list[Packed], timers: Any) -> Iterator[pd.DataFrame]:
         at_work = work(self._order)
         at_work.terms.collect_if_due()
-        saved = self._state.get()
-        bucket = Bucket(at_work, self._numbers[key[0]], None if saved is None else bytes(saved[0]))
+        bucket = Bucket(at_work, self._numbers[key[0]], self._saved())
         mark = timers.getCurrentWatermarkInMs()
         done = bucket.step(rows, mark * 1000 if mark > 0 else BEFORE_ALL)
         for table in tables(at_work, done, self._terms, self._late):
             yield frame(table)
-        self._state.update((bucket.save(),))
+        self._state.update((bucket.save(), self._order.buckets))
         if done.waits_for is not None:
             # always ahead: Spark forgets a timer that is set anew while it goes off
             self._handle.registerTimer(max(done.waits_for // 1000, mark) + 1)
+
+    def _saved(self) -> bytes | None:
+        """The bucket's state. Raises SnapshotError."""
+        saved = self._state.get()
+        if saved is None:
+            return None
+        data, buckets = saved
+        if buckets != self._order.buckets:
+            raise SnapshotError(f"the checkpoint is of {buckets} buckets, not {self._order.buckets}: pass buckets={buckets}")
+        return bytes(data)
 
 
 def packed(rows: Iterator[pd.DataFrame]) -> list[Packed]:
