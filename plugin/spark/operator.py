@@ -6,12 +6,11 @@ Where it stands: DataFrames of streams → (dealer in `mapInArrow`, shuffle, buc
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -21,16 +20,15 @@ from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.plan.correlation import Correlation, correlation
 from oxiseq.engine.plan.query import QueryPlan, compile_query
-from oxiseq.engine.run.clock import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.kb_loader import is_path
-from oxiseq.spark.answers import LATE, TIME, arrow_schema, event_columns, schema, tables, value_columns
+from oxiseq.spark.answers import LATE, TIME, event_columns, schema, value_columns
 from oxiseq.spark.balance import MOST, even_keys
-from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.decoding import COLUMNS
-from oxiseq.spark.processor import DEALT, Buckets, Dealing
-from oxiseq.spark.work import Order, Work, work
+from oxiseq.spark.processor import DEALT, Buckets, Dealing, Whole
+from oxiseq.spark.order import Order
+from oxiseq.spark.work import Work
 
 Terms = Literal["text", "ntriples"]
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -110,7 +108,7 @@ def match(
         processor = Buckets(order, keys, terms, late)
         rows = grouped.transformWithStateInPandas(processor, schema(at_work), "append", "EventTime")
     else:
-        rows = grouped.applyInArrow(_whole(order, terms), schema(at_work))
+        rows = grouped.applyInArrow(Whole(order, terms).of, schema(at_work))
     return _shown(rows, at_work, late)
 
 
@@ -209,21 +207,3 @@ def _shown(rows: DataFrame, at_work: Work, late: bool) -> DataFrame:
     else:
         rows = rows.where("late_stream is null")
     return rows.select(*columns)
-
-
-def _whole(order: Order, terms: Terms) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
-    """For `applyInArrow`: all rows of a bucket, over streams that have ended."""
-
-    def whole(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
-        at_work = work(order)
-        at_work.terms.collect_if_due()
-        bucket = Bucket(at_work, table.column("number")[0].as_py())
-        rows = [
-            Packed(row["stream"], row["events"], row["home"])
-            for row in table.select(["stream", "events", "home"]).to_pylist()
-            if row["events"]
-        ]
-        found = list(tables(at_work, bucket.step(rows, BEFORE_ALL, close=True), terms, late=False))
-        return pa.concat_tables(found) if found else arrow_schema(at_work).empty_table()
-
-    return whole

@@ -1,6 +1,7 @@
-"""The operator inside Spark: packed rows and the watermark in, rows of matches out, a snapshot in the state store.
+"""What Spark calls: packed rows and the watermark in, rows of matches out, a snapshot in the state store.
 
-Where it stands: shuffled rows → **processor** (Spark calls it) → bucket.
+Where it stands: shuffled rows → **processor** → bucket (steps.py). Spark reads this module in processes that do none of
+the work, to learn the operator's state; so the engine is imported where it is used.
 """
 
 from __future__ import annotations
@@ -9,30 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pandas as pd
-import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from oxiseq.engine.errors import SnapshotError
-from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.clock import BEFORE_ALL
-from oxiseq.journal import pack_events
-from oxiseq.spark.answers import frame, tables
-from oxiseq.spark.bucket import Bucket, Packed
-from oxiseq.spark.dealing import Dealer
-from oxiseq.spark.decoding import Decoder
-from oxiseq.spark.work import Order, work
+from oxiseq.grammar.errors import OxiseqError
+from oxiseq.spark.order import Order
 
 DEALT: Final = "bucket int, number int, stream int, high bigint, events binary, home binary"
 """What the dealer hands on: the row's bucket as Spark hashes it and its number, the stream's number, the largest time
-(µs), packed events and whose home it is."""
-_DEALT: Final = pa.schema([
-    ("bucket", pa.int32()), ("number", pa.int32()), ("stream", pa.int32()), ("high", pa.int64()),
-    ("events", pa.binary()), ("home", pa.binary()),
-])  # fmt: skip
-_STATE: Final = "snapshot"
-_AT_A_TIME: Final = 1 << 16
-"""Events that are dealt together, at most, so that packed rows are few."""
+(µs) of the events dealt together, packed events and whose home it is."""
+
+
+class CheckpointError(OxiseqError):
+    """A checkpoint that was made for other arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,33 +32,25 @@ class Dealing:
     stream: int
     keys: tuple[int, ...]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Spark calls it with the rows of a partition."""
-        at_work = work(self.order)
-        decoder, dealer = Decoder(at_work.terms, self.order.on_error), Dealer(at_work, self.stream)
-        waiting: list[EventBatch] = []
-        count = 0
-        for rows in batches:
-            at_work.terms.collect_if_due()
-            batch = decoder.decode(rows)
-            waiting.append(batch)
-            count += len(batch)
-            if count >= _AT_A_TIME:
-                yield from self._dealt(dealer, waiting)
-                waiting, count = [], 0
-        if count:
-            yield from self._dealt(dealer, waiting)
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Spark calls it with the record batches of a partition."""
+        from oxiseq.spark.steps import deal  # noqa: PLC0415  see the module's text
 
-    def _dealt(self, dealer: Dealer, waiting: list[EventBatch]) -> Iterator[pa.RecordBatch]:
-        batch, terms = EventBatch.concat(waiting), work(self.order).terms
-        rows = [
-            (self.keys[bucket], bucket, self.stream, int(events.time.max()), pack_events(events, terms), home.tobytes())
-            for bucket, events, home in dealer.deal(batch)
-        ]
-        if not rows:  # the watermark goes on
-            rows = [(self.keys[0], 0, self.stream, int(batch.time.max()), b"", b"")]
-        columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), _DEALT, strict=True)]
-        yield pa.record_batch(columns, schema=_DEALT)
+        yield from deal(self.order, self.stream, self.keys, batches)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """For `applyInArrow`: all rows of a bucket, over streams that have ended."""
+
+    order: Order
+    terms: str
+
+    def of(self, key: tuple[Any, ...], table: Any) -> Any:
+        """Spark calls it with the rows of a bucket."""
+        from oxiseq.spark.steps import whole  # noqa: PLC0415  see the module's text
+
+        return whole(self.order, table, self.terms)
 
 
 class Buckets(StatefulProcessor):
@@ -84,49 +65,36 @@ class Buckets(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Spark has made the operator for a partition."""
         self._handle = handle
-        self._state = handle.getValueState(_STATE, "data binary, buckets int")
+        self._state = handle.getValueState("snapshot", "data binary, buckets int")
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """A bucket's rows of a micro-batch."""
-        yield from self._step(key, packed(rows), timerValues)
+        yield from self._step(key, rows, timerValues)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         """The watermark has come to what a bucket waits for."""
-        yield from self._step(key, [], timerValues)
+        yield from self._step(key, iter(()), timerValues)
 
     def close(self) -> None:
         """The partition is done."""
 
-    def _step(self, key: Any, rows: list[Packed], timers: Any) -> Iterator[pd.DataFrame]:
-        at_work = work(self._order)
-        at_work.terms.collect_if_due()
-        bucket = Bucket(at_work, self._numbers[key[0]], self._saved())
-        mark = timers.getCurrentWatermarkInMs()
-        done = bucket.step(rows, mark * 1000 if mark > 0 else BEFORE_ALL)
-        for table in tables(at_work, done, self._terms, self._late):
-            yield frame(table)
-        self._state.update((bucket.save(), self._order.buckets))
-        if done.waits_for is not None:
-            # always ahead: Spark forgets a timer that is set anew while it goes off
-            self._handle.registerTimer(max(done.waits_for // 1000, mark) + 1)
+    def _step(self, key: Any, rows: Iterator[Any], timers: Any) -> Iterator[Any]:
+        from oxiseq.spark.steps import step  # noqa: PLC0415  see the module's text
+
+        number, mark = self._numbers[key[0]], timers.getCurrentWatermarkInMs()
+        done = step(self._order, number, self._saved(), rows, mark, self._terms, self._late)
+        yield from done.frames
+        self._state.update((done.state, self._order.buckets))
+        if done.wake is not None:
+            self._handle.registerTimer(done.wake)
 
     def _saved(self) -> bytes | None:
-        """The bucket's state. Raises SnapshotError."""
+        """The bucket's state. Raises CheckpointError."""
         saved = self._state.get()
         if saved is None:
             return None
         data, buckets = saved
         if buckets != self._order.buckets:
-            raise SnapshotError(f"the checkpoint is of {buckets} buckets, not {self._order.buckets}: pass buckets={buckets}")
+            wanted = self._order.buckets
+            raise CheckpointError(f"the checkpoint is of {buckets} buckets, not {wanted}: pass buckets={buckets}")
         return bytes(data)
-
-
-def packed(rows: Iterator[pd.DataFrame]) -> list[Packed]:
-    """Rows as the dealer has made them; those without events only told a time."""
-    return [
-        Packed(int(stream), bytes(events), bytes(home))
-        for frame in rows
-        for stream, events, home in zip(frame["stream"], frame["events"], frame["home"], strict=True)
-        if events
-    ]
-

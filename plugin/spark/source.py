@@ -14,6 +14,8 @@ ten thousand at the most. `maxFilesPerTrigger` files, in order of their names, m
 A server's stream: offsets are the stream's own durable ones. `startingOffset` is "earliest" (what is kept), "latest" or
 a number; `maxEventsPerTrigger` events make a micro-batch. What retention has deleted before it was read is an error. The
 token is the option `token` or OXISEQ_READ_TOKEN, on the driver and on executors.
+
+Spark reads this module in several processes that only plan; so the engine is imported where events are read.
 """
 
 from __future__ import annotations
@@ -23,12 +25,11 @@ import os
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -38,17 +39,10 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from oxiseq.engine.errors import EventError, OxiseqError
-from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.open import event_format, open_events
-from oxiseq.engine.events.report import OnError
-from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal import pack_events
-from oxiseq.spark.decoding import Decoder
+from oxiseq.grammar.errors import OxiseqError
 
-_COLUMN: Final = pa.schema([("events", pa.binary())])
-_IN_A_ROW: Final = 1 << 15
-"""Events packed together, at most."""
+_ENDINGS: Final = (".nq", ".nquads", ".trig", ".jelly", ".arrow", ".feather", ".ipc", ".parquet", ".pq")
+"""Of event files (engine/events/open.py)."""
 _PAGE: Final = 10_000
 _PATIENCE: Final = 60.0
 """Seconds to wait for the server."""
@@ -122,7 +116,7 @@ class Folder:
 
     path: str
     limit: int | None
-    on_error: OnError
+    on_error: Literal["stop", "skip"]
 
     def begin(self) -> dict[str, Any]:
         """Nothing read."""
@@ -150,25 +144,17 @@ class Folder:
 
     def read(self, part: Part) -> Iterator[bytes]:
         """Packed events. Raises EventError."""
-        terms = TermDictionary()
+        from oxiseq.spark.reading import packed_file  # noqa: PLC0415  see the module's text
+
         root = Path(self.path)
-        reader = open_events(root / part.first if root.is_dir() else root, terms, on_error=self.on_error)
-        waiting: list[EventBatch] = []
-        for batch in reader:
-            waiting.append(batch)
-            if sum(map(len, waiting)) >= _IN_A_ROW:
-                yield pack_events(EventBatch.concat(waiting), terms)
-                waiting = []
-                terms.collect_if_due()
-        if waiting:
-            yield pack_events(EventBatch.concat(waiting), terms)
+        return packed_file(root / part.first if root.is_dir() else root, self.on_error)
 
     def _names(self) -> set[str]:
         root = Path(self.path)
         if root.is_file():
             return {root.name}
         if not root.is_dir():
-            raise EventError(self.path, None, "there is no such file or folder")
+            raise SourceError(f"{self.path}: there is no such file or folder")
         return {p.name for p in root.iterdir() if _is_events(p)}
 
 
@@ -177,13 +163,8 @@ def _lines(offset: dict[str, Any]) -> set[str]:
 
 
 def _is_events(path: Path) -> bool:
-    if path.name.startswith((".", "_")) or not path.is_file():
-        return False
-    try:
-        event_format(path)
-    except EventError:
-        return False
-    return True
+    name = path.name.lower().removesuffix(".gz")
+    return name.endswith(_ENDINGS) and not name.startswith((".", "_")) and path.is_file()
 
 
 # --- a server's stream ------------------------------------------------------------------------------
@@ -228,15 +209,13 @@ class ServedStream:
 
     def read(self, part: Part) -> Iterator[bytes]:
         """Packed events. Raises SourceError."""
-        terms = TermDictionary()
-        decoder = Decoder(terms)
+        from oxiseq.spark.reading import packed_text  # noqa: PLC0415  see the module's text
+
         at = part.first
         while at < part.end:
             asked = {"since": at, "limit": min(_PAGE, part.end - at)}
             body, following = self._get(f"/events?{urlencode(asked)}", "application/n-quads")
-            batch = decoder.decode(pa.record_batch([pa.array([body], pa.binary())], schema=_COLUMN))
-            if len(batch):
-                yield pack_events(batch, terms)
+            yield packed_text(body)
             if following is None or int(following) <= at:
                 raise SourceError(f"{self.iri}: the server does not go on behind offset {at}")
             at = int(following)
@@ -264,9 +243,8 @@ class ServedStream:
 # --- readers ----------------------------------------------------------------------------------------
 
 
-def _rows(place: Folder | ServedStream, part: Part) -> Iterator[pa.RecordBatch]:
-    for packed in place.read(part):
-        yield pa.record_batch([pa.array([packed], pa.binary())], schema=_COLUMN)
+def _rows(place: Folder | ServedStream, part: Part) -> Iterator[tuple[bytes]]:
+    return ((packed,) for packed in place.read(part))
 
 
 class _Once(DataSourceReader):
@@ -276,7 +254,7 @@ class _Once(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         return self._place.parts(self._place.begin(), self._place.end())
 
-    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: Any) -> Iterator[tuple[bytes]]:
         return _rows(self._place, partition)
 
 
@@ -300,5 +278,5 @@ class _Continuous(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         return self._place.parts(start, end)
 
-    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: Any) -> Iterator[tuple[bytes]]:
         return _rows(self._place, partition)

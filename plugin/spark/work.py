@@ -5,14 +5,13 @@ Where it stands: driver → (pickled) **Order** → **Work** in each Python work
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from pyoxigraph import Store as RdfStore
 from pyoxigraph import Variable
 
 from oxiseq.engine.errors import KbError
-from oxiseq.engine.events.report import OnError
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.correlation import Correlation, correlation
 from oxiseq.engine.plan.query import QueryPlan, compile_query
@@ -21,19 +20,7 @@ from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Ask, Construct, Projection, Query, Select
 from oxiseq.match import Shape
 from oxiseq.replay import kb_store
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A query as it is sent to workers. `kb`: a file, a store's folder, N-Quads text or None; `start` in µs; `given`:
-    the IRIs of the streams that have events; `buckets`: how many runs share the keys; `on_error` as in `run`."""
-
-    text: str
-    kb: str | None
-    start: int | None
-    given: tuple[str, ...]
-    buckets: int
-    on_error: OnError = "stop"
+from oxiseq.spark.order import Order
 
 
 class Work:

@@ -14,7 +14,8 @@ from oxiseq.journal import pack_events
 from oxiseq.replay import run
 from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.dealing import Dealer
-from oxiseq.spark.work import Order, Work
+from oxiseq.spark.order import Order
+from oxiseq.spark.work import Work
 
 Event = tuple[str, int, str]
 """Stream IRI, µs, N-Triples."""

@@ -14,7 +14,7 @@ from oxiseq.engine.plan.correlation import Correlation, correlation
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.spark.work import Order
+from oxiseq.spark.order import Order
 
 
 def key_of(text: str) -> Correlation:
