@@ -1,7 +1,7 @@
 """Matches and late events as columns for Spark.
 
-Where it stands: a bucket's outcome → **columns** → DataFrame. Times travel as bigint microseconds, so that pandas does
-nothing to them; Spark makes timestamps of them at the end.
+Where it stands: a bucket's outcome → **columns** → DataFrame. Times travel as bigint microseconds, lists of them as text
+with commas, since what else pandas may hold is converted one by one in Python; Spark makes timestamps of them at the end.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyoxigraph import RdfFormat, serialize
 
@@ -48,13 +49,13 @@ def arrow_schema(work: Work) -> pa.Schema:
     """What the operator hands to Spark."""
     fields = [(TIME, pa.int64())]
     fields += [(f"value_{i}", pa.string()) for i in range(len(value_columns(work.plan, work.shown)))]
-    fields += [(name, pa.list_(pa.int64())) for name in event_columns(work.plan)]
+    fields += [(name, pa.string()) for name in event_columns(work.plan)]
     return pa.schema([*fields, ("late_stream", pa.string()), ("late_time", pa.int64()), ("late_graph", pa.string())])
 
 
 def schema(work: Work) -> str:
     """The same as a DDL string."""
-    names = {pa.int64(): "bigint", pa.string(): "string", pa.list_(pa.int64()): "array<bigint>"}
+    names = {pa.int64(): "bigint", pa.string(): "string"}
     return ", ".join(f"`{field.name}` {names[field.type]}" for field in arrow_schema(work))
 
 
@@ -88,9 +89,10 @@ def _match_columns(work: Work, batch: MatchBatch, terms: str) -> dict[str, pa.Ar
     for name, letters in event_columns(work.plan).items():
         mine = letters[batch.event_letter]
         counts = np.concatenate([[0], np.cumsum(mine)])
-        columns[name] = pa.ListArray.from_arrays(
-            pa.array(counts[batch.ends].astype(np.int32)), pa.array(batch.event_time[mine])
+        times = pa.ListArray.from_arrays(
+            pa.array(counts[batch.ends].astype(np.int32)), pa.array(batch.event_time[mine]).cast(pa.string())
         )
+        columns[name] = pc.binary_join(times, ",")
     return columns
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from oxiseq.driving import microseconds
@@ -26,7 +26,7 @@ from oxiseq.kb_loader import is_path
 from oxiseq.spark.answers import LATE, TIME, event_columns, schema, value_columns
 from oxiseq.spark.balance import MOST, even_keys
 from oxiseq.spark.decoding import COLUMNS
-from oxiseq.spark.processor import DEALT, Buckets, Dealing, Whole
+from oxiseq.spark.processor import DEALT, Buckets, Dealing, whole_of
 from oxiseq.spark.order import Order
 from oxiseq.spark.work import Work
 
@@ -108,7 +108,7 @@ def match(
         processor = Buckets(order, keys, terms, late)
         rows = grouped.transformWithStateInPandas(processor, schema(at_work), "append", "EventTime")
     else:
-        rows = grouped.applyInArrow(Whole(order, terms).of, schema(at_work))
+        rows = grouped.applyInArrow(whole_of(order, terms), schema(at_work))
     return _shown(rows, at_work, late)
 
 
@@ -195,7 +195,7 @@ def _shown(rows: DataFrame, at_work: Work, late: bool) -> DataFrame:
     columns = [F.timestamp_micros(TIME).alias(TIME)]
     columns += [F.col(f"value_{i}").alias(name) for i, name in enumerate(names)]
     for name in event_columns(at_work.plan):
-        columns.append(F.transform(F.col(f"`{name}`"), F.timestamp_micros).alias(name))
+        columns.append(_times(F.col(name)).alias(name))
     if rows.isStreaming:
         rows = rows.observe("oxiseq", F.count(TIME).alias("matches"), F.count("late_stream").alias("late"))
     if late:
@@ -207,3 +207,9 @@ def _shown(rows: DataFrame, at_work: Work, late: bool) -> DataFrame:
     else:
         rows = rows.where("late_stream is null")
     return rows.select(*columns)
+
+
+def _times(text: Column) -> Column:
+    """Microseconds with commas between them as an array of timestamps."""
+    several = F.transform(F.split(text, ","), lambda each: F.timestamp_micros(each.cast("bigint")))
+    return F.when(text == "", F.array().cast("array<timestamp>")).otherwise(several)

@@ -6,7 +6,7 @@ the work, to learn the operator's state; so the engine is imported where it is u
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -39,18 +39,15 @@ class Dealing:
         yield from deal(self.order, self.stream, self.keys, batches)
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """For `applyInArrow`: all rows of a bucket, over streams that have ended."""
+def whole_of(order: Order, terms: str) -> Callable[[Any, Any], Any]:
+    """For `applyInArrow`: all rows of a bucket, over streams that have ended. Spark wants a plain function."""
 
-    order: Order
-    terms: str
+    def whole(key: Any, table: Any) -> Any:
+        from oxiseq.spark import steps  # noqa: PLC0415  see the module's text
 
-    def of(self, key: tuple[Any, ...], table: Any) -> Any:
-        """Spark calls it with the rows of a bucket."""
-        from oxiseq.spark.steps import whole  # noqa: PLC0415  see the module's text
+        return steps.whole(order, table, terms)
 
-        return whole(self.order, table, self.terms)
+    return whole
 
 
 class Buckets(StatefulProcessor):

@@ -9,6 +9,10 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 QUERY = """PREFIX : <http://e/>
 SELECT ?k ?a ?b WITHIN 30 SECONDS SLIDING FROM STREAM S <http://e/s> WHERE {
@@ -21,12 +25,18 @@ SELECT ?k ?a ?b WITHIN 30 SECONDS SLIDING FROM STREAM S <http://e/s> WHERE {
 
 
 def main(folder: Path) -> None:
-    """Work through all files that are there, from where the checkpoint says."""
+    """A session of its own."""
     from oxiseq.kb_loader.session import spark_session  # noqa: PLC0415  this file is imported by tests without Java
-    from oxiseq.spark import EventSource, match  # noqa: PLC0415
 
     spark = spark_session("local[1]", "512m")
     spark.conf.set("spark.sql.shuffle.partitions", 1)
+    work_through(spark, folder)
+
+
+def work_through(spark: SparkSession, folder: Path) -> None:
+    """Work through all files that are there, from where the checkpoint says."""
+    from oxiseq.spark import EventSource, match  # noqa: PLC0415  as above
+
     spark.dataSource.register(EventSource)
     events = spark.readStream.format("oxiseq").option("maxFilesPerTrigger", 1).load(str(folder / "in"))
     out = folder / "out"
