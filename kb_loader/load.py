@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import KbError
+from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.marker import begin, end
 from oxiseq.kb_loader.plain import PlainLoad
 from oxiseq.kb_loader.quarantine import Quarantine
@@ -58,8 +59,8 @@ def load(
         raise KbError(f"{table.path}: a table needs a mapping: a file with a SPARQL CONSTRUCT query over its columns")
     bad = Quarantine(_new_folder(quarantine or folder.with_name(folder.name + ".quarantine")), strict=strict)
     report = LoadReport(folder, files=len(found))
-    plain = PlainLoad(found, bad, skolemise=skolemise, graph=NamedNode(graph) if graph else None, mapping=mapped,
-                      watch=watch)  # fmt: skip
+    job = Job(found, bad, reasoning is not None, mapped, NamedNode(graph) if graph else None, skolemise, watch)
+    plain = PlainLoad(job)
     total = sum(source.size for source in found)
     try:
         store = begin(folder, restart=restart)

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import lzma
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from glob import glob, has_magic
@@ -31,6 +32,8 @@ RDF_ENDINGS = {
 }
 TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
 LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+BROKEN = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+"""What reading raises of a file that is cut off or not what its ending says."""
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
@@ -58,10 +61,15 @@ class Source:
         """What sets this file's blank nodes apart from other files': 16 hexadecimal digits of its resolved path."""
         return hashlib.blake2b(str(self.path.resolve()).encode(), digest_size=8).hexdigest()
 
+    @property
+    def base(self) -> str:
+        """The IRI that relative ones are resolved against: the file's own."""
+        return self.path.resolve().as_uri()
+
     def open(self) -> tuple[IO[bytes], IO[bytes]]:
         """The unpacked content, and the raw file under it, whose `tell()` says how far reading is.
 
-        Raises OSError, and EOFError or LZMAError while reading what is cut off.
+        Raises OSError; reading raises one of BROKEN.
         """
         raw = self.path.open("rb")
         return (cast(IO[bytes], _OPENERS[self.packing](raw)) if self.packing else raw), raw

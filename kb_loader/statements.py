@@ -1,7 +1,7 @@
 """The valid statements of an RDF file; what is not valid is told and left out.
 
-pyoxigraph's strict parser goes on behind a bad statement in the line and Turtle formats. In RDF/XML and JSON-LD it
-cannot: the rest of the file is left out there.
+In the line formats a bad line is left out. pyoxigraph's strict parser goes on behind a bad statement in the Turtle
+formats; in RDF/XML and JSON-LD it cannot: the rest of the file is left out there.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import IO, TypeAlias
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from oxiseq.engine.errors import syntax_reason
-from oxiseq.kb_loader.quarantine import Fault
-from oxiseq.kb_loader.sources import Source
+from oxiseq.kb_loader.lines import blocks, line_ends, until_cut_off, valid_lines
+from oxiseq.kb_loader.quarantine import Fault, cut_off
+from oxiseq.kb_loader.sources import BROKEN, LINE_FORMATS, Source
 
 _NO_GOING_ON = (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
@@ -29,11 +30,18 @@ def statements(
     `content` is the unpacked file.
     """
     assert source.format is not None
-    return scoped(valid(content, source.format, source.path.resolve().as_uri(), tell), source.scope, skolemise)
+    read = _valid_lines if source.format in LINE_FORMATS else _valid
+    return scoped(read(content, source.format, source.base, tell), source.scope, skolemise)
 
 
-def valid(content: IO[bytes] | bytes, format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> Iterator[Quad]:
-    """The valid statements as they stand."""
+def _valid_lines(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> Iterator[Quad]:
+    line = 1
+    for block in until_cut_off(blocks(content), tell):
+        yield from valid_lines(block, line, format, base, tell)
+        line += line_ends(block)
+
+
+def _valid(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> Iterator[Quad]:
     parser = parse(content, format=format, base_iri=base)
     before: tuple[int | None, int | None] | None = None
     while True:
@@ -48,8 +56,8 @@ def valid(content: IO[bytes] | bytes, format: RdfFormat, base: str, tell: Callab
             if final:
                 return
             before = place
-        except (OSError, EOFError, ValueError) as error:  # cut off, not what the ending says
-            tell(Fault(None, None, f"cannot be read on: {error}"))
+        except BROKEN as error:
+            tell(cut_off(error))
             return
 
 
