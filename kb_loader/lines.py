@@ -19,6 +19,8 @@ from oxiseq.kb_loader.sources import BROKEN
 
 BLOCK = 1 << 22
 """Bytes of a block, about."""
+BIG_BLOCK = 1 << 25
+"""Bytes of a block that Oxigraph loads at once."""
 _READ = 1 << 16
 _NOT_A_STATEMENT = re.compile(rb"^[ \t\r]*(?:#|$|VERSION)", re.MULTILINE)
 

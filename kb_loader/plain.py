@@ -6,34 +6,48 @@ Oxigraph alone, which leaves Python's lock.
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from typing import IO
 
-from pyoxigraph import Quad, RdfFormat
+from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.kb_loader.job import Job
-from oxiseq.kb_loader.lines import blocks, line_ends, load_clean, until_cut_off, valid_lines
+from oxiseq.kb_loader.lines import BIG_BLOCK, blocks, line_ends, load_clean, until_cut_off, valid_lines
 from oxiseq.kb_loader.quarantine import Fault
-from oxiseq.kb_loader.report import Progress
+from oxiseq.kb_loader.report import LoadReport, Progress
+from oxiseq.kb_loader.rdfs import reason
 from oxiseq.kb_loader.sources import LINE_FORMATS, Source
 from oxiseq.kb_loader.statements import in_graph, scoped, statements
 from oxiseq.kb_loader.tables import table_statements
+from oxiseq.kb_loader.threads import in_threads
+from oxiseq.kb_loader.void import describe
 
 _OFTEN = 20_000
 """Statements between two calls of `watch`."""
-_BLOCK = 1 << 25
-"""Bytes of a block that Oxigraph loads at once."""
-_THREADS = min(4, os.cpu_count() or 1)
+
+
+def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
+    """Do the job in this process. Raises KbError at the first fault if the quarantine is strict."""
+    work = PlainLoad(job)
+    total = sum(source.size for source in job.sources)
+    with report.timed("loading"):
+        work.into(store)
+    report.read, report.stored = work.read, len(store)
+    if job.reasoning:
+        job.watch(Progress("reasoning", total, total, work.read))
+        with report.timed("reasoning"):
+            report.inferred = reason(store)
+    job.watch(Progress("counting", total, total, work.read))
+    with report.timed("counting"):
+        report.statistics = describe(store)
 
 
 class PlainLoad:
-    """A job done in this process; `read` counts the valid statements."""
+    """Files to statements in the store; `read` counts the valid ones."""
 
     def __init__(self, job: Job) -> None:
         self.read = 0
@@ -64,26 +78,19 @@ class PlainLoad:
     def _load_lines(
         self, store: RdfStore, source: Source, content: IO[bytes], raw: IO[bytes], tell: Callable[[Fault], None]
     ) -> None:
-        assert source.format is not None
-        line = 1
         cut: list[Fault] = []
-        running: deque[Future[_Block]] = deque()
 
-        def take() -> None:
-            block = running.popleft().result()
-            for fault in block.faults:  # in the file's order
+        def work() -> Iterator[Callable[[], _Block]]:
+            line = 1
+            for text in until_cut_off(blocks(content, BIG_BLOCK), cut.append):
+                yield partial(_load_block, store, self._job, source, text, line)
+                line += line_ends(text)
+
+        for block in in_threads(work()):
+            for fault in block.faults:
                 tell(fault)
             self.read += block.statements
             self._watch(raw)
-
-        with ThreadPoolExecutor(_THREADS) as threads:
-            for text in until_cut_off(blocks(content, _BLOCK), cut.append):
-                running.append(threads.submit(_load_block, store, self._job, source, source.format, text, line))
-                line += line_ends(text)
-                if len(running) > _THREADS:
-                    take()
-            while running:
-                take()
         for fault in cut:
             tell(fault)
 
@@ -112,14 +119,15 @@ class _Block:
     faults: list[Fault] = field(default_factory=list)
 
 
-def _load_block(store: RdfStore, job: Job, source: Source, format: RdfFormat, text: bytes, line: int) -> _Block:
+def _load_block(store: RdfStore, job: Job, source: Source, text: bytes, line: int) -> _Block:
+    assert source.format is not None
     done = _Block()
-    clean = load_clean(store, text, format) if job.graph is None else None
+    clean = load_clean(store, text, source.format) if job.graph is None else None
     if clean is not None:
         done.statements = clean
         return done
     for part in blocks(BytesIO(text)):
-        valid = valid_lines(part, line, format, source.base, done.faults.append)
+        valid = valid_lines(part, line, source.format, source.base, done.faults.append)
         store.bulk_extend(in_graph(scoped(iter(valid), source.scope, job.skolemise), job.graph))
         done.statements += len(valid)
         line += line_ends(part)

@@ -42,14 +42,14 @@ class Quarantine:
         self.count = 0
         self.first: list[str] = []
         """The first five faults, as `file:line: reason`."""
-        self._strict = strict
+        self.strict = strict
         self._files = 0
 
     def judge(self, source: Source, fault: Fault) -> None:
         """Count a fault. Raises KbError if strict."""
         place = f"{source.path}:{fault.line}" if fault.line is not None else str(source.path)
         told = f"{place}: {fault.reason}"
-        if self._strict:
+        if self.strict:
             raise KbError(told)
         self.count += 1
         if len(self.first) < 5:
