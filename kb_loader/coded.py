@@ -47,7 +47,7 @@ class CodedText(io.RawIOBase):
 
     def tell(self) -> int:
         """How far reading is, in bytes of the tables."""
-        return self._size * self._read // self._rows
+        return int(self._size * self._read / self._rows)
 
     def readinto(self, buffer: Any, /) -> int:
         """Fill the buffer with what comes next; 0 at the end."""

@@ -6,6 +6,7 @@ formats; in RDF/XML and JSON-LD it cannot: the rest of the file is left out ther
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import IO, TypeAlias
 
@@ -19,7 +20,9 @@ from oxiseq.kb_loader.sources import BROKEN, LINE_FORMATS, Source
 _NO_GOING_ON = (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 SKOLEM = "urn:oxiseq:genid:"
-"""Skolemised blank nodes are this, their file's scope, "-" and their label."""
+"""Skolemised blank nodes are this, their file's scope, "-" and their label (without one: "/" and a number)."""
+_RANDOM = re.compile(r"[0-9a-f]{24,32}")
+"""A label of pyoxigraph's own making."""
 
 
 def statements(
@@ -30,8 +33,9 @@ def statements(
     `content` is the unpacked file.
     """
     assert source.format is not None
-    read = _valid_lines if source.format in LINE_FORMATS else _valid
-    return scoped(read(content, source.format, source.base, tell), source.scope, skolemise)
+    lines = source.format in LINE_FORMATS
+    read = _valid_lines if lines else _valid
+    return scoped(read(content, source.format, source.base, tell), source.scope, skolemise, numbered=not lines)
 
 
 def _valid_lines(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> Iterator[Quad]:
@@ -61,15 +65,21 @@ def _valid(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fau
             return
 
 
-def scoped(quads: Iterator[Quad], scope: str, skolemise: bool) -> Iterator[Quad]:
-    """Blank nodes renamed so that those of two files differ, the same in each load; or made IRIs."""
+def scoped(quads: Iterator[Quad], scope: str, skolemise: bool, *, numbered: bool = False) -> Iterator[Quad]:
+    """Blank nodes renamed so that those of two files differ, the same in each load; or made IRIs.
+
+    `numbered`: those without a label, which pyoxigraph gives a random one, are numbered as they come.
+    """
     names: dict[str, BlankNode | NamedNode] = {}
 
     def renamed(node: BlankNode) -> BlankNode | NamedNode:
         found = names.get(node.value)
         if found is None:
-            label = f"{scope}-{node.value}"
-            found = NamedNode(SKOLEM + label) if skolemise else BlankNode(f"f{label}")
+            if numbered and _RANDOM.fullmatch(node.value):
+                label = f"{scope}/{len(names)}" if skolemise else f"n{scope}-{len(names)}"
+            else:
+                label = f"{scope}-{node.value}" if skolemise else f"f{scope}-{node.value}"
+            found = NamedNode(SKOLEM + label) if skolemise else BlankNode(label)
             names[node.value] = found
         return found
 

@@ -93,7 +93,7 @@ def table_statements(
     """A table's statements. Rows that do not fit and a file that cannot be read on go to `tell`. Raises KbError."""
     if mapping is None:
         raise KbError(f"{source.path}: a table needs a mapping (--mapping FILE with a CONSTRUCT query)")
-    return scoped(_mapped(source, content, mapping, tell), source.scope, skolemise)
+    return scoped(_mapped(source, content, mapping, tell), source.scope, skolemise, numbered=True)
 
 
 def _mapped(

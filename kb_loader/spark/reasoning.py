@@ -6,6 +6,7 @@ all tasks. Each statement then yields what it yields by itself, in one pass.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,9 +76,8 @@ def _inferred(spark: SparkSession, facts: DataFrame, rules: Rules) -> DataFrame:
     def triple(s: Column, p: Column, o: Column) -> Column:
         return f.struct(s.alias("s"), p.alias("p"), o.alias("o"))
 
-    def made(column: str, of: object) -> Column:
-        values = f.coalesce(f.col(column), f.array().cast("array<string>"))
-        return f.transform(values, of)  # type: ignore[arg-type]
+    def made(column: str, of: Callable[[Column], Column]) -> Column:
+        return f.transform(f.coalesce(f.col(column), f.array().cast("array<string>")), of)
 
     of_object = made("objects", lambda c: triple(f.col("o"), type_, c))
     yields = f.concat(

@@ -13,16 +13,26 @@ _LONG = r'(?s)^(".*"(?:@\S+|\^\^<\S*>)?|<<\(.*\)>>)(?: (<\S*>|_:\S+))? \.$'
 
 
 def with_terms(lines: DataFrame) -> DataFrame:
-    """Columns s, p, o and g ("" for the default graph) of a column `line`, each a term as N-Quads writes it."""
-    parts = lines.select("line", f.split("line", " ", 3).alias("parts"))
-    rest = parts.select("line", f.col("parts")[0].alias("s"), f.col("parts")[1].alias("p"), f.col("parts")[2].alias("rest"))
-    long = f.col("rest").rlike('^(?:"|<<)')
-    words = f.split("rest", " ")
-    graph = f.when(f.size(words) > 2, words[1]).otherwise("")
-    return rest.select(
+    """Columns s, p, o and g ("" for the default graph) of a column `line`, each a term as N-Quads writes it.
+
+    Only what is used is worked out: a term that is asked for by itself costs that term.
+    """
+    line, rest = f.col("line"), f.col("rest")
+    two = f.substring_index(line, " ", 2)
+    parts = lines.select(
+        line, f.substring_index(line, " ", 1).alias("s"), f.substring_index(two, " ", -1).alias("p"),
+        line.substr(f.length(two) + 2, f.length(line)).alias("rest"),
+    )  # fmt: skip
+    plain = rest.endswith('" .') & rest.startswith('"')  # a string and no graph
+    second = f.substring_index(f.substring_index(rest, " ", 2), " ", -1)
+    return parts.select(
         "line", "s", "p",
-        f.when(long, f.regexp_extract("rest", _LONG, 1)).otherwise(words[0]).alias("o"),
-        f.when(long, f.regexp_extract("rest", _LONG, 2)).otherwise(graph).alias("g"),
+        f.when(plain, rest.substr(f.lit(1), f.length(rest) - 2))
+        .when(no_resource("rest"), f.regexp_extract("rest", _LONG, 1))
+        .otherwise(f.substring_index(rest, " ", 1)).alias("o"),
+        f.when(plain, "")
+        .when(no_resource("rest"), f.regexp_extract("rest", _LONG, 2))
+        .otherwise(f.when(second != ".", second).otherwise("")).alias("g"),
     )  # fmt: skip
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyoxigraph import CanonicalizationAlgorithm, Dataset, Store
+from pyoxigraph import CanonicalizationAlgorithm, Dataset, Quad, Store
+
+from oxiseq.kb_loader import STATISTICS
 
 EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -69,11 +71,11 @@ def write_all(folder: Path, seed: int = 1, lines: int = 400) -> Path:
     return folder
 
 
-def canonical(store: Store) -> set[str]:
-    """The store's statements with blank nodes named by their place in the graph, one graph name for all that is blank."""
-    dataset = Dataset(store)
-    dataset.canonicalize(CanonicalizationAlgorithm.RDFC_1_0)
-    return {str(quad) for quad in dataset}
+def contents(store: Store) -> tuple[set[Quad], set[Quad]]:
+    """The statements, and the statistics with blank nodes named by their place in the graph."""
+    statistics = Dataset(store.quads_for_pattern(None, None, None, STATISTICS))
+    statistics.canonicalize(CanonicalizationAlgorithm.RDFC_1_0)
+    return {quad for quad in store if quad.graph_name != STATISTICS}, set(statistics)
 
 
 def quarantine(folder: Path) -> dict[str, list[object]]:
