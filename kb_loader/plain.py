@@ -18,8 +18,8 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.lines import BIG_BLOCK, blocks, line_ends, load_clean, until_cut_off, valid_lines
 from oxiseq.kb_loader.quarantine import Fault
-from oxiseq.kb_loader.report import LoadReport, Progress
 from oxiseq.kb_loader.rdfs import reason
+from oxiseq.kb_loader.report import LoadReport, Progress
 from oxiseq.kb_loader.sources import LINE_FORMATS, Source
 from oxiseq.kb_loader.statements import in_graph, scoped, statements
 from oxiseq.kb_loader.tables import table_statements
