@@ -51,7 +51,10 @@ def load_on_spark(job: Job, how: OnSpark, store: RdfStore, report: LoadReport) -
     spark = active or spark_session(how.master, how.memory)
     staging = new_staging(how.parts)
     try:
-        _SparkLoad(spark, job, staging, keep=how.keep).into(store, report)
+        work = _SparkLoad(spark, job, staging, keep=how.keep)
+        if active is None:
+            spark.conf.set("spark.sql.shuffle.partitions", work.parts)
+        work.into(store, report)
     except PySparkException as error:
         raise KbError(f"Spark failed: {str(error).splitlines()[0]}") from error
     finally:
@@ -69,7 +72,8 @@ class _SparkLoad:
         self._keep = keep
         self._total = sum(source.size for source in job.sources)
         self._tasks = tasks(job.sources)
-        self._parts = max(spark.sparkContext.defaultParallelism, unpacked(job.sources) // PART)
+        self.parts = max(spark.sparkContext.defaultParallelism, unpacked(job.sources) // PART)
+        """How many parts the lines are sorted into."""
 
     def into(self, store: RdfStore, report: LoadReport) -> None:
         clean, data, inferred = (self._staging / name for name in ("clean", "data", "inferred"))
@@ -81,17 +85,17 @@ class _SparkLoad:
         with report.timed("sorting"), self._watching("sorting", report):
             lines = self._spark.read.parquet(clean.as_uri()).where(f.col("line").isNotNull()).select("line")
             left_out = [str(STATISTICS), *[str(INFERRED)] * reasoning]
-            report.stored = write_parts(lines, data, self._parts, left_out)
+            report.stored = write_parts(lines, data, self.parts, left_out)
         shutil.rmtree(clean)
         known = read_parts(self._spark, data)
         if reasoning:
             with report.timed("reasoning"), self._watching("reasoning", report):
-                report.inferred = reason_on_spark(self._spark, known, inferred, self._parts)
+                report.inferred = reason_on_spark(self._spark, known, inferred, self.parts)
         with report.timed("counting"), self._watching("counting", report):
             counts = counted_on_spark(known, report.inferred if reasoning else None)
         if self._keep:
             with report.timed("coding"), self._watching("coding", report):
-                write_coded(self._spark, [data, *[inferred] * reasoning], self._staging / "coded", self._parts)
+                write_coded(self._spark, [data, *[inferred] * reasoning], self._staging / "coded", self.parts)
         with report.timed("loading"):
             self._load([*sorted(data.glob("*.nq")), *sorted(inferred.glob("*.nq"))], store, report)
             report.statistics = write_statistics(store, counts)

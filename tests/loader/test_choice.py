@@ -66,5 +66,5 @@ def test_without_java_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_plain_load_does_not_import_pyspark(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text("<a:a> <a:b> <a:c> .\n")
-    code = "import sys; from oxiseq.kb_loader import load; load(sys.argv[1], sys.argv[2]); assert 'pyspark' not in sys.modules"
+    code = "import sys; from oxiseq.kb_loader import load; load(*sys.argv[1:]); assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", code, tmp_path / "a.nt", tmp_path / "kb"], check=True)

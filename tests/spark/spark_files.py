@@ -19,7 +19,8 @@ EX = "http://example.org/"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 SUB = "http://www.w3.org/2000/01/rdf-schema#sub"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-BAD = ["oops", f"<{EX}a> <{EX}p> .", f'<{EX}a> <{EX}p> "open .', f"<{EX}a b> <{EX}p> <{EX}c> .", f"<{EX}a> <{EX}p> <{EX}c>"]
+BAD = ["oops", f"<{EX}a> <{EX}p> .", f'<{EX}a> <{EX}p> "open .', f"<{EX}a b> <{EX}p> <{EX}c> .",
+       f"<{EX}a> <{EX}p> <{EX}c>"]  # fmt: skip
 MAPPING = f"""PREFIX : <{EX}>
 CONSTRUCT {{ ?who a ?class ; :name ?name ; :knows [ :age ?age ] }}
 WHERE {{ BIND(IRI(CONCAT(STR(:), ?id)) AS ?who) BIND(IRI(CONCAT(STR(:), ?kind)) AS ?class) }}"""
@@ -36,15 +37,18 @@ def line(rng: random.Random) -> str:
     """A statement or two, or none, in N-Quads."""
     subject = rng.choice([f"<{EX}s{rng.randrange(60)}>", f"_:b{rng.randrange(9)}"])
     value = rng.choice([
-        f"<{EX}s{rng.randrange(60)}>", f"_:b{rng.randrange(9)}", f'"0{rng.randrange(30)}"^^<{XSD}byte>', f'"{rng.random():.1f}"',
-        f'"{rng.randrange(30)}"^^<{XSD}integer>', '"a \\"q\\" <x> . \\n é _: ^^<y>"@EN', f'"1.{rng.randrange(5)}0"^^<{XSD}decimal>',
+        f"<{EX}s{rng.randrange(60)}>", f"_:b{rng.randrange(9)}", f'"0{rng.randrange(30)}"^^<{XSD}byte>',
+        f'"{rng.random():.1f}"', f'"{rng.randrange(30)}"^^<{XSD}integer>',
+        '"a \\"q\\" <x> . \\n é _: ^^<y>"@EN', f'"1.{rng.randrange(5)}0"^^<{XSD}decimal>',
         f'<<( <{EX}a> <{EX}p> "01"^^<{XSD}integer> )>>',
     ])  # fmt: skip
-    graph = rng.choice(["", "", f"<{EX}g{rng.randrange(3)}> ", "_:g ", "<urn:oxiseq:inferred> ", "<urn:oxiseq:statistics> "])
+    ours = ["<urn:oxiseq:inferred> ", "<urn:oxiseq:statistics> "]
+    graph = rng.choice(["", "", f"<{EX}g{rng.randrange(3)}> ", "_:g ", *ours])
     typed = f"{subject} <{TYPE}> <{EX}C{rng.randrange(4)}> {graph}."
     return rng.choices([
         f"{subject} <{EX}p{rng.randrange(4)}> {value} {graph}.", typed, f"{subject} <{EX}kind> <{EX}C1> .",
-        "# comment", "", rng.choice(BAD), f"{subject} <{EX}q> <urn:oxiseq:inferred> .", f"<{EX}C3> <{SUB}ClassOf> <{EX}C0> .",
+        "# comment", "", rng.choice(BAD), f"{subject} <{EX}q> <urn:oxiseq:inferred> .",
+        f"<{EX}C3> <{SUB}ClassOf> <{EX}C0> .",
     ], [30, 10, 3, 1, 1, 3, 1, 1])[0]  # fmt: skip
 
 
@@ -60,7 +64,8 @@ def write_all(folder: Path, seed: int = 1, lines: int = 400) -> Path:
     (folder / "below" / "cut.nq.gz").write_bytes((folder / "c.nq.gz").read_bytes()[:-30])
     (folder / "latin.nt").write_bytes(f'<{EX}a> <{EX}p> "\xe9" .\n<{EX}a> <{EX}p> "e" .\n'.encode("latin-1"))
     (folder / "s.ttl").write_text(SCHEMA)
-    (folder / "t.trig.xz").write_bytes(lzma.compress(f"@prefix : <{EX}> . :g1 {{ :t :p1 :o, [] }} :g2 {{ :t ? }} :t :p 1 .".encode()))
+    trig = f"@prefix : <{EX}> . :g1 {{ :t :p1 :o, [] }} :g2 {{ :t ? }} :t :p 1 ."
+    (folder / "t.trig.xz").write_bytes(lzma.compress(trig.encode()))
     (folder / "u.rdf").write_text(
         '<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
         f'xmlns:e="{EX}">\n<rdf:Description rdf:about="{EX}x1"><e:p1>1</e:p1></rdf:Description>\n</e:other>\n</rdf:RDF>\n'
@@ -80,4 +85,5 @@ def contents(store: Store) -> tuple[set[Quad], set[Quad]]:
 
 def quarantine(folder: Path) -> dict[str, list[object]]:
     """Every record by file."""
-    return {file.name: [json.loads(text) for text in file.read_text().splitlines()] for file in sorted(folder.iterdir())}
+    files = sorted(folder.iterdir())
+    return {file.name: [json.loads(text) for text in file.read_text().splitlines()] for file in files}

@@ -118,7 +118,8 @@ def test_other_peoples_files_are_not_parts(tmp_path: Path) -> None:
 
 
 SCHEMAS = {
-    "one pass": [(0, SUB_CLASS, 1), (1, SUB_CLASS, 2), (2, SUB_CLASS, 1), (3, SUB_PROPERTY, 4), (4, RANGE, 0), (3, DOMAIN, 5)],
+    "one pass": [(0, SUB_CLASS, 1), (1, SUB_CLASS, 2), (2, SUB_CLASS, 1), (3, SUB_PROPERTY, 4), (4, RANGE, 0),
+                 (3, DOMAIN, 5)],
     "types have super-properties": [(TYPE, SUB_PROPERTY, 3), (3, DOMAIN, 1), (1, SUB_CLASS, 0), (0, SUB_CLASS, 5)],
     "the schema's words are properties": [(5, SUB_PROPERTY, SUB_CLASS), (0, 5, 1), (SUB_CLASS, DOMAIN, 2), (1, 5, 4)],
 }  # fmt: skip
