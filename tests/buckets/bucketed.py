@@ -6,12 +6,15 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.clock import BEFORE_ALL
+from oxiseq.grammar import load
+from oxiseq.grammar.algebra import Query
 from oxiseq.journal import pack_events
-from oxiseq.replay import run
+from oxiseq.replay import Replay
 from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.dealing import Dealer
 from oxiseq.spark.order import Order
@@ -29,18 +32,15 @@ class Buckets:
 
     order: Order
     dice: random.Random
-    fresh: bool = True
-    """Whether every step has a dictionary of its own."""
+    shared: Work | None = None
+    """One process for all steps; else every step has one of its own."""
     states: dict[int, bytes] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     late: list[tuple[str, int]] = field(default_factory=list)
     watermark: int = BEFORE_ALL
 
-    def __post_init__(self) -> None:
-        self._work = Work(self.order)
-
     def work(self) -> Work:
-        return Work(self.order) if self.fresh else self._work
+        return Work(self.order) if self.shared is None else self.shared
 
     def micro_batch(self, events: Sequence[Event], watermark: int, close: bool = False) -> None:
         """Deal the events in random pieces, then let each bucket that has rows, or is waiting, take its step."""
@@ -89,12 +89,20 @@ def rows_of(work: Work, batch: MatchBatch) -> list[Row]:
     return out
 
 
+@cache
+def parsed(text: str) -> Query:
+    return load(text)
+
+
 def alone(text: str, events: Sequence[Event], kb: str | None, start: int | None) -> Counter[Row]:
     """What one engine finds in the events."""
     streams: dict[str, list[tuple[int, str]]] = {}
     for iri, time, graph in sorted(events, key=lambda e: e[1]):
         streams.setdefault(iri, []).append((time, graph))
-    found = run(text, streams, kb=kb, start=start)
+    replay = Replay(parsed(text), kb, start)
+    for iri, pairs in streams.items():
+        replay.attach(iri, pairs)
+    found = replay.matches()
     rows: Counter[Row] = Counter()
     for match in found:
         values = tuple(str(match[name]) for name in found.variables) if "CONSTRUCT" not in text else ()
