@@ -68,7 +68,7 @@ def arrange(
 ) -> Arranged:
     """Write the events of a log as coded tables in order of time, a file for each `every` (aligned to 1970).
 
-    `sources`: files, folders or globs of N-Quads, TriG, Jelly and event tables, and of CSV, TSV, Parquet or JSON Lines whose
+    `sources`: files, folders or globs of N-Quads, TriG and coded Parquet, and of CSV, TSV, Parquet or JSON Lines whose
     rows are events (`meaning.mapping`). Files of the folder `output` are named by the time their range begins, so
     `oxiseq.run` reads the folder in order. If it holds files already, the log goes on behind them, and events of their
     ranges or before are late. Bad and late rows go to the folder `output` with ".quarantine" behind it.

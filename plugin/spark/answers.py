@@ -1,7 +1,7 @@
 """Matches and late events as columns for Spark.
 
-Where it stands: a bucket's outcome → **columns** → DataFrame. Times travel as bigint microseconds, lists of them as text
-with commas, since what else pandas may hold is converted one by one in Python; Spark makes timestamps of them at the end.
+Where it stands: a bucket's outcome → **columns** → DataFrame. Times travel as bigint microseconds, lists of them as
+text with commas, since what else pandas may hold is converted one by one in Python; Spark makes timestamps of them.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def tables(work: Work, outcome: Outcome, terms: str, late: bool) -> Iterator[pa.
     graphs; otherwise these are null."""
     for batch in outcome.matches:
         yield _table(work, _match_columns(work, batch, terms), len(batch))
-    for stream, batch in outcome.late:
-        yield _table(work, _late_columns(work, stream, batch, late), len(batch))
+    for stream, events in outcome.late:
+        yield _table(work, _late_columns(work, stream, events, late), len(events))
 
 
 def frame(table: pa.Table) -> pd.DataFrame:
@@ -101,7 +101,8 @@ def _texts(work: Work, ids: NDArray[np.uint32], terms: str) -> pa.Array:
     data, ends = work.terms.plain_texts(ids) if terms == "text" else work.terms.texts(ids)
     bound = ids != 0
     valid = None if bound.all() else pa.array(bound).buffers()[1]
-    return pa.Array.from_buffers(pa.string(), len(ids), [valid, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)])
+    buffers = [valid, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), len(ids), buffers)
 
 
 def _graphs(work: Work, batch: MatchBatch) -> list[str]:

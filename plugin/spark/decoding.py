@@ -6,8 +6,8 @@ A row is one of:
                            binary, in which each event is a named graph with its time in the default graph
     time, graph            one event: a timestamp or bigint microseconds, and its graph as N-Triples or Turtle
 
-Rows of text are read many at a time, as one N-Quads text; only if something is wrong there, or unusual, each row is read
-by itself.
+Rows of text are read many at a time, as one N-Quads text; only if something is wrong there, or unusual, each row is
+read by itself.
 """
 
 from __future__ import annotations

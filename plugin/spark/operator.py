@@ -26,8 +26,8 @@ from oxiseq.kb_loader import is_path
 from oxiseq.spark.answers import LATE, TIME, event_columns, schema, value_columns
 from oxiseq.spark.balance import MOST, even_keys
 from oxiseq.spark.decoding import COLUMNS
-from oxiseq.spark.processor import DEALT, Buckets, Dealing, whole_of
 from oxiseq.spark.order import Order
+from oxiseq.spark.processor import DEALT, Buckets, Dealing, whole_of
 from oxiseq.spark.work import Work
 
 Terms = Literal["text", "ntriples"]
@@ -72,8 +72,9 @@ def match(
 
     Streaming: an event is late when it is older than Spark's watermark, which moves between micro-batches: the largest
     time of the micro-batches before, less `lateness`, of the stream that is furthest behind. Late events are not
-    matched but counted: `lastProgress.observedMetrics["oxiseq"]` tells `matches` and `late`. `late=True` adds a column `late` (struct of `stream`, `time`, `graph`), which is null in matches: a row in
-    which it is not tells a late event that a pattern of the query matches.
+    matched but counted: `lastProgress["observedMetrics"]["oxiseq"]` tells `matches` and `late` of a micro-batch.
+    `late=True` adds a column `late` (struct of `stream`, `time`, `graph`), null in matches; a row in which it is not
+    null tells a late event that a pattern of the query matches, and nothing else.
 
     `buckets` runs share the keys (default: twice the cores); a checkpoint belongs to one number. `start`: when tumbling
     windows begin, needed where these are time windows and the query is partitioned. `kb`: a file, a store's folder

@@ -1,4 +1,4 @@
-"""A query as it is sent to workers. Reading this module takes no engine: several processes of Spark's only pass it on."""
+"""A query as it is sent to workers. This module needs no engine: several processes of Spark's only pass it on."""
 
 from __future__ import annotations
 

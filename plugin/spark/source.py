@@ -6,14 +6,14 @@
 
 Both work with `spark.read` too. The one column, `events`, holds packed events, many in a row, for `oxiseq.spark.match`.
 
-Files: N-Quads, TriG, Jelly, plain or gzip, and coded event tables, by their endings; names that begin with "." or "_" and
-other endings are not seen. A file must appear whole (written elsewhere on the same disk, then renamed) and stay as it is.
-Offsets are the names of the files read so far, so each is read once whenever it appears, and a folder should hold some
-ten thousand at the most. `maxFilesPerTrigger` files, in order of their names, make a micro-batch.
+Files: N-Quads, TriG, Jelly, plain or gzip, and coded event tables, by their endings; names that begin with "." or "_"
+and other endings are not seen. A file must appear whole (written elsewhere on the same disk, then renamed) and stay as
+it is. Offsets are the names of the files read so far, so each is read once whenever it appears, and a folder should
+hold some ten thousand at the most. `maxFilesPerTrigger` files, in order of their names, make a micro-batch.
 
 A server's stream: offsets are the stream's own durable ones. `startingOffset` is "earliest" (what is kept), "latest" or
-a number; `maxEventsPerTrigger` events make a micro-batch. What retention has deleted before it was read is an error. The
-token is the option `token` or OXISEQ_READ_TOKEN, on the driver and on executors.
+a number; `maxEventsPerTrigger` events make a micro-batch. What retention has deleted before it was read is an error.
+The token is the option `token` or OXISEQ_READ_TOKEN, on the driver and on executors.
 
 Spark reads this module in several processes that only plan; so the engine is imported where events are read.
 """

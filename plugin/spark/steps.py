@@ -38,7 +38,9 @@ class Stepped(NamedTuple):
     wake: int | None
 
 
-def deal(order: Order, stream: int, keys: tuple[int, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def deal(
+    order: Order, stream: int, keys: tuple[int, ...], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Rows of a stream's events → packed rows (`processor.DEALT`)."""
     at_work = work(order)
     decoder, dealer = Decoder(at_work.terms, order.on_error), Dealer(at_work, stream)

@@ -29,7 +29,8 @@ KEYED = [
     ("A; B", ""), ("A, B", ""), ("A : B", "WITHIN PT0.000006S SLIDING"), ("A; N!; C", "WITHIN PT0.00001S SLIDING"),
     ("A; G!; B", ""), ("A; G; C", "WITHIN PT0.00002S"), ("N!; A; C", "WITHIN PT0.00002S"),
     ("G!; A : B", "WITHIN PT0.000012S SLIDING"), ("A; C; N!", "WITHIN PT0.000008S SLIDING"),
-    ("A; B; G!", "WITHIN PT0.000015S"), ("A; P+", ""), ("A; P:+; C", "WITHIN 8 EVENTS"), ("A, B?, C", "WITHIN 9 EVENTS SLIDING"),
+    ("A; B; G!", "WITHIN PT0.000015S"), ("A; P+", ""), ("A; P:+; C", "WITHIN 8 EVENTS"),
+    ("A, B?, C", "WITHIN 9 EVENTS SLIDING"),
     ("A & C", ""), ("A & G; B", ""), ("(A | C); N", ""), ("A; C", "WITHIN PT0.000025S"),
     ("A, B, C", "PARTITION BY ?k"), ("A; B", "WITHIN 3 EVENTS PARTITION BY ?k CONSUME BY PARTITION"),
     ("A : C", "WITHIN PT0.00002S PARTITION BY ?k"), ("A; G!; C", "PARTITION BY ?k"),
@@ -45,7 +46,8 @@ def query(sequence: str, clauses: str) -> str:
     limit = clauses if clauses.startswith("LIMIT") else ""
     chosen = clauses if clauses in ("NEXT", "DISTINCT") else ""
     clauses = "" if limit or chosen else clauses
-    shown = [v for v, n in (("?a", "A"), ("?c", "C"), ("?b", "B")) if n in names and "?" not in sequence and "|" not in sequence]
+    certain = "?" not in sequence and "|" not in sequence
+    shown = [v for v, n in (("?a", "A"), ("?c", "C"), ("?b", "B")) if n in names and certain]
     return (
         f"PREFIX : <http://e/>\nSELECT {chosen} {' '.join(shown) or '*'} {clauses}\n"
         "FROM STREAM S <http://e/s> FROM STREAM T <http://e/t>\n"

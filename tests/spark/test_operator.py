@@ -1,4 +1,4 @@
-"""`oxiseq.spark.match` finds what `oxiseq.run` finds. Few and large jobs: each costs seconds (tests/buckets has many)."""
+"""`oxiseq.spark.match` finds what `oxiseq.run` finds. Few jobs: each costs seconds (tests/buckets has many cases)."""
 
 from __future__ import annotations
 
