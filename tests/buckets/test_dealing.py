@@ -92,7 +92,7 @@ def random_events(dice: random.Random) -> list[Event]:
     return out
 
 
-@settings(max_examples=max(100, settings().max_examples // 3))
+@settings(max_examples=max(100, settings().max_examples // 5))
 @given(st.sampled_from(KEYED), st.integers(0, 1 << 40), st.sampled_from([2, 3]))
 def test_buckets_find_what_one_engine_finds(kind: tuple[str, str], seed: int, buckets: int) -> None:
     dice = random.Random(seed)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import oxiseq
@@ -19,6 +20,9 @@ if spark_missing() is not None:
 
 from oxiseq.engine.events.open import ENDINGS
 from oxiseq.spark import EventSource, OnePartitionWarning, SparkError, explain, match
+from oxiseq.spark.balance import spark_hash
+from oxiseq.spark.order import Order
+from oxiseq.spark.processor import Buckets, CheckpointError
 from oxiseq.spark.source import _ENDINGS
 
 if TYPE_CHECKING:
@@ -127,40 +131,42 @@ TWO = PREFIX + """SELECT ?k ?a ?b WITHIN 60 SECONDS SLIDING FROM STREAM S <http:
 WHERE { SEQ(A; B) DEFINE GPM A ON S { ?x :k ?k ; :v ?a } DEFINE GPM B ON T { ?y :k ?k ; :v ?b FILTER(?b > ?a) } }"""
 
 
+LATENESS = 10 * SECOND
+
+
 def test_streams_give_the_same_and_late_events_besides(spark: SparkSession, tmp_path: Path) -> None:
-    """Two folders, disorder within the lateness, late events; a restart from the checkpoint, which has its number of
-    buckets."""
+    """Two folders, disorder within the lateness, late events; a restart from the checkpoint."""
     spark.dataSource.register(EventSource)
     first, second = tmp_path / "s", tmp_path / "t"
-    given = {"S": events(240, 2), "T": events(240, 3)}
+    given = {"S": events(180, 2), "T": events(180, 3)}
     late = [(START + SECOND * 5, given["S"][5][1]), (START + SECOND * 6, given["S"][6][1])]
     for folder, name in ((first, "S"), (second, "T")):
         folder.mkdir()
-        parts = [given[name][low : low + 60] for low in range(0, 240, 60)]
-        parts[1][:4], parts[2][:4] = parts[2][:4], parts[1][:4]  # four come too soon, four up to two minutes late
+        parts = [given[name][low : low + 60] for low in range(0, 180, 60)]
+        parts[0][56:], parts[1][:4] = parts[1][:4], parts[0][56:]  # four come too soon, four too late
         if name == "S":
-            parts[3] += late
+            parts[2] += late
         for number, part in enumerate(parts):
             random.Random(number).shuffle(part)
             (folder / f"{number}.nq").write_text(quads(part, f"{name}{number}"))
     sink = Sink()
 
-    def go(buckets: int) -> Any:
+    def go() -> Any:
         streams = {
             name: spark.readStream.format("oxiseq").option("maxFilesPerTrigger", 1).load(str(folder))
             for name, folder in (("S", first), ("T", second))
         }
-        found = match(spark, TWO, streams, lateness=125 * SECOND, buckets=buckets, late=True)
+        found = match(spark, TWO, streams, lateness=LATENESS, buckets=3, late=True)
         return (
             found.writeStream.foreachBatch(sink).option("checkpointLocation", str(tmp_path / "checkpoint"))
             .trigger(availableNow=True).start()
         )  # fmt: skip
 
-    go(3).awaitTermination()
+    go().awaitTermination()
     end = [(START + SECOND * 10_000, given["S"][0][1])]
     for folder, name in ((first, "S"), (second, "T")):
         (folder / "9.nq").write_text(quads(end, f"end{name}"))
-    running = go(3)
+    running = go()
     running.awaitTermination()
     found = list(sink.rows())
     told = sorted((row["late"]["stream"], micros(row["late"]["time"])) for row in found if row["late"])
@@ -169,10 +175,31 @@ def test_streams_give_the_same_and_late_events_besides(spark: SparkSession, tmp_
     assert '<http://e/v>' in next(row["late"]["graph"] for row in found if row["late"])
     expected = rows_of(oxiseq.run(TWO, given))
     assert Counter(row_of(row) for row in found if not row["late"]) == expected
-    assert len(expected) > 100
-    (first / "99.nq").write_text(quads([(START + SECOND * 20_000, end[0][1])], "more"))
-    with pytest.raises(Exception, match="the checkpoint is of 3 buckets, not 2: pass buckets=3"):
-        go(2).awaitTermination()
+    assert len(expected) > 50
+
+
+class Stored:
+    """A state of Spark's."""
+
+    def get(self) -> tuple[bytes, int]:
+        return b"state", 3
+
+
+def test_a_checkpoint_belongs_to_its_number_of_buckets() -> None:
+    for buckets in (3, 2):
+        processor = Buckets(Order("", None, None, (), buckets), (1, 2), "text", False)
+        processor._state = Stored()
+        if buckets == 3:
+            assert processor._saved() == b"state"
+            continue
+        with pytest.raises(CheckpointError, match="the checkpoint is of 3 buckets, not 2: pass buckets=3"):
+            processor._saved()
+
+
+def test_spark_hashes_as_we_do(spark: SparkSession) -> None:
+    key = "CAST(id * 12345 AS INT)"
+    rows = spark.range(50).selectExpr(f"{key} AS key", f"hash({key}) AS hash").collect()
+    assert spark_hash(np.array([row["key"] for row in rows])).tolist() == [row["hash"] for row in rows]
 
 
 def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KILLS = int(os.environ.get("OXISEQ_SPARK_KILLS", "1"))
-FILES = max(4, 2 * KILLS)
+FILES = max(3, 2 * KILLS)
 START = 1_700_000_000
 
 
@@ -82,7 +82,7 @@ def test_the_sink_holds_every_match_once(spark: SparkSession, tmp_path: Path) ->
     for file in (tmp_path / "out").glob("*.jsonl"):
         found.update(file.read_text().splitlines())
     assert found == expected
-    assert sum(expected.values()) > FILES
+    assert sum(expected.values()) >= FILES
     assert kills == KILLS
 
 
