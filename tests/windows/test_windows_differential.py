@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from reference.windows import At, evaluate

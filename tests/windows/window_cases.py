@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from matching.graph_patterns import ODD, PLAIN, parsed, random_bgp, random_condition
 from pyoxigraph import BlankNode, NamedNode, Triple
+from reference.windows import Graph, Match
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
@@ -15,7 +17,6 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.windows import Answers, ConjunctiveQuery, Rows, Window
 from oxiseq.engine.windows.memory import Capacities
 from oxiseq.grammar.algebra import Filter, Term, TriplePattern
-from reference.windows import Graph, Match
 
 E = "http://e/"
 NODES = [NamedNode(E + name) for name in "abcd"]
@@ -54,7 +55,7 @@ class Case:
     def batches(self, terms: TermDictionary) -> list[EventBatch]:
         """The events, instants whole."""
         ends = [0, *self.cuts, len(self.events)]
-        return [encode_events(self.events[a:b], terms) for a, b in zip(ends[:-1], ends[1:], strict=True) if a < b]
+        return [encode_events(self.events[a:b], terms) for a, b in pairwise(ends) if a < b]
 
 
 def random_case(dice: random.Random, most_events: int = 24) -> Case:
@@ -105,15 +106,10 @@ def _random_events(dice: random.Random, count: int, odd: bool) -> tuple[tuple[in
 
 def graphs(batch: EventBatch, terms: TermDictionary) -> list[tuple[int, Graph]]:
     """What the events hold, as terms."""
+    triples = [tuple(map(terms.term, ids)) for ids in zip(*(column.tolist() for column in batch.ids), strict=True)]
     return [
-        (
-            int(batch.time[i]),
-            frozenset(
-                (terms.term(int(batch.subject[t])), terms.term(int(batch.predicate[t])), terms.term(int(batch.object[t])))
-                for t in range(batch.offset[i], batch.offset[i + 1])
-            ),  # type: ignore[arg-type]
-        )
-        for i in range(len(batch))
+        (int(time), frozenset(triples[low:high]))  # type: ignore[arg-type]
+        for time, (low, high) in zip(batch.time, pairwise(batch.offset.tolist()), strict=True)
     ]
 
 
