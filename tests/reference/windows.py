@@ -32,24 +32,36 @@ class At:
     all: frozenset[Match]
 
 
-def evaluate(
-    patterns: Sequence[TriplePattern],
-    filters: Sequence[Expression],
-    events: Iterable[tuple[int, Graph]],
-    range_: int | None,
-    slide: int,
-    counted: bool,
-) -> Iterator[At]:
-    """The evaluations at all instants of the events, which come in order of time."""
-    before: frozenset[Match] = frozenset()
-    seen: list[tuple[int, Graph]] = []
+@dataclass(frozen=True)
+class Instant:
+    """Events that are merged, by clock, and evaluated at `time`: what has a clock up to `low` is out by then."""
+
+    time: int
+    low: int | None
+    events: tuple[tuple[int, Graph], ...]
+
+
+def sliding(
+    events: Iterable[tuple[int, Graph]], range_: int | None, slide: int, counted: bool
+) -> Iterator[Instant]:
+    """The instants of events, which come in order of time."""
     for number, (time, together) in enumerate(groupby(events, key=lambda event: event[0]), start=1):
         clock = number if counted else time
-        seen.append((clock, Graph().union(*(graph for _, graph in together))))
         low = None if range_ is None else -(-clock // slide) * slide - range_
-        window = Graph().union(*(graph for when, graph in seen if low is None or when > low))
+        yield Instant(time, low, tuple((clock, graph) for _, graph in together))
+
+
+def evaluate(
+    patterns: Sequence[TriplePattern], filters: Sequence[Expression], instants: Iterable[Instant]
+) -> Iterator[At]:
+    """The evaluation at each instant."""
+    before: frozenset[Match] = frozenset()
+    seen: list[tuple[int, Graph]] = []
+    for instant in instants:
+        seen += instant.events
+        window = Graph().union(*(graph for clock, graph in seen if instant.low is None or clock > instant.low))
         found = matches(patterns, filters, window)
-        yield At(time, found - before, before - found, found)
+        yield At(instant.time, found - before, before - found, found)
         before = found
 
 

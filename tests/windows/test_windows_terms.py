@@ -19,7 +19,7 @@ P = NamedNode(E + "p")
 
 @given(st.integers(0, 2**62))
 def test_collecting_after_every_push_changes_nothing(seed: int) -> None:
-    case = random_case(random.Random(seed), most_events=12)
+    case = random_case(random.Random(seed), most_events=12, blank=False)
     reports = Report.NEW | Report.ENDED | Report.ALL
     lasting, collected = TermDictionary(), TermDictionary()
     runs = [

@@ -14,7 +14,7 @@ from reference.windows import Graph, Match
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows import Answers, ConjunctiveQuery, Rows, Window
+from oxiseq.engine.windows import ConjunctiveQuery, Rows, Window
 from oxiseq.engine.windows.memory import Capacities
 from oxiseq.grammar.algebra import Filter, Term, TriplePattern
 
@@ -41,6 +41,9 @@ SHAPES = (
 )
 
 
+Events = tuple[tuple[int, tuple[Triple, ...]], ...]
+
+
 @dataclass(frozen=True)
 class Case:
     """Queries on one window, events in order of time, where to cut them into batches."""
@@ -48,7 +51,7 @@ class Case:
     texts: tuple[str, ...]
     queries: tuple[ConjunctiveQuery, ...]
     window: Window
-    events: tuple[tuple[int, tuple[Triple, ...]], ...]
+    events: Events
     cuts: tuple[int, ...]
     capacities: Capacities | None
 
@@ -58,10 +61,10 @@ class Case:
         return [encode_events(self.events[a:b], terms) for a, b in pairwise(ends) if a < b]
 
 
-def random_case(dice: random.Random, most_events: int = 24) -> Case:
-    """A case."""
+def random_case(dice: random.Random, most_events: int = 24, blank: bool = True) -> Case:
+    """A case; `blank`: events may have blank nodes."""
     texts = tuple(_random_body(dice) for _ in range(dice.choice([1, 1, 2, 3])))
-    events = _random_events(dice, dice.randint(3, most_events), odd=any("FILTER" in text for text in texts))
+    events = _random_events(dice, dice.randint(3, most_events), any("FILTER" in text for text in texts), blank)
     counted = dice.random() < 0.5
     slide = dice.choice([1, 1, 1, 2, 3, 5])
     range_ = dice.choice([None, slide, slide, *range(1, 9)]) if dice.random() < 0.95 else 40
@@ -88,11 +91,11 @@ def _random_body(dice: random.Random) -> str:
     return " ".join([body, *(f"FILTER({f})" for f in filters)])
 
 
-def _random_events(dice: random.Random, count: int, odd: bool) -> tuple[tuple[int, tuple[Triple, ...]], ...]:
+def _random_events(dice: random.Random, count: int, odd: bool, blank: bool) -> Events:
     time, events = dice.choice([-5, 0, 1]), []
     objects = [*NODES, *NODES, *NODES[:1], *PLAIN[: dice.randint(0, 8)], *(ODD if odd and dice.random() < 0.3 else [])]
     subjects: list[NamedNode | BlankNode] = [*NODES, NamedNode(E + "p")]
-    if dice.random() < 0.2:
+    if blank and dice.random() < 0.2:
         subjects.append(BlankNode("x"))
         objects.append(BlankNode("x"))
     size = dice.choice([1, 2, 4])
@@ -121,8 +124,3 @@ def decoded(rows: Rows, keys: Sequence[object], count: int, terms: TermDictionar
         mapping: list[tuple[object, Term]] = [(key, terms.term(i)) for key, i in zip(keys, values, strict=True)]  # type: ignore[misc]
         found[at].append(frozenset(mapping))  # type: ignore[arg-type]
     return found
-
-
-def sizes(answers: Answers) -> list[int]:
-    """How many rows of each kind."""
-    return [sum(map(len, kind)) for kind in (answers.new, answers.ended, answers.all)]
