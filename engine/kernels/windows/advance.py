@@ -14,13 +14,15 @@ stands in the scalars.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, entry_truth, fused, run
 from oxiseq.engine.kernels.matching.match import object_place
+from oxiseq.engine.kernels.memory.pointers import WORDS
+from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.terms import columns
 from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.hashing import find_pair, pair_hash
@@ -58,17 +60,29 @@ from oxiseq.engine.kernels.windows.records import (
     TOP,
     TRIPLE,
     WHOLE,
+    Memory,
 )
 from oxiseq.engine.kernels.windows.storing import refresh_entry, remove_entry, store_entry
 
 _ACCEPTED, _REFUSED, _ASKED = 1, 0, -1
+_BATCH: Final = WORDS * Memory._fields.index("batch")
 
 
 @kernel
-def advance(T: int, S: int, C: int, B: int) -> int:
-    """Work through the batch `B` from where the scalars say; DONE, or what is wanted before it is called again."""
-    scalars = v.scalars(S)
-    instants = v.low(B).shape[0]
+def advance(
+    T: int, S: int, C: int, offset: Any, subject: Any, predicate: Any, object_: Any, clock: Any, until: Any, low: Any
+) -> int:
+    """Work through a batch (records.Batch) from where the scalars say; DONE, or what is wanted before it is called
+    again."""
+    scalars, batch = v.scalars(S), v.batch(S)
+    _point(batch, 0, offset.ctypes.data, offset.shape[0])
+    _point(batch, 1, subject.ctypes.data, subject.shape[0])
+    _point(batch, 2, predicate.ctypes.data, predicate.shape[0])
+    _point(batch, 3, object_.ctypes.data, object_.shape[0])
+    _point(batch, 4, clock.ctypes.data, clock.shape[0])
+    _point(batch, 5, until.ctypes.data, until.shape[0])
+    _point(batch, 6, low.ctypes.data, low.shape[0])
+    B, instants = get(S, _BATCH), low.shape[0]
     while scalars[INSTANT] < instants:
         if scalars[PHASE] == REFRESH:
             need = _refresh(T, S, C, B)
@@ -92,6 +106,12 @@ def advance(T: int, S: int, C: int, B: int) -> int:
         scalars[PHASE] = REFRESH
         scalars[INSTANT] += 1
     return DONE
+
+
+@inner
+def _point(table: Any, number: int, address: int, rows: int) -> None:
+    """Array `number` of a pointer table, made here since that takes less time than in Python."""
+    table[WORDS * number], table[WORDS * number + 1], table[WORDS * number + 2] = address, rows, 1
 
 
 # --- refresh -----------------------------------------------------------------------------------------
