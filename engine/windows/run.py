@@ -91,14 +91,18 @@ class WindowRun:
         self._capacities = capacities or Capacities()
         self._memory = allocate(plan, self._capacities)
         self._widths = [len(query.keys) for query in plan.queries]
-        self._reports = [report] * len(plan.queries) if isinstance(report, Report) else list(report)
-        self._set_reports(self._reports)
+        self.report(report)
         self._none = tuple(Rows(_NO_INSTANT, np.zeros((0, width), np.uint32)) for width in self._widths)
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._instants = 0
         self._clock = BEFORE_ALL
         self._low = BEFORE_ALL
         terms.register(self)
+
+    def report(self, report: Report | Sequence[Report]) -> None:
+        """Other rows from the next push on, of every query or one for each."""
+        self._reports = [report] * len(self.plan.queries) if isinstance(report, Report) else list(report)
+        self._set_reports(self._reports)
 
     # --- events in, rows out ------------------------------------------------------------------------
 
