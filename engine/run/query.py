@@ -242,21 +242,23 @@ class QueryRun:
 
     # --- the KB -------------------------------------------------------------------------------------
 
-    def keep_answers(self) -> None:
-        """The KB is about to change: what has been pushed so far keeps the answers of now.
+    def keep_answers(self) -> bool:
+        """The KB is about to change: what has been pushed so far keeps the answers of now. Whether some do that did not
+        before.
 
         Of patterns that are evaluated in place only the copy before the first change is kept while events wait.
         """
         newest = self.clock.newest
         if not self.clock.open or not self._reads_kb:
-            return
+            return False
         if self._kept_answers and self._kept_answers[-1][0] >= newest:
-            return  # nothing has come since the change before
+            return False  # nothing has come since the change before
         if not self._kept_answers:
             for matcher in self._matchers:
                 if matcher is not None:
                     matcher.refresh()
         self._kept_answers.append((newest, self._answers(), self._kb.version))
+        return True
 
     def _answers(self) -> dict[str, KbAnswer]:
         answers = {}

@@ -104,8 +104,9 @@ class TupleRun:
             found.start, found.end, time, found.offsets, found.positions, found.held, event_time, event_stream
         )
 
-    def keep_answers(self) -> None:
+    def keep_answers(self) -> bool:
         """The KB is about to change: nothing here asks it."""
+        return False
 
     def save(self) -> State:
         """Its state between batches; it holds no ids."""

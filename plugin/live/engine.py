@@ -59,6 +59,11 @@ class LiveQuery:
     """Found, and not packed yet."""
 
 
+def reads_kb(query: LiveQuery) -> bool:
+    """Whether what it finds depends on more than the log."""
+    return isinstance(query.run, QueryRun) and query.run.reads_kb
+
+
 @dataclass(frozen=True, slots=True)
 class Emission:
     """What has come of entries: matches that are to be stored and told, and events of other streams made of them."""
@@ -114,16 +119,22 @@ class Engine:
     @property
     def reads_kb(self) -> bool:
         """Whether what is found depends on more than the log."""
-        return any(isinstance(query.run, QueryRun) and query.run.reads_kb for query in self.queries)
+        return bool(self.kb_readers)
+
+    @property
+    def kb_readers(self) -> list[LiveQuery]:
+        """Those at work that ask the knowledge base."""
+        return [query for query in self._live.values() if reads_kb(query)]
 
     def readers(self, stream: str) -> list[LiveQuery]:
         """Those that read a stream."""
         return [query for query in self._live.values() if stream in query.shape.reads]
 
     def keep_answers(self) -> None:
-        """The KB is about to change: events that are here already keep the answers of now."""
-        for query in self._live.values():
-            query.run.keep_answers()
+        """The KB is about to change: events that are here already keep the answers of now. Raises KbError."""
+        for query in self.kb_readers:
+            if query.run.keep_answers():
+                query.saved = -1  # the answers are part of its state
 
     @contextmanager
     def alone(self, query: LiveQuery) -> Iterator[Engine]:
