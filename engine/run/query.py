@@ -208,7 +208,8 @@ class QueryRun:
         if self._endless:
             self._forget_unnamed()
         state = {
-            "matches": self.matches, "resets": self.resets.save(), "start": self._start, "joined": list(self._joined), "kept_rows": self._kept_rows,
+            "matches": self.matches, "resets": self.resets.save(), "start": self._start,
+            "joined": list(self._joined), "kept_rows": self._kept_rows,
             "sequence": sequence, "rows": self._rows.save(self._terms_stored, terms),
             "answers": self._writer.save(self._rows, terms), "kept": self._save_kept(terms),
             "deferred": None if self._deferred is None else self._deferred.save(),

@@ -114,7 +114,8 @@ class TupleRun:
         """Its state between batches; it holds no ids."""
         automaton = self._cea.save()
         self._log.forget(self._cea.oldest)
-        return {"matches": self.matches, "resets": self.resets.save(), "partitions": self._partitions.save(), "merging": self._merging.save(),
+        return {"matches": self.matches, "resets": self.resets.save(),
+                "partitions": self._partitions.save(), "merging": self._merging.save(),
                 "automaton": automaton, "log": self._log.save()}  # fmt: skip
 
     def restore(self, state: State) -> None:

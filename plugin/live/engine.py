@@ -29,6 +29,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.journal import Found, Heading, pack_events, unpack_events
+from oxiseq.journal.journal import microseconds as microseconds_now
+from oxiseq.live.budgets import Budget, Watch
 from oxiseq.live.packing import heading_of, packed
 from oxiseq.match import Shape
 
@@ -49,6 +51,10 @@ class LiveQuery:
     stored: int = 0
     position: int = 0
     error: str = ""
+    watch: Watch = field(default_factory=lambda: Budget().watch())
+    """Its state's budget."""
+    decided: int = 0
+    """The log's entry before which nothing is decided about its budget (see budgets.py)."""
     saved: int = -1
     """The log's entry after which its last checkpoint stands."""
     settled: int = 0
@@ -74,11 +80,11 @@ class Emission:
 
 
 class Engine:
-    """Compiled queries, fed together. Its dictionary is its own."""
+    """Compiled queries, fed together. Its dictionary is its own. `budget` is for queries that have none."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(self, kb: KnowledgeBase, budget: Budget) -> None:
         self.terms = TermDictionary()
-        self._kb = kb
+        self._kb, self._budget = kb, budget
         self._runs = Runs(self.terms)
         self._live: dict[AnyRun, LiveQuery] = {}
         self._scope = f"r{secrets.token_hex(4)}x"
@@ -87,7 +93,7 @@ class Engine:
     # --- queries ------------------------------------------------------------------------------------
 
     def compile(self, name: str, text: str, language: str, options: Mapping[str, Any]) -> LiveQuery:
-        """A query that has seen nothing yet. Raises QueryError, OxiseqError."""
+        """A query that has seen nothing yet. Raises QueryError, BudgetError, OxiseqError."""
         query = load(text, language)
         delay = microseconds(options.get("lateness", 0))
         begin = None if options.get("start") is None else to_microseconds(options["start"])
@@ -99,7 +105,9 @@ class Engine:
         else:
             run = QueryRun(compile_query(query, self.terms), self.terms, self._kb, begin, delay)
             shape = Shape(run.plan, self.terms)
-        return LiveQuery(name, run, shape, heading_of(shape), begin)
+        budget = self._budget.of(options)
+        budget.check(run)
+        return LiveQuery(name, run, shape, heading_of(shape), begin, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
@@ -142,13 +150,20 @@ class Engine:
         together, self._runs = self._runs, Runs(self.terms)
         live, self._live = self._live, {}
         self.add(query)
+        caught_up = False
         try:
             yield self
+            caught_up = query.run in self._live
         finally:
-            failed = query.run not in self._live
             self._runs, self._live = together, live
-            if not failed:
+            if caught_up:
                 self.add(query)
+
+    def forget(self, query: LiveQuery) -> None:
+        """Let it give up its partial matches and go on."""
+        query.run.forget(microseconds_now())
+        query.watch = query.watch.budget.watch()
+        query.saved = -1
 
     def saved(self, query: LiveQuery) -> bytes:
         """Its state after the last entry."""

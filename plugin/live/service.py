@@ -43,7 +43,7 @@ class LiveService:
         self.store = store
         self.metrics = Metrics()
         self.journal = Journal(folder / FILE_NAME, durability)
-        self._engine = Engine(store.kb)
+        self._engine = Engine(store.kb, self.settings.budget)
         self.sender = Sender(self.settings.heartbeat)
         self.topics = Topics(self.settings.recent, self.sender.changed)
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)

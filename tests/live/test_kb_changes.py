@@ -1,4 +1,4 @@
-"""Changes of the KB stand between two entries of the log: a service that dies finds the matches of one that does not."""
+"""Changes of the KB stand between two entries of the log: a service that dies finds what one that lives on finds."""
 
 from __future__ import annotations
 
