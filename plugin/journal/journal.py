@@ -38,7 +38,7 @@ def microseconds() -> int:
 
 
 class Journal:
-    """Streams, event log, queries, matches, checkpoints and answers of a KB elsewhere in an SQLite file. Safe for many threads.
+    """Streams, event log, queries, matches, checkpoints, answers of a KB elsewhere: an SQLite file. Safe for threads.
 
     One process writes at a time; others may open it with `read_only` meanwhile. `streams`, `log`, `queries`, `matches`,
     `checkpoints` and `kb_answers` do the work.
