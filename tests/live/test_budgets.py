@@ -22,7 +22,7 @@ from oxiseq.store import Store
 FOR_EVER = RISES.replace(" WITHIN 30 SECONDS", "")
 PAIRS = f"VOCAB <{EX}> SELECT x, y FROM ceql WHERE A AS x ; B AS y"
 RESET = {"stateBudget": {"records": 200}, "onBudget": "reset"}
-TIGHT = {"stateBudget": {"records": 75}, "onBudget": "reset"}
+TIGHT = {"stateBudget": {"records": 40}, "onBudget": "reset"}
 """Now and then a window of RISES holds more."""
 SENT = [batch for batch in batches(160, seed=5) if batch.stream == POWER]
 
