@@ -7,6 +7,7 @@ to the store behind it, and what changes the content is noted, so that KB patter
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import RLock
@@ -15,30 +16,29 @@ from typing import Any, Literal, overload
 from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.ceql.event import ComplexEvent, ComplexShape
-from oxiseq.continuous import AnswerShape, ContinuousQuery
+from oxiseq.ceql.event import ComplexEvent
+from oxiseq.continuous import ContinuousQuery
 from oxiseq.driving import microseconds
-from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.runs import AnyRun
-from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
-from oxiseq.first_run import prepare
 from oxiseq.grammar import load
-from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.kb_loader.marker import check_whole
-from oxiseq.match import Match, Shape
+from oxiseq.languages.front import Options
+from oxiseq.languages.registry import front_of
+from oxiseq.spaseq.match import Match
 from oxiseq.stream import Stream
 
 _CHANGES = frozenset(
     ["add", "add_graph", "bulk_extend", "bulk_load", "clear", "clear_graph", "extend", "load", "remove",
      "remove_graph", "update"]
 )
+
+
+class ChangeRefusedError(OxiseqError):
+    """The content cannot be changed now; nothing has been changed. It may be tried again."""
 
 
 class Store:
@@ -76,7 +76,7 @@ class Store:
         streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
         self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(match.graph, match.time))
         self._lock = self._feed.lock
-        self._watchers: list[Callable[[], object]] = []
+        self._guards: list[Callable[[], AbstractContextManager[object]]] = []
 
     @property
     def inner(self) -> RdfStore:
@@ -98,9 +98,12 @@ class Store:
         """Held while the content changes and while queries work."""
         return self._lock
 
-    def before_changes(self, callback: Callable[[], object]) -> None:
-        """Call `callback` before each change of the content by this store's methods, with `lock` held."""
-        self._watchers.append(callback)
+    def guard_changes(self, guard: Callable[[], AbstractContextManager[object]]) -> None:
+        """Enter `guard()` around each change of the content by this store's methods, before `lock` is taken.
+
+        It may raise ChangeRefusedError, or any other error: then nothing is changed.
+        """
+        self._guards.append(guard)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -110,11 +113,12 @@ class Store:
             return found
 
         def change(*args: Any, **named: Any) -> Any:
-            with self._lock:
+            with ExitStack() as held:
+                for guard in self._guards:
+                    held.enter_context(guard())
+                held.enter_context(self._lock)
                 for query in self._feed.queries:
                     query.before_change()
-                for callback in self._watchers:
-                    callback()
                 try:
                     return found(*args, **named)
                 finally:
@@ -177,20 +181,12 @@ class Store:
         IRI, where it is not the vocabulary's. Raises QueryError.
         """
         query = load(text, language)
-        if stream_names and not isinstance(query, CeqlQuery):
-            raise OxiseqError("stream_names are for CEQL: a SPAseq query says its streams' IRIs itself")
-        delay = microseconds(lateness)
+        front = front_of(query)
         begin = None if start is None else to_microseconds(start)
-        prepare(ceql=isinstance(query, CeqlQuery))
+        options = Options(begin, microseconds(lateness), stream_names)
+        front.prepare()
         with self._lock:
-            run: AnyRun
-            shape: AnswerShape[Any]
-            if isinstance(query, CeqlQuery):
-                run = TupleRun(compile_ceql(query, stream_names), self._terms, begin, delay)
-                shape = ComplexShape(run.plan, self._terms)
-            else:
-                run = QueryRun(compile_query(query, self._terms), self._terms, self._kb, begin, delay)
-                shape = Shape(run.plan, self._terms)
+            run, shape = front.compile(query, self._terms, self._kb, options)
             registered = ContinuousQuery(text, run, shape, self._feed, self._feeders)
             self._feed.add(run, registered, begin)
             for iri in shape.reads:

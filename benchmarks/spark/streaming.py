@@ -25,7 +25,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.open import write_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.replay import Replay
+from oxiseq.spaseq.replay import Replay
 
 COMPANIES = 5_000
 IN_A_FILE = 100_000

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,11 @@ from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.merging import Merging
+from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 Arrived = TypeVar("Arrived", EventBatch, TupleRows)
@@ -32,18 +34,22 @@ CHUNK = 1 << 16
 """Events worked through at a time, so that memory does not grow with a batch."""
 
 
-class TupleRun:
+class TupleRun(AloneRun):
     """The running state of a CEQL query. `lateness` in microseconds; events before `start` are not seen.
 
     Counter: `matches` found.
     """
 
+    one_by_one: ClassVar[bool] = True
+    """An event that is no tuple costs its batch."""
+
     def __init__(
         self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0,
         capacities: Capacities | None = None,
     ) -> None:
-        self.plan = plan
+        self._plan = plan
         self.matches = 0
+        self.resets = Resets()
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
         window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
@@ -53,6 +59,10 @@ class TupleRun:
         self._merging = Merging(len(plan.streams), lateness, start)
         self._cea = CeaRun(plan, capacities)
         self._log = _Log()
+
+    @property
+    def plan(self) -> CeaPlan:
+        return self._plan
 
     def push(self, stream: str, batch: Arrived) -> Arrived | None:
         """Take events of a stream in order of arrival; returns the late ones, if any. Call `advance` for matches.
@@ -64,15 +74,12 @@ class TupleRun:
         return None if late is None else batch.take(late)
 
     def punctuate(self, stream: str, time: int) -> None:
-        """No event of `stream` before `time` (µs) will come."""
         self._merging.advance(self.plan.streams.index(stream), time)
 
     def settle(self) -> None:
-        """Take everything seen so far as complete: what comes for it from now on is late."""
         self._merging.settle()
 
     def close(self) -> None:
-        """The streams have ended."""
         self._merging.close()
 
     def advance(self) -> list[ComplexEvents]:
@@ -104,19 +111,16 @@ class TupleRun:
             found.start, found.end, time, found.offsets, found.positions, found.held, event_time, event_stream
         )
 
-    def keep_answers(self) -> None:
-        """The KB is about to change: nothing here asks it."""
-
-    def save(self) -> State:
+    def save(self, terms: SavedTerms) -> State:
         """Its state between batches; it holds no ids."""
         automaton = self._cea.save()
         self._log.forget(self._cea.oldest)
-        return {"matches": self.matches, "partitions": self._partitions.save(), "merging": self._merging.save(),
+        return {"matches": self.matches, "resets": self.resets.save(),
+                "partitions": self._partitions.save(), "merging": self._merging.save(),
                 "automaton": automaton, "log": self._log.save()}  # fmt: skip
 
-    def restore(self, state: State) -> None:
-        """Go on from a saved state; for a run that has not seen any event."""
-        self.matches = int(state["matches"])
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
         self._partitions.restore(state["partitions"])
         self._merging.restore(state["merging"])
         self._cea.restore(state["automaton"])
@@ -126,12 +130,10 @@ class TupleRun:
 
     @property
     def events(self) -> int:
-        """How many events it has received."""
         return self._merging.events
 
     @property
     def late(self) -> int:
-        """How many of them were late."""
         return self._merging.late
 
     @property
@@ -146,21 +148,43 @@ class TupleRun:
         return {**self._cea.state, "events": self._log.held, "behind": self.behind}
 
     @property
+    def records(self) -> int:
+        """How many records its state has; some may be dead by now (`collect`)."""
+        return self._cea.records + self._log.held
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are. They do not become smaller, but by `forget`."""
+        return self._cea.bytes + self._log.bytes
+
+    def collect(self) -> None:
+        """Free what is dead now, so that `records` tells what lives."""
+        self._cea.collect()
+        self._log.forget(self._cea.oldest)
+
+    def forget(self, at: int) -> None:
+        """Between batches: give up all partial matches; `at` is now (µs since 1970).
+
+        It goes on as if it had been registered now. Counters and positions go on.
+        """
+        self.resets = self.resets.another(at, self._log.newest, self.records)
+        self._cea.forget()
+        self._log = _Log(self._cea.position)
+
+    @property
     def lateness(self) -> int:
-        """How much a stream may be out of order, in microseconds."""
         return self._merging.lateness
 
     @property
     def open(self) -> bool:
-        """Whether events wait for their place in the order."""
         return self._merging.open
 
 
 class _Log:
     """Time and stream of the events by position, from some position on."""
 
-    def __init__(self) -> None:
-        self._first = self._count = 0
+    def __init__(self, first: int = 0) -> None:
+        self._first, self._count = first, 0
         self._time = np.zeros(1024, np.int64)
         self._stream = np.zeros(1024, np.int64)
 
@@ -168,6 +192,16 @@ class _Log:
     def held(self) -> int:
         """How many are kept."""
         return self._count
+
+    @property
+    def newest(self) -> int:
+        """The time of the last one kept; 0 if none is."""
+        return int(self._time[self._count - 1]) if self._count else 0
+
+    @property
+    def bytes(self) -> int:
+        """With room for more."""
+        return self._time.nbytes + self._stream.nbytes
 
     def save(self) -> State:
         """The events kept."""

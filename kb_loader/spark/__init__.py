@@ -1,4 +1,4 @@
-"""The load on Spark: the same statements, quarantine, reasoning and counts as in one process, for what is too big for it.
+"""The load on Spark: statements, quarantine, reasoning and counts as in one process, for what is too big for that.
 
     pieces of files ─▶ cleaning: valid statements as N-Quads lines ─▶ parts: sorted, each once ─▶ reasoning, counting
     ─▶ the store, by Oxigraph's bulk load of the parts

@@ -23,8 +23,8 @@ from oxiseq.kb_loader.statements import in_graph, scoped, statements
 from oxiseq.kb_loader.tables import Mapping, table_statements
 
 CLEAN = "line string, source int, start long, number int, note string"
-"""A row is a line; or a note about a piece, which has the piece's source and start. Note 0 is {"lines", "read"}, further
-ones are its faults, in their order."""
+"""A row is a line; or a note about a piece, which has the piece's source and start. Note 0 is {"lines", "read"},
+further ones are its faults, in their order."""
 _QUADS = 20_000
 """Quads made lines at once."""
 

@@ -28,7 +28,7 @@ from oxiseq.cli.request import Engine, LoadRequest
 @click.option("--master", metavar="URL", help="Spark's master. [default: local[*]]")
 @click.option("--memory", metavar="SIZE", help="Java memory of Spark's driver and of each executor. [default: 2g]")
 @click.option("--parts", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
-              help="Keep what Spark writes: sorted N-Quads, coded Parquet. On a cluster all workers must see it.")  # fmt: skip
+              help="Keep what Spark writes: sorted N-Quads, coded Parquet; a folder that all workers see.")  # fmt: skip
 @click.option("--restart", is_flag=True, help="Replace the store that is there.")
 @quiet_option
 def load_command(

@@ -18,9 +18,9 @@ from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Ask, Construct, Projection, Query, Select
-from oxiseq.match import Shape
-from oxiseq.replay import kb_store
+from oxiseq.knowledge import kb_store
 from oxiseq.spark.order import Order
+from oxiseq.spaseq.match import Shape
 
 
 class Work:

@@ -14,11 +14,11 @@ from oxiseq.engine.run.clock import BEFORE_ALL
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
 from oxiseq.journal import pack_events
-from oxiseq.replay import Replay
 from oxiseq.spark.bucket import Bucket, Packed
 from oxiseq.spark.dealing import Dealer
 from oxiseq.spark.order import Order
 from oxiseq.spark.work import Work
+from oxiseq.spaseq.replay import Replay
 
 Event = tuple[str, int, str]
 """Stream IRI, µs, N-Triples."""

@@ -14,7 +14,8 @@ TYPES = ["integer", "int", "byte", "decimal", "double", "float", "boolean", "dat
          "string", "dayTimeDuration", "hexBinary"]  # fmt: skip
 TEXTS = st.one_of(
     st.sampled_from(["01", "-0", "+1.50", "1e3", "NaN", "true", "1", "2020-02-31", "2020-01-01", "-0001", "2020",
-                     "PT36H", "2020-01-01T24:00:00.000+02:00", "24:00:00", '"', "\\", "^^<", '"^^<' + XSD + "integer>"]),
+                     "PT36H", "2020-01-01T24:00:00.000+02:00", "24:00:00",
+                     '"', "\\", "^^<", '"^^<' + XSD + "integer>"]),
     st.from_regex(r"-?[0-9]{1,20}(\.[0-9]{1,18})?", fullmatch=True), st.text(max_size=8),
 )  # fmt: skip
 LITERALS = st.one_of(

@@ -18,7 +18,7 @@ from oxiseq.logs.reading import Meaning
 
 PREFIX = "PREFIX : <http://e/>\n"
 MAPPING = PREFIX + """CONSTRUCT { ?house :watts ?number }
-WHERE { BIND(IRI(CONCAT("http://e/", ?name)) AS ?house) 
+WHERE { BIND(IRI(CONCAT("http://e/", ?name)) AS ?house)
         BIND(<http://www.w3.org/2001/XMLSchema#integer>(?watts) AS ?number) }"""
 RISES = PREFIX + """SELECT ?h ?a ?b FROM STREAM S <http://e/s> WHERE { SEQ(A; B)
   DEFINE GPM A ON S { ?h :watts ?a } DEFINE GPM B ON S { ?h :watts ?b FILTER(?b > ?a) } }"""

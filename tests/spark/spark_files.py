@@ -68,7 +68,8 @@ def write_all(folder: Path, seed: int = 1, lines: int = 400) -> Path:
     (folder / "t.trig.xz").write_bytes(lzma.compress(trig.encode()))
     (folder / "u.rdf").write_text(
         '<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
-        f'xmlns:e="{EX}">\n<rdf:Description rdf:about="{EX}x1"><e:p1>1</e:p1></rdf:Description>\n</e:other>\n</rdf:RDF>\n'
+        f'xmlns:e="{EX}">\n<rdf:Description rdf:about="{EX}x1"><e:p1>1</e:p1></rdf:Description>\n'
+        "</e:other>\n</rdf:RDF>\n"
     )
     (folder / "people.csv").write_text("id,kind,name,age\ns1,C2,Ann,3\ns2,C1\ns3,C3,,4\n")
     pq.write_table(pa.table({"id": ["s4"], "kind": ["C2"], "name": ["Bob"], "age": [5]}), folder / "people.parquet")

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store
 from spark_files import EX, contents, quarantine, write_all
 
 import oxiseq
+from oxiseq.cli import main
 from oxiseq.engine.errors import KbError
 from oxiseq.kb_loader import INFERRED, LoadReport, Progress, load, open_kb, reason
 from oxiseq.kb_loader.rdfs import DOMAIN, RANGE, SUB_CLASS, SUB_PROPERTY, TYPE
@@ -145,3 +147,16 @@ def test_reasoning_gives_what_one_process_gives(spark: SparkSession, tmp_path: P
     assert count == reason(store)
     found = {line for file in (tmp_path / "inferred").iterdir() for line in file.read_text().splitlines()}
     assert found == {f"{quad} ." for quad in store.quads_for_pattern(None, None, None, INFERRED)}
+
+
+def test_the_command_says_which_engine_and_why(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(f"<{EX}a> <{EX}p> <{EX}o> .\noops\n")
+    arguments = ["load", tmp_path / "a.nt", "--location", tmp_path / "kb", "--parts", tmp_path / "parts"]
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.stderr
+    assert "Spark, which parts is for" in result.stderr
+    assert "1 file · 1 statement · 0 duplicates · 1 quarantined" in result.stderr
+    assert (tmp_path / "parts" / "coded" / "terms").is_dir()
+    refused = CliRunner().invoke(main, [*map(str, arguments), "--engine", "plain", "--restart"])
+    assert refused.exit_code == 1
+    assert "parts is Spark's" in refused.stderr

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
+from oxiseq.grammar.languages import LANGUAGES
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
+from oxiseq.live.budgets import POLICIES
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -15,13 +17,31 @@ _KEEP: Final = {
     "properties": {"seconds": {"type": ["number", "null"], "minimum": 0}, "count": {"type": ["integer", "null"]}},
 }  # fmt: skip
 _NAMES: Final = {"type": "object", "additionalProperties": _TEXT}
-_LANGUAGE: Final = {"type": "string", "enum": ["spaseq", "ceql"]}
+_BUDGET: Final = {
+    "type": "object", "additionalProperties": False,
+    "description": "How large the running state of a query may become; without one, the server's setting; a bound that "
+    "is missing or null is none.",
+    "properties": {"records": {"type": ["integer", "null"], "minimum": 1},
+                   "bytes": {"type": ["integer", "null"], "minimum": 1}},
+}  # fmt: skip
+_POLICY: Final = {
+    "type": "string", "enum": list(POLICIES),
+    "description": "When the state is larger than the budget. fail: the query stops, with an error; reset: it forgets "
+    "all partial matches and goes on.",
+}  # fmt: skip
+_LANGUAGE: Final = {"type": "string", "enum": list(LANGUAGES)}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
     made: dict[str, Any] = {"type": "object", "properties": properties}
     return made | ({"required": list(required)} if required else {})
 
+
+_RESETS: Final = _object(
+    count=_COUNT,
+    last={"type": ["object", "null"], "properties": {"at": _TEXT, "time": _TEXT, "records": _COUNT},
+          "description": "at: when it was; time: how far the streams had come; records: of the state then."},
+)  # fmt: skip
 
 SCHEMAS: Final[dict[str, Any]] = {
     "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
@@ -31,11 +51,12 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT), accepted=_COUNT,
         late={"type": ["integer", "null"]}, rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},
+        time=_TEXT,
         reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]})},
     ),
     "NewQuery": _object(
         ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, lateness={"type": "number", "minimum": 0},
-        start={"type": ["string", "integer"]}, streamNames=_NAMES,
+        start={"type": ["string", "integer"]}, streamNames=_NAMES, stateBudget=_BUDGET, onBudget=_POLICY,
     ),
     "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
@@ -43,6 +64,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES,
         variables={"type": "array", "items": _TEXT}, reads={"type": "array", "items": _TEXT},
         feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT,
+        stateBudget=_BUDGET, onBudget=_POLICY, resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},
         error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
     ),

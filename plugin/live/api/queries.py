@@ -9,17 +9,19 @@ from urllib.parse import quote
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError
 from oxiseq.grammar.languages import Language
+from oxiseq.languages.registry import MEDIA_TYPES
 from oxiseq.live.api.problems import query_problem
 from oxiseq.live.api.streams import time_of
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
+from oxiseq.live.budgets import POLICIES
 from oxiseq.live.queries import QueryStatus
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
-TEXTS: Final[dict[str, Language]] = {"application/spaseq-query": "spaseq", "application/ceql-query": "ceql"}
-"""Media types of query texts."""
 NAME: Final = Parameter("query", "The query's name.", where="path", example="rises")
-_OPTIONS: Final = ("name", "text", "language", "lateness", "start", "streamNames")
+_OPTIONS: Final = ("name", "text", "language", "lateness", "start", "streamNames", "stateBudget", "onBudget")
+_BOUNDS: Final = {"records": "stateRecords", "bytes": "stateBytes"}
+"""Members of a state budget → parameters of the query string."""
 _STATES: Final = ("running", "paused")
 
 
@@ -79,12 +81,16 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
     record = status.record
     lateness = record.options.get("lateness", 0) / 1_000_000
     start = record.options.get("start")
+    budget, resets = status.budget, status.resets
+    last = {"at": to_text(resets.at), "time": to_text(resets.time), "records": resets.records}
     return {
         "name": record.name, "state": record.state, "language": record.language, "text": record.text,
         "lateness": lateness, "start": None if start is None else to_text(start),
         "streamNames": record.options.get("streamNames", {}), "variables": list(status.variables),
         "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
         "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
+        "stateBudget": {"records": budget.records, "bytes": budget.bytes}, "onBudget": budget.policy,
+        "resets": {"count": resets.count, "last": last if resets.count else None},
         "error": status.error or None, "created": to_text(record.created), "changed": to_text(record.changed),
     }  # fmt: skip
 
@@ -99,20 +105,23 @@ def _registered(call: Call, given: _Given, name: str | None, *, replace: bool) -
 def _given(call: Call) -> _Given:
     """From JSON, or the text itself with the rest in the query string. Raises Problem."""
     media_type = call.request.media_type or ""
-    if media_type in TEXTS:
-        values: dict[str, Any] = {name: call.one(name) for name in ("name", "lateness", "start")}
-        values["text"], values["language"] = call.request.text(), TEXTS[media_type]
+    if media_type in MEDIA_TYPES:
+        values: dict[str, Any] = {name: call.one(name) for name in ("name", "lateness", "start", "onBudget")}
+        values["text"], values["language"] = call.request.text(), MEDIA_TYPES[media_type]
+        bounds = {bound: call.number(name) for bound, name in _BOUNDS.items()}
+        if any(most is not None for most in bounds.values()):
+            values["stateBudget"] = bounds
     elif media_type == JSON:
         values = call.json()
         if unknown := set(values) - set(_OPTIONS):
             raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: {', '.join(_OPTIONS)}")
     else:
-        raise unsupported(call.request, (*TEXTS, JSON))
+        raise unsupported(call.request, (*MEDIA_TYPES, JSON))
     name, text, language = values.get("name"), values.get("text"), values.get("language", "spaseq")
     if not isinstance(text, str) or not (name is None or isinstance(name, str)):
         raise Problem(400, "no text", "the member text holds the query, name its name")
-    if language not in TEXTS.values():
-        raise Problem(400, "unknown language", f"known: {', '.join(TEXTS.values())}")
+    if language not in MEDIA_TYPES.values():
+        raise Problem(400, "unknown language", f"known: {', '.join(MEDIA_TYPES.values())}")
     return _Given(name, text, language, _options(values))
 
 
@@ -124,12 +133,28 @@ def _options(values: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(values["start"], str | int):
             raise Problem(400, "start is no time", "xsd:dateTime or microseconds")
         options["start"] = time_of(values["start"], "start")
+    if values.get("stateBudget") is not None:
+        options["stateBudget"] = _bounds(values["stateBudget"])
+    if values.get("onBudget") is not None:
+        if values["onBudget"] not in POLICIES:
+            raise Problem(400, "no such policy", f"onBudget is one of {', '.join(POLICIES)}")
+        options["onBudget"] = values["onBudget"]
     names = values.get("streamNames")
     if names is not None:
         if not isinstance(names, dict) or not all(isinstance(iri, str) for iri in names.values()):
             raise Problem(400, "malformed streamNames", "an object from names in FROM to IRIs is expected")
         options["streamNames"] = names
     return options
+
+
+def _bounds(given: object) -> dict[str, int]:
+    """A state budget; what it does not bound is left out. Raises Problem 400."""
+    if not isinstance(given, dict) or not set(given) <= set(_BOUNDS):
+        raise Problem(400, "malformed stateBudget", f"an object with {' and '.join(_BOUNDS)} is expected")
+    bounds = {name: most for name, most in given.items() if most is not None}
+    if not all(isinstance(most, int) and not isinstance(most, bool) and most > 0 for most in bounds.values()):
+        raise Problem(400, "malformed stateBudget", "whole numbers from 1 on are expected")
+    return bounds
 
 
 def _seconds(given: object) -> int:
@@ -147,6 +172,12 @@ _IN_URL: Final = (
     Parameter("lateness", "With a text as body: how much a stream may be out of order, in seconds.",
               {"type": "number", "minimum": 0}),
     Parameter("start", "With a text as body: the t of tumbling windows, xsd:dateTime or microseconds."),
+    Parameter("stateRecords", "With a text as body: how many records its running state may have.",
+              {"type": "integer", "minimum": 1}),
+    Parameter("stateBytes", "With a text as body: how large its running state may become.",
+              {"type": "integer", "minimum": 1}),
+    Parameter("onBudget", "With a text as body: what happens when its state is larger. fail: it stops; reset: it "
+              "forgets its partial matches and goes on.", {"type": "string", "enum": list(POLICIES)}),
 )  # fmt: skip
 
 ROUTES: Final = (
@@ -159,7 +190,7 @@ ROUTES: Final = (
         "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
         "where they are missing.",
         (Parameter("name", "With a text as body: its name. Default: a random one."), *_IN_URL),
-        (*TEXTS, JSON), "NewQuery",
+        (*MEDIA_TYPES, JSON), "NewQuery",
         {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
          "`oxiseq check`.", ()), 409: Answer("The name is taken.", ())},
     ),
@@ -170,7 +201,7 @@ ROUTES: Final = (
     Route(
         "PUT", "/queries/{query}", replace, "replaceQuery",
         "Register a query under this name, in place of what was there; ids of matches go on.", (NAME, *_IN_URL),
-        (*TEXTS, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
+        (*MEDIA_TYPES, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
     ),
     Route(
         "PATCH", "/queries/{query}", change, "changeQuery",
