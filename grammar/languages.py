@@ -8,10 +8,14 @@ from typing import Literal, TypeAlias, get_args
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.rsp_algebra import RspQuery
 
-Language: TypeAlias = Literal["spaseq", "ceql"]
+Language: TypeAlias = Literal["spaseq", "ceql", "rspql", "spectra", "rsepql"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-AnyQuery: TypeAlias = Query | CeqlQuery
+AnyQuery: TypeAlias = Query | CeqlQuery | RspQuery
+_ENDINGS: dict[str, Language] = {
+    ".ceql": "ceql", ".rspql": "rspql", ".spectra": "spectra", ".rsepql": "rsepql",
+}  # fmt: skip
 
 
 def known_language(name: str) -> Language:
@@ -23,5 +27,5 @@ def known_language(name: str) -> Language:
 
 
 def language_of(file: str) -> Language:
-    """The language that a file's ending tells: `.ceql`, else SPAseq."""
-    return "ceql" if PurePath(file).suffix.lower() == ".ceql" else "spaseq"
+    """The language that a file's ending tells: `.ceql`, `.rspql`, `.spectra`, `.rsepql`, else SPAseq."""
+    return _ENDINGS.get(PurePath(file).suffix.lower(), "spaseq")

@@ -1,8 +1,8 @@
 """Text → algebra.
 
 Where it stands: the first step of the flow. `parse` reads a text with a LALR parser (SPAseq's is built from
-`parsing/spaseq.lark` and `sparql.lark`, CEQL's from `ceql.lark`, on first use in about 0.2 s, then a few milliseconds
-per query) and gives the algebra or a `QueryError` with its place. It does not ask whether names mean
+`parsing/spaseq.lark` and `sparql.lark`, CEQL's from `ceql.lark`, the others' from `rsp.lark`, on first use in about
+0.2 s, then a few milliseconds per query) and gives the algebra or a `QueryError` with its place. It does not ask whether names mean
 something: `checks` does.
 """
 
@@ -20,17 +20,27 @@ from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.languages import AnyQuery, Language, known_language
 from oxiseq.grammar.parsing.ceql import CeqlBuilder
+from oxiseq.grammar.parsing.rsp import RspBuilder
 from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
+from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
 from oxiseq.grammar.slips.ceql import CEQL_COMMENT, CEQL_RULES
+from oxiseq.grammar.slips.rsp import RSP_RULES
 from oxiseq.grammar.slips.spaseq import COMMENT, RULES
 from oxiseq.grammar.slips.syntax_errors import explain
 
+_RSP = ("rspql", "spectra", "rsepql")
+"""They share one grammar."""
 
-@cache
+
 def lalr_parser(language: Language) -> Lark:
     """The LALR parser of a language, built once per process."""
+    return _lalr_parser("rsp" if language in _RSP else language)
+
+
+@cache
+def _lalr_parser(grammar: str) -> Lark:
     return Lark.open(
-        str(Path(__file__).with_name("parsing") / f"{language}.lark"),
+        str(Path(__file__).with_name("parsing") / f"{grammar}.lark"),
         parser="lalr",
         lexer="contextual",
         propagate_positions=True,
@@ -43,9 +53,11 @@ def parse(text: str, language: Literal["spaseq"] = "spaseq") -> Query: ...
 @overload
 def parse(text: str, language: Literal["ceql"]) -> CeqlQuery: ...
 @overload
+def parse(text: str, language: RspLanguage) -> RspQuery: ...
+@overload
 def parse(text: str, language: str) -> AnyQuery: ...
 def parse(text: str, language: str = "spaseq") -> AnyQuery:
-    """Read a query of SPAseq (semantics.md 2.1) or CEQL (semantics.md 3).
+    """Read a query of SPAseq (semantics.md 2.1), CEQL (semantics.md 3), RSEP-QL (4) or continuous SPARQL (6).
 
     Raises `QueryError` where the text is not of the language, uses an undeclared prefix or an unknown
     function; `OxiseqError` for an unknown language.
@@ -60,7 +72,13 @@ def parse(text: str, language: str = "spaseq") -> AnyQuery:
     known = known_language(language)
     read = tree(text, known)
     try:
-        return CeqlBuilder(text).query(read) if known == "ceql" else SpaseqBuilder(text).query(read)
+        match known:
+            case "ceql":
+                return CeqlBuilder(text).query(read)
+            case "rspql" | "spectra" | "rsepql":
+                return RspBuilder(text, known).query(read)
+            case _:
+                return SpaseqBuilder(text).query(read)
     except RecursionError:
         raise QueryError("the query is nested too deeply", NOWHERE, text, code="depth") from None
 
@@ -72,4 +90,6 @@ def tree(text: str, language: Language = "spaseq") -> Tree[Token]:
     except UnexpectedInput as unexpected:
         if language == "ceql":
             raise explain(unexpected, text, CEQL_RULES, CEQL_COMMENT) from None
+        if language in _RSP:
+            raise explain(unexpected, text, RSP_RULES, COMMENT) from None
         raise explain(unexpected, text, RULES, COMMENT) from None

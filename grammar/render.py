@@ -33,7 +33,9 @@ from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_ceql import render_ceql
 from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.grammar.render_rsp import render_rsp
 from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.rsp_algebra import RspQuery
 
 _PLAIN = SparqlWriter()
 
@@ -42,6 +44,8 @@ def render(query: AnyQuery) -> str:
     """`query` as text of its language; SPAseq indented, IRIs shortened by its prefixes."""
     if isinstance(query, CeqlQuery):
         return render_ceql(query)
+    if isinstance(query, RspQuery):
+        return render_rsp(query)
     writer = SparqlWriter(dict(query.prefixes))
     lines = [f"BASE <{query.base}>"] if query.base is not None else []
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
