@@ -1,9 +1,9 @@
 """Text → algebra.
 
 Where it stands: the first step of the flow. `parse` reads a text with a LALR parser (SPAseq's is built from
-`parsing/spaseq.lark` and `sparql.lark`, CEQL's from `ceql.lark`, the others' from `rsp.lark`, on first use in about
-0.2 s, then a few milliseconds per query) and gives the algebra or a `QueryError` with its place. It does not ask whether names mean
-something: `checks` does.
+`parsing/spaseq.lark` and `sparql.lark`, that of CEQL from `ceql.lark`, the others from `rsp.lark`, on first use in
+about 0.2 s, then a few milliseconds per query) and gives the algebra or a `QueryError` with its place. It does not
+ask whether names mean something: `checks` does.
 """
 
 from __future__ import annotations
