@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.expressions.program import compile_program

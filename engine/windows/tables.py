@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.matching.match import fill_objects
-from oxiseq.engine.kernels.memory.pointers import Array, I32, I64
+from oxiseq.engine.kernels.memory.pointers import I32, I64, Array
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.windows.plan import OBJECT, PREDICATE, SUBJECT, CompiledQuery, PatternPlan, View, WindowPlan
 

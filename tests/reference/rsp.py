@@ -143,7 +143,8 @@ def evaluation_instants(
     periods = [query.when.period] if isinstance(query.when, Every) else [
         o.slide for w in query.windows for o in w.operators if isinstance(o, RangeWindow) and not o.events
     ]  # fmt: skip
-    ticks = {k * p for p in periods for k in range(-(-times[0] // p), -(-times[-1] // p) + 1)}
+    end = max(-(-times[-1] // p) * p for p in periods)
+    ticks = {k * p for p in periods for k in range(-(-times[0] // p), end // p + 1)}
     out, filled = [], False
     for tick in sorted(ticks):
         now = any(window_items(query, w, items, tick) for w in query.windows)
