@@ -1,4 +1,4 @@
-"""The running state of a window: allocation and growth. Nothing is sized by the window: everything doubles on demand."""
+"""The running state of a window: allocation and growth. Nothing is sized by the window: all doubles on demand."""
 
 from __future__ import annotations
 
@@ -87,5 +87,5 @@ def more_out(memory: k.Memory) -> k.Memory:
     """Memory with twice the room for rows; what was there is gone."""
     if len(memory.out) >= MOST_OUT:
         return memory
-    size = 2 * len(memory.out)
-    return memory._replace(out=np.zeros(size, k.OUT), out_values=np.zeros((size, memory.out_values.shape[1]), np.uint32))
+    size, width = 2 * len(memory.out), memory.out_values.shape[1]
+    return memory._replace(out=np.zeros(size, k.OUT), out_values=np.zeros((size, width), np.uint32))

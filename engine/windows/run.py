@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -29,8 +30,10 @@ from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.kernels.windows.advance import advance
 from oxiseq.engine.matching.conditions import ConditionMemo, passes
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows.memory import Capacities, allocate, grow, more_out
 from oxiseq.engine.windows.plan import WindowPlan
+from oxiseq.engine.windows.saved import restore_memory, save_memory
 from oxiseq.engine.windows.tables import build_tables
 from oxiseq.engine.windows.window import BEFORE_ALL, Window
 
@@ -84,7 +87,8 @@ class WindowRun:
         self._terms = terms
         self._memo = ConditionMemo(plan.conditions, terms)
         self._tables = Pointers(build_tables(plan))
-        self._memory = allocate(plan, capacities or Capacities())
+        self._capacities = capacities or Capacities()
+        self._memory = allocate(plan, self._capacities)
         self._widths = [len(query.keys) for query in plan.queries]
         self._reports = [report] * len(plan.queries) if isinstance(report, Report) else list(report)
         self._set_reports(self._reports)
@@ -145,6 +149,19 @@ class WindowRun:
         entries = self._memory.entries[: int(self._memory.scalars[k.TOP])]
         alive = entries[entries["of"] >= 0]
         return [alive["s"], alive["p"], alive["o"]]
+
+    # --- states -------------------------------------------------------------------------------------
+
+    def save(self, terms: SavedTerms) -> State:
+        """What is stored, between pushes; whoever asks saves the terms."""
+        memory = save_memory(self._memory, terms)
+        return {**memory, "instants": self._instants, "clock": self._clock, "low": self._low}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from what another run of the same plan and window has saved. Raises ValueError for another plan's."""
+        self._memory = restore_memory(state, self.plan, self._tables, self._capacities, terms)
+        self._set_reports(self._reports)
+        self._instants, self._clock, self._low = state["instants"], state["clock"], state["low"]
 
     # --- steps --------------------------------------------------------------------------------------
 
@@ -258,7 +275,7 @@ class WindowRun:
         queries, at, values = out["query"][mine], out["at"][mine].astype(np.int64), values[mine]
         order = np.argsort(queries, kind="stable")
         ends = np.searchsorted(queries[order], np.arange(len(self._widths) + 1))
-        picked = [order[low:high] for low, high in zip(ends[:-1], ends[1:], strict=True)]
+        picked = [order[low:high] for low, high in pairwise(ends)]
         return tuple(
             Rows(at[rows], values[rows, :width]) for rows, width in zip(picked, self._widths, strict=True)
         )
