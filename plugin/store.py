@@ -6,7 +6,7 @@ to the store behind it, and what changes the content is noted, so that KB patter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import RLock
@@ -23,9 +23,11 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
 from oxiseq.grammar import load
+from oxiseq.grammar.rsp_algebra import RspLanguage
 from oxiseq.kb_loader.marker import check_whole
-from oxiseq.languages.front import Options
+from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.registry import front_of
+from oxiseq.rsp.answer import Answer
 from oxiseq.spaseq.match import Match
 from oxiseq.stream import Stream
 
@@ -156,6 +158,13 @@ class Store:
         *, language: Literal["ceql"], stream_names: Mapping[str, str] = {},
     ) -> ContinuousQuery[ComplexEvent]: ...
 
+    @overload
+    def register(
+        self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0,
+        *, language: RspLanguage, report: str | None = None, instants: Iterable[int | datetime] | None = None,
+        consumption: str | None = None,
+    ) -> ContinuousQuery[Answer]: ...
+
     def register(
         self,
         text: str,
@@ -163,17 +172,23 @@ class Store:
         lateness: int | timedelta = 0,
         language: str = "spaseq",
         stream_names: Mapping[str, str] = {},
+        report: str | None = None,
+        instants: Iterable[int | datetime] | None = None,
+        consumption: str | None = None,
     ) -> ContinuousQuery[Any]:
         """Register a continuous query; it sees the events that are pushed from now on.
 
         `start` is the t of tumbling windows (default: the time of the first event it sees); `lateness`, in
         microseconds or as timedelta, how much a stream may be out of order. `stream_names`: for CEQL, name in FROM →
-        IRI, where it is not the vocabulary's. Raises QueryError.
+        IRI, where it is not the vocabulary's. `report`, `instants` and `consumption` are for queries over windows, see
+        `oxiseq.run`. Raises QueryError.
         """
         query = load(text, language)
         front = front_of(query)
         begin = None if start is None else to_microseconds(start)
-        options = Options(begin, microseconds(lateness), stream_names)
+        asked = said(report, instants, consumption)
+        options = Options(begin, microseconds(lateness), stream_names, said=asked)
+        without_reports(front, options)
         front.prepare()
         with self._lock:
             run, shape = front.compile(query, self._terms, self._kb, options)

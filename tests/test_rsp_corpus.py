@@ -9,6 +9,7 @@ from pyoxigraph import RdfFormat, Store, Triple, parse
 from reference.rsp import Answer, _items, evaluate_rsp, window_items
 from rsp_cases import RspCase, Told, load_rsp_cases
 
+import oxiseq
 from oxiseq.grammar import load
 from oxiseq.grammar import parse as parse_query
 from oxiseq.grammar.render import render
@@ -69,3 +70,32 @@ def test_reference_fills_the_window(case: RspCase) -> None:
         assert [i.time for i in found] == case.items
     if case.graph is not None:
         assert sorted({f"{t.subject} {t.predicate} {t.object} ." for i in found for t in i.graph}) == case.graph
+
+
+@pytest.mark.parametrize("case", [c for c in QUERIES if c.rows is not None], ids=by_name)
+def test_engine_answers_the_case(case: RspCase) -> None:
+    assert case.query is not None
+    answers = oxiseq.run(
+        case.query, streams=case.streams, kb=case.kb or None, language=case.language, report=case.report,
+        instants=case.instants,
+    )  # fmt: skip
+    found = [
+        told(a.at, a.start, a.end, tuple(sorted((v, str(t)) for v, t in a.bindings.items() if t is not None)), case)
+        for a in answers
+    ]
+    assert compared(found, case) == case.rows
+    assert [a.at for a in answers] == sorted(a.at for a in answers)
+
+
+@pytest.mark.parametrize("case", WINDOWS, ids=by_name)
+def test_engine_fills_the_window(case: RspCase) -> None:
+    windows = f"FROM NAMED <http://example.org/S> WIN {case.window} AS <urn:w>"
+    text = f"SELECT * {windows} WHERE {{ WINDOW <urn:w> {{ ?s ?p ?o }} }}"
+    assert case.instants is not None
+    answers = oxiseq.run(text, streams=case.streams, language="rsepql", instants=case.instants)
+    if case.graph is not None:
+        assert sorted(f"{a['s']} {a['p']} {a['o']} ." for a in answers) == case.graph
+    if case.items is not None:
+        events = case.streams["http://example.org/S"]
+        held = {t for time, graph in events if time in case.items for t in triples(graph)}
+        assert len(answers) == len(held)

@@ -34,7 +34,9 @@ _SPARE: Final = 4096
 class Counted:
     """One graph of the store, whose triples are counted."""
 
-    def __init__(self, store: Store, graph: Graph, terms: TermDictionary, predicates: Iterable[NamedNode] | None) -> None:
+    def __init__(
+        self, store: Store, graph: Graph, terms: TermDictionary, predicates: Iterable[NamedNode] | None
+    ) -> None:
         self._store = store
         self._graph = graph
         self._terms = terms

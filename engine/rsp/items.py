@@ -115,7 +115,7 @@ class Items:
         if window.counted:
             clock = self.numbers[:seen]
             if not seen:
-                return self.end, self.end
+                return self.first, self.first
             now = int(clock[-1])
         low, high = window.bounds(now)
         start = 0 if low is None else int(np.searchsorted(clock, low, "right"))

@@ -53,10 +53,10 @@ class NativeAnswers:
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between pushes."""
-        raise NotImplementedError
+        return self._run.save(terms)
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
-        raise NotImplementedError
+        self._run.restore(state, terms)
 
 

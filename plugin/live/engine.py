@@ -24,7 +24,7 @@ from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.journal import Found, Heading, pack_events, unpack_events
-from oxiseq.languages.front import AnswerShape, Front, Options
+from oxiseq.languages.front import AnswerShape, Front, Options, said, without_reports
 from oxiseq.languages.registry import front_of
 
 LOG = logging.getLogger("oxiseq.live")
@@ -87,7 +87,9 @@ class Engine:
         query = load(text, language)
         front = front_of(query)
         begin = None if options.get("start") is None else to_microseconds(options["start"])
-        given = Options(begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}))
+        asked = said(options.get("report"), options.get("instants"), options.get("consumption"))
+        given = Options(begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}), said=asked)
+        without_reports(front, given)
         run, shape = front.compile(query, self.terms, self._kb, given)
         return LiveQuery(name, front, run, shape, front.heading(shape), begin)
 

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from oxiseq.grammar.languages import LANGUAGES
+from oxiseq.grammar.rsp_algebra import Consume, Report
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
 
 _TEXT: Final = {"type": "string"}
@@ -24,6 +25,9 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
     return made | ({"required": list(required)} if required else {})
 
 
+_REPORT: Final = {"type": "string", "enum": [r.value for r in Report]}
+_CONSUMPTION: Final = {"type": "string", "enum": [c.value for c in Consume]}
+
 SCHEMAS: Final[dict[str, Any]] = {
     "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
@@ -36,12 +40,14 @@ SCHEMAS: Final[dict[str, Any]] = {
     ),
     "NewQuery": _object(
         ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, lateness={"type": "number", "minimum": 0},
-        start={"type": ["string", "integer"]}, streamNames=_NAMES,
+        start={"type": ["string", "integer"]}, streamNames=_NAMES, report=_REPORT, consumption=_CONSUMPTION,
+        instants={"type": "array", "items": {"type": ["string", "integer"]}},
     ),
     "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
         ("name", "state", "language", "text"), name=_TEXT, state=_TEXT, language=_LANGUAGE, text=_TEXT,
-        lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES,
+        lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES, report=_REPORT,
+        consumption=_CONSUMPTION, instants={"type": "array", "items": {"type": "integer"}},
         variables={"type": "array", "items": _TEXT}, reads={"type": "array", "items": _TEXT},
         feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT,
         matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},

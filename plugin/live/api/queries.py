@@ -18,7 +18,9 @@ from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
 NAME: Final = Parameter("query", "The query's name.", where="path", example="rises")
-_OPTIONS: Final = ("name", "text", "language", "lateness", "start", "streamNames")
+_OF_WINDOWS: Final = ("report", "consumption", "instants")
+"""Options of queries over windows."""
+_OPTIONS: Final = ("name", "text", "language", "lateness", "start", "streamNames", *_OF_WINDOWS)
 _STATES: Final = ("running", "paused")
 
 
@@ -84,6 +86,7 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
         "streamNames": record.options.get("streamNames", {}), "variables": list(status.variables),
         "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
         "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
+        **{name: record.options[name] for name in _OF_WINDOWS if name in record.options},
         "error": status.error or None, "created": to_text(record.created), "changed": to_text(record.changed),
     }  # fmt: skip
 
@@ -99,7 +102,7 @@ def _given(call: Call) -> _Given:
     """From JSON, or the text itself with the rest in the query string. Raises Problem."""
     media_type = call.request.media_type or ""
     if media_type in MEDIA_TYPES:
-        values: dict[str, Any] = {name: call.one(name) for name in ("name", "lateness", "start")}
+        values: dict[str, Any] = {n: call.one(n) for n in ("name", "lateness", "start", "report", "consumption")}
         values["text"], values["language"] = call.request.text(), MEDIA_TYPES[media_type]
     elif media_type == JSON:
         values = call.json()
@@ -128,6 +131,16 @@ def _options(values: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(names, dict) or not all(isinstance(iri, str) for iri in names.values()):
             raise Problem(400, "malformed streamNames", "an object from names in FROM to IRIs is expected")
         options["streamNames"] = names
+    for name in ("report", "consumption"):
+        if values.get(name) is not None:
+            if not isinstance(values[name], str):
+                raise Problem(400, f"{name} is no text", f"see the query language: {name} is a word")
+            options[name] = values[name]
+    instants = values.get("instants")
+    if instants is not None:
+        if not isinstance(instants, list) or not all(isinstance(t, str | int) for t in instants):
+            raise Problem(400, "malformed instants", "an array of xsd:dateTime or microseconds is expected")
+        options["instants"] = [time_of(t, "instants") for t in instants]
     return options
 
 
@@ -146,6 +159,8 @@ _IN_URL: Final = (
     Parameter("lateness", "With a text as body: how much a stream may be out of order, in seconds.",
               {"type": "number", "minimum": 0}),
     Parameter("start", "With a text as body: the t of tumbling windows, xsd:dateTime or microseconds."),
+    Parameter("report", "With a query over windows as body: RSTREAM, ISTREAM or DSTREAM, where its text has none."),
+    Parameter("consumption", "With RSEP-QL as body: UNRESTRICTED, CHRONOLOGICAL or RECENT, where its text has none."),
 )  # fmt: skip
 
 ROUTES: Final = (
