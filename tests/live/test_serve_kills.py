@@ -22,7 +22,10 @@ from live_events import (
     ALARM,
     ALARMED_TWICE,
     ALARMS,
+    BUSY,
     DOORS,
+    HIGH,
+    LEFT,
     OPENED,
     POWER,
     RISES,
@@ -35,14 +38,17 @@ import oxiseq
 from oxiseq.journal import FILE_NAME, Journal
 
 KILLS = int(os.environ.get("OXISEQ_KILLS", "50" if os.environ.get("OXISEQ_PROFILE") == "nightly" else "5"))
-QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE}
+QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "high": HIGH, "busy": BUSY,
+           "left": LEFT}  # fmt: skip
+LANGUAGES = {"high": "spectra", "busy": "rspql", "left": "rsepql"}
+"""The others are of SPAseq."""
 NQUADS = {"Content-Type": "application/n-quads"}
 BATCHES_PER_KILL = 25
 
 
 def register(server: ServeProcess) -> None:
     for name, text in QUERIES.items():
-        headers = {"Content-Type": "application/spaseq-query"}
+        headers = {"Content-Type": f"application/{LANGUAGES.get(name, 'spaseq')}-query"}
         status, body = server.ask("PUT", f"/queries/{name}", text.encode(), headers)
         assert status == 200, body
 
@@ -188,8 +194,10 @@ def check_against_a_plain_run(
     for iri in (POWER, DOORS):
         files[iri] = folder / f"{len(files)}.nq"
         files[iri].write_bytes(b"".join(batch.body for batch in sent if batch.stream == iri))
-    for name, reads in (("rises", (POWER,)), ("opened", (POWER, DOORS))):
-        matches = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads})
+    both = (POWER, DOORS)
+    for name, reads in (("rises", (POWER,)), ("opened", both), ("high", (POWER,)), ("busy", both), ("left", both)):
+        language = LANGUAGES.get(name, "spaseq")
+        matches = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads}, language=language)
         rows = json.loads(matches.to_sparql_json())["results"]["bindings"]
         assert counted(rows) == counted(list(found[name].values()))
 

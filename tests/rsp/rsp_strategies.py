@@ -35,7 +35,7 @@ def triples(text: str) -> list[Triple]:
 def kb_store(text: str) -> Store:
     """The knowledge base."""
     store = Store()
-    store.load(text.encode(), format=RdfFormat.N_QUADS)
+    store.extend(parse(text.encode(), format=RdfFormat.N_QUADS))
     return store
 
 
@@ -64,10 +64,10 @@ def streams(draw: st.DrawFn, blank: bool = False) -> dict[str, list[tuple[int, s
 
 
 @st.composite
-def kbs(draw: st.DrawFn) -> str:
+def kbs(draw: st.DrawFn, blank: bool = False) -> str:
     """N-Quads in the default graph and two named graphs."""
     lines = []
-    for line in draw(st.lists(_triple(), max_size=5)):
+    for line in draw(st.lists(_triple(blank), max_size=5)):
         graph = draw(st.sampled_from(["", f" <{E}g>", f" <{E}h>"]))
         lines.append(line.removesuffix(" .") + f"{graph} .")
     return "\n".join(lines)
@@ -167,7 +167,7 @@ def continuous(draw: st.DrawFn) -> Setting:
         tail += draw(st.sampled_from(["\nREPORT EVERY 3", "\nREPORT ON CONTENT CHANGE"]))
     text = f"{PREFIX}{head}\n{froms}\nWHERE {{ {where} }}{tail}"
     report = draw(st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM", None]))
-    return Setting(text, "rspql", draw(streams(blank=True)), draw(kbs()), None, report, None)
+    return Setting(text, "rspql", draw(streams(blank=True)), draw(kbs(blank=True)), None, report, None)
 
 
 @st.composite

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TypeAlias
 
 from hypothesis import given
 from reference.rsp import evaluate_rsp
+from rsp_lives import Row, pushed_one_by_one, row_of, without_label
 from rsp_strategies import Setting, continuous, event_queries, kb_store, triples
 
 import oxiseq
-from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.rsp.plan import compile_rsp
-from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Consume, Report, RspQuery, projected
-from oxiseq.languages.front import said
-from oxiseq.rsp.answer import Answer, AnswerShape
-
-Row: TypeAlias = tuple[int, int | None, int | None, tuple[tuple[str, str], ...]]
 
 
 def by_reference(setting: Setting) -> Counter[Row]:
@@ -47,17 +38,6 @@ def names(query: RspQuery) -> set[str] | None:
     return None if chosen is None else {v.value for v in chosen}
 
 
-def without_label(term: object) -> str:
-    """Labels of blank nodes mean nothing."""
-    text = str(term)
-    return "_:" if text.startswith("_:") else text
-
-
-def row_of(answer: Answer) -> Row:
-    bound = sorted((v, without_label(t)) for v, t in answer.bindings.items() if t is not None)
-    return answer.at, answer.start, answer.end, tuple(bound)
-
-
 def by_engine(setting: Setting) -> Counter[Row]:
     reads = load(setting.text, setting.language).streams
     streams = {iri: events for iri, events in setting.streams.items() if iri in reads}
@@ -66,27 +46,6 @@ def by_engine(setting: Setting) -> Counter[Row]:
         instants=setting.instants, report=setting.report, consumption=setting.consumption,
     )  # fmt: skip
     return Counter(row_of(answer) for answer in found)
-
-
-def pushed_one_by_one(setting: Setting) -> list[Row]:
-    """The events in order of time, a push each, as a server gets them."""
-    query, terms = load(setting.text, setting.language), TermDictionary()
-    assert isinstance(query, RspQuery)
-    plan = compile_rsp(query, terms, said(setting.report, setting.instants, setting.consumption))
-    run, shape = RspRun(plan, terms, StoreKb(kb_store(setting.kb))), AnswerShape(plan, terms)
-    events = sorted(
-        (time, i, iri, text) for i, iri in enumerate(plan.streams) for time, text in setting.streams.get(iri, [])
-    )
-    batches = []
-    for time, _, iri, text in events:
-        run.push(iri, encode_events([(time, triples(text))], terms))
-        for other in plan.streams:
-            run.punctuate(other, time)
-        batches += run.advance()
-        terms.collect()
-    run.close()
-    batches += run.advance()
-    return [row_of(shape.match(batch, i)) for batch in batches for i in range(len(batch))]
 
 
 @given(continuous())
