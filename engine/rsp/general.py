@@ -5,7 +5,8 @@ Where it stands: complete events in order → items, event mappings → windows 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from oxiseq.engine.rsp.schedule import Filled
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
-_CHOICES = {"": lambda events: events, "FIRST": first, "LAST": last}
+_CHOICES: Final[dict[str, Callable[[Events], Events]]] = {"": lambda events: events, "FIRST": first, "LAST": last}
 
 
 class GeneralAnswers:

@@ -29,6 +29,10 @@ class RunRequest:
     on_error: OnError
     sort: bool
     quiet: bool
+    report: str | None = None
+    """Of queries over windows, like the next two: what their text leaves open."""
+    instants: tuple[int, ...] | None = None
+    consumption: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, ClassVar
 
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kernels.matching import match
+from oxiseq.engine.kernels.windows import advance
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.plan import compile_rsp
 from oxiseq.engine.run.rsp import RspRun
@@ -36,7 +38,7 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
     takes_reports: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
-        announce((), tell)
+        announce((match.match_events, advance.advance), tell)
 
     def compile(
         self, query: RspQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
