@@ -21,7 +21,9 @@ from oxiseq.grammar.algebra import (
     Aggregate,
     EventName,
     Expression,
+    Filter,
     Following,
+    GraphPattern,
     MatchFunction,
     MatchPattern,
     Prev,
@@ -33,8 +35,9 @@ from oxiseq.grammar.checking.lints import products
 from oxiseq.grammar.checking.patterns import check_pattern, check_select
 from oxiseq.grammar.checking.scope import pattern_expressions, sub_select_expressions
 from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_variable, close_name, error, lint_finding, variable_hint
+from oxiseq.grammar.finding_tools import at_pattern, at_variable, close_name, error, lint_finding, variable_hint
 from oxiseq.grammar.rsp_algebra import (
+    EventDefinition,
     Every,
     IdentityWindow,
     IntervalWindow,
@@ -45,7 +48,13 @@ from oxiseq.grammar.rsp_algebra import (
     WindowOperator,
     event_names,
 )
-from oxiseq.grammar.scope import inner_expressions, nested_elements, subexpressions, visible_variables
+from oxiseq.grammar.scope import (
+    expression_variables,
+    inner_expressions,
+    nested_elements,
+    subexpressions,
+    visible_variables,
+)
 
 
 def _windows(query: RspQuery, text: str) -> Iterator[Finding]:
@@ -86,7 +95,8 @@ def _clauses(query: RspQuery, text: str) -> Iterator[Finding]:
         if query.events:
             yield error("language", "continuous SPARQL has no EVENT", query.events[0].span, hint)
         if query.consume is not None:
-            yield error("language", "continuous SPARQL has no CONSUME", query.span, hint)
+            span = at_pattern(r"(?i)\bCONSUME\s+\w+\s*(?=$|REPORT)", query.span, text)
+            yield error("language", "continuous SPARQL has no CONSUME", span, hint)
     if isinstance(query.when, OnClose) and not any(
         isinstance(o, RangeWindow) and not o.events for w in query.windows for o in w.operators
     ):
@@ -103,11 +113,25 @@ def _events(query: RspQuery, text: str) -> Iterator[Finding]:
             yield error("event", f"two events are named {event.name}", event.span, "choose another name")
         if event.window not in known:
             yield _unknown_window(event.window, known, event.span)
+        yield from _unbound_filters(event)
         for element in nested_elements(event.pattern):
+            if isinstance(element, GraphPattern) and isinstance(element.name, Variable):
+                message = f"GRAPH ?{element.name.value} cannot stand in an event's pattern"
+                yield error("event", message, element.span, "name the graph: GRAPH <iri> { ... }")
             if isinstance(element, WindowPattern | MatchPattern):
                 hint = "an event's pattern is evaluated on one item: put WINDOW and MATCH into WHERE"
                 what = "WINDOW" if isinstance(element, WindowPattern) else "MATCH"
                 yield error("event", f"{what} cannot stand in an event's pattern", element.span, hint)
+
+
+def _unbound_filters(event: EventDefinition) -> Iterator[Finding]:
+    """A FILTER sees its own event only."""
+    known = visible_variables(event.pattern)
+    for element in event.pattern.elements:
+        if isinstance(element, Filter):
+            for v in sorted(expression_variables(element.condition) - frozenset(known), key=str):
+                message = f"{event.name} does not bind ?{v.value}, so this is never true"
+                yield error("scope", message, element.span, "compare events in a FILTER of WHERE, after MATCH")
 
 
 def _unknown_window(name: NamedNode, known: list[NamedNode], span: Span) -> Finding:
