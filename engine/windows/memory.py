@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers, call
+from oxiseq.engine.kernels.memory.pointers import WORDS, Pointers, call
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.kernels.windows.hashing import fill_buckets, fill_pairs
 from oxiseq.engine.windows.plan import WindowPlan
@@ -60,6 +60,7 @@ def allocate(plan: WindowPlan, sizes: Capacities) -> k.Memory:
         memo=np.zeros((1, 1), np.uint8),
         out=np.zeros(sizes.out, k.OUT),
         out_values=np.zeros((sizes.out, width), np.uint32),
+        batch=np.zeros(WORDS * len(k.Batch._fields), np.int64),
     )
 
 

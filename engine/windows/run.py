@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from oxiseq.engine.windows.tables import build_tables
 from oxiseq.engine.windows.window import BEFORE_ALL, Window
 
 I64s = NDArray[np.int64]
+_Id = TypeVar("_Id", np.int64, np.uint32)
 
 
 class Report(IntFlag):
@@ -90,13 +91,18 @@ class WindowRun:
         self._capacities = capacities or Capacities()
         self._memory = allocate(plan, self._capacities)
         self._widths = [len(query.keys) for query in plan.queries]
-        self._reports = [report] * len(plan.queries) if isinstance(report, Report) else list(report)
-        self._set_reports(self._reports)
+        self.report(report)
+        self._none = tuple(Rows(_NO_INSTANT, np.zeros((0, width), np.uint32)) for width in self._widths)
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._instants = 0
         self._clock = BEFORE_ALL
         self._low = BEFORE_ALL
         terms.register(self)
+
+    def report(self, report: Report | Sequence[Report]) -> None:
+        """Other rows from the next push on, of every query or one for each."""
+        self._reports = [report] * len(self.plan.queries) if isinstance(report, Report) else list(report)
+        self._set_reports(self._reports)
 
     # --- events in, rows out ------------------------------------------------------------------------
 
@@ -167,16 +173,18 @@ class WindowRun:
 
     def _clocks(self, batch: EventBatch, first: I64s) -> I64s:
         if not self.window.counted:
-            return np.require(batch.time, np.int64, ("C", "W"))
+            return _plain(batch.time)
+        if len(first) == 2:
+            return np.full(len(batch), self._instants + 1)
         numbers = np.arange(self._instants + 1, self._instants + len(first))
         return np.repeat(numbers, np.diff(first))
 
     def _check(self, clock: I64s, bounds: I64s) -> None:
         if len(clock) == 0:
             return
-        if clock[0] < self._clock or np.any(clock[1:] < clock[:-1]):
+        if clock[0] < self._clock or _falls(clock):
             raise ValueError("events are not in order of time")
-        if bounds[0] < self._low or np.any(bounds[1:] < bounds[:-1]):
+        if bounds[0] < self._low or _falls(bounds):
             raise ValueError("a window's bound has fallen")
 
     def _set_reports(self, reports: Sequence[Report]) -> None:
@@ -185,16 +193,17 @@ class WindowRun:
 
     def _run(self, batch: EventBatch, clock: I64s, first: I64s, bounds: I64s) -> list[_Part]:
         """Have the kernel work through the batch."""
-        columns = (np.require(ids, np.uint32, ("C", "W")) for ids in batch.ids)
-        offset = np.require(batch.offset, np.int64, ("C", "W"))
-        self._learn(batch)
-        B = Pointers(k.Batch(offset, *columns, clock, first, bounds))
+        s, p, o = (_plain(ids) for ids in batch.ids)
+        offset = _plain(batch.offset)
+        if self.plan.conditions:
+            self._learn(batch)
         scalars = self._memory.scalars
-        scalars[[k.INSTANT, k.PHASE, k.EVENT, k.TRIPLE]] = 0
+        scalars[k.INSTANT] = scalars[k.PHASE] = scalars[k.EVENT] = scalars[k.TRIPLE] = 0
         parts: list[_Part] = []
         while True:
             C = self._point(self._terms.columns).address
-            need = advance(self._tables.address, self._point(self._memory).address, C, B.address)
+            S = self._point(self._memory).address
+            need = advance(self._tables.address, S, C, offset, s, p, o, clock, first, bounds)
             if need == k.DONE:
                 break
             if need == k.OUT_FULL:
@@ -211,8 +220,6 @@ class WindowRun:
 
     def _learn(self, batch: EventBatch) -> None:
         """Ask conditions that the machine lacks functions for about all terms of the batch at once."""
-        if not self.plan.conditions:
-            return
         memo = self._memo.reserve()
         if memo is not self._memory.memo:
             self._memory = self._memory._replace(memo=memo)
@@ -280,9 +287,6 @@ class WindowRun:
             Rows(at[rows], values[rows, :width]) for rows, width in zip(picked, self._widths, strict=True)
         )
 
-    @property
-    def _none(self) -> tuple[Rows, ...]:
-        return tuple(Rows(_NO_INSTANT, np.zeros((0, width), np.uint32)) for width in self._widths)
 
 
 _Part = tuple[NDArray[np.void], NDArray[np.uint32]]
@@ -291,9 +295,18 @@ _NO_INSTANT: Final = np.zeros(0, np.int64)
 
 def _firsts(labels: I64s) -> I64s:
     """Where runs of equal numbers begin, and where the last ends: i64[runs + 1]."""
-    if len(labels) == 0:
-        return np.zeros(1, np.int64)
+    if len(labels) < 2:
+        return np.arange(len(labels) + 1)
     changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
     return np.concatenate([[0], changes, [len(labels)]]).astype(np.int64)
 
 
+def _falls(numbers: I64s) -> bool:
+    """Whether a number is smaller than the one before."""
+    return len(numbers) > 1 and bool(np.any(numbers[1:] < numbers[:-1]))
+
+
+def _plain(array: NDArray[_Id]) -> NDArray[_Id]:
+    """C-contiguous and writable: Numba compiles anew for anything else."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.writeable else np.require(array, None, ("C", "W"))

@@ -14,13 +14,15 @@ stands in the scalars.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import FUSED, TRUE, UNDECIDED, entry_truth, fused, run
 from oxiseq.engine.kernels.matching.match import object_place
+from oxiseq.engine.kernels.memory.pointers import WORDS
+from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.terms import columns
 from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.hashing import find_pair, pair_hash
@@ -58,17 +60,33 @@ from oxiseq.engine.kernels.windows.records import (
     TOP,
     TRIPLE,
     WHOLE,
+    Memory,
 )
-from oxiseq.engine.kernels.windows.storing import refresh_entry, remove_entry, store_entry
+from oxiseq.engine.kernels.windows.storing import fetch_stored, refresh_entry, remove_entry, store_entry
 
 _ACCEPTED, _REFUSED, _ASKED = 1, 0, -1
+_FAR: Final = 1 << 13
+"""Entries from which on it pays to fetch memory ahead."""
+_AHEAD: Final = 8
+"""So many triples."""
+_BATCH: Final = WORDS * Memory._fields.index("batch")
 
 
 @kernel
-def advance(T: int, S: int, C: int, B: int) -> int:
-    """Work through the batch `B` from where the scalars say; DONE, or what is wanted before it is called again."""
-    scalars = v.scalars(S)
-    instants = v.low(B).shape[0]
+def advance(
+    T: int, S: int, C: int, offset: Any, subject: Any, predicate: Any, object_: Any, clock: Any, until: Any, low: Any
+) -> int:
+    """Work through a batch (records.Batch) from where the scalars say; DONE, or what is wanted before it is called
+    again."""
+    scalars, batch = v.scalars(S), v.batch(S)
+    _point(batch, 0, offset.ctypes.data, offset.shape[0])
+    _point(batch, 1, subject.ctypes.data, subject.shape[0])
+    _point(batch, 2, predicate.ctypes.data, predicate.shape[0])
+    _point(batch, 3, object_.ctypes.data, object_.shape[0])
+    _point(batch, 4, clock.ctypes.data, clock.shape[0])
+    _point(batch, 5, until.ctypes.data, until.shape[0])
+    _point(batch, 6, low.ctypes.data, low.shape[0])
+    B, instants = get(S, _BATCH), low.shape[0]
     while scalars[INSTANT] < instants:
         if scalars[PHASE] == REFRESH:
             need = _refresh(T, S, C, B)
@@ -94,6 +112,12 @@ def advance(T: int, S: int, C: int, B: int) -> int:
     return DONE
 
 
+@inner
+def _point(table: Any, number: int, address: int, rows: int) -> None:
+    """Array `number` of a pointer table, made here since that takes less time than in Python."""
+    table[WORDS * number], table[WORDS * number + 1], table[WORDS * number + 2] = address, rows, 1
+
+
 # --- refresh -----------------------------------------------------------------------------------------
 
 
@@ -104,12 +128,15 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
     until, low = v.until(B)[scalars[INSTANT] + 1], v.low(B)[scalars[INSTANT]]
     event, t = scalars[EVENT], scalars[TRIPLE]
     first = v.until(B)[scalars[INSTANT]]
+    triples, far = v.subject(B).shape[0], scalars[COUNT] > _FAR
     several = first < until and clock[first] != clock[until - 1]
     while event < until:
         end = offset[event + 1]
         if clock[event] <= low:
             t = end
         while t < end:
+            if far and t + _AHEAD < triples:
+                _look_out(T, S, B, t + _AHEAD)
             need = _take(T, S, C, B, t, clock[event], several)
             if need != DONE:
                 scalars[EVENT], scalars[TRIPLE] = event, t
@@ -118,6 +145,16 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
         event += 1
     scalars[EVENT], scalars[TRIPLE] = event, t
     return DONE
+
+
+@inner
+def _look_out(T: Any, S: Any, B: Any, t: int) -> None:
+    """Have the processor bring what a later triple will need: in large windows it waits for memory half of the time."""
+    p, predicate_number, view0 = np.int64(v.predicate(B)[t]), v.predicate_number(T), v.view0(T)
+    if p < predicate_number.shape[0]:
+        number = np.int64(predicate_number[p])
+        if number > 0 and view0[number] < view0[number + 1]:
+            fetch_stored(T, S, v.view_at(T)[view0[number]], v.subject(B)[t], p, v.object_(B)[t])
 
 
 @inner
@@ -233,6 +270,10 @@ def _evict(T: Any, S: Any, C: Any, low: int) -> int:
         e = scalars[FIRST]
         if e < 0 or entries[e].last > low:
             return DONE
+        following = np.int64(entries[e].ln)
+        if following >= 0 and scalars[COUNT] > _FAR:
+            entry = entries[following]
+            fetch_stored(T, S, entry.of, entry.s, entry.p, entry.o)
         if _joins(T, S, C, e, ENDED) != DONE:
             return OUT_FULL
         remove_entry(T, S, e)

@@ -10,14 +10,29 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.pointers import WORDS
+from oxiseq.engine.kernels.memory.raw import fetch, get
 from oxiseq.engine.kernels.windows import views as v
-from oxiseq.engine.kernels.windows.records import BUCKETS, FIRST, INDEX_OBJECT, INDEX_PREDICATE, INDEX_SUBJECT
+from oxiseq.engine.kernels.windows.records import (
+    BUCKET,
+    BUCKETS,
+    FIRST,
+    INDEX_OBJECT,
+    INDEX_PREDICATE,
+    INDEX_SUBJECT,
+    PAIR,
+    Memory,
+)
 
 _A: Final = -7046029254386353131
 _B: Final = -4417276706812531889
 _C: Final = 1609587929392839161
 """Odd, without a pattern in their bits."""
 _LOW: Final = 0xFFFFFFFF
+_PAIRS: Final = WORDS * Memory._fields.index("pairs")
+_BUCKETS: Final = WORDS * Memory._fields.index("buckets")
+_PAIR_SIZE: Final = PAIR.itemsize
+_BUCKET_SIZE: Final = BUCKET.itemsize
 
 
 @inner
@@ -55,6 +70,20 @@ def find_pair(S: Any, h: int, view: int, s: int, p: int, o: int) -> int:
             if entry.s == s and entry.o == o and entry.of == view and entry.p == p:
                 return e
         i = (i + 1) & mask
+
+
+@inner
+def fetch_pair(S: Any, view: int, s: int, p: int, o: int) -> None:
+    """`find_pair` will be called soon."""
+    mask = get(S, _PAIRS + 1) - 1
+    fetch(get(S, _PAIRS) + (pair_hash(view, s, p, o) & mask) * _PAIR_SIZE)
+
+
+@inner
+def fetch_bucket(S: Any, key: int) -> None:
+    """A bucket will be looked for soon."""
+    mask = get(S, _BUCKETS + 1) - 1
+    fetch(get(S, _BUCKETS) + (_bucket_home(key) & mask) * _BUCKET_SIZE)
 
 
 @inner

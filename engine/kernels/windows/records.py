@@ -189,6 +189,8 @@ class Memory(NamedTuple):
     memo: Array
     out: Array
     out_values: Array
+    batch: Array
+    """i64: the pointer table of the batch in work."""
 
 
 class Batch(NamedTuple):

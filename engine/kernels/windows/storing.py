@@ -12,6 +12,8 @@ from oxiseq.engine.kernels.windows.hashing import (
     bucket_key,
     drop_pair,
     enter_bucket,
+    fetch_bucket,
+    fetch_pair,
     leave_bucket,
     pair_hash,
     put_pair,
@@ -106,6 +108,17 @@ def store_entry(T: Any, S: Any, h: int, view: int, s: int, p: int, o: int, clock
     _append(S, e)
     put_pair(S, h, e)
     return e
+
+
+@inner
+def fetch_stored(T: Any, S: Any, view: int, s: int, p: int, o: int) -> None:
+    """A triple of this view will be sought, stored or removed soon."""
+    index = v.views(T)[view].index
+    fetch_pair(S, view, s, p, o)
+    if index & INDEX_SUBJECT:
+        fetch_bucket(S, bucket_key(view, 0, s))
+    if index & INDEX_OBJECT:
+        fetch_bucket(S, bucket_key(view, 2, o))
 
 
 @inner

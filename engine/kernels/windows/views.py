@@ -45,6 +45,7 @@ one: Any = view_of(k.Memory, "one", np.int64)
 memo: Any = view_of(k.Memory, "memo", np.uint8, 2)
 out: Any = view_of(k.Memory, "out", k.OUT)
 out_values: Any = view_of(k.Memory, "out_values", np.uint32, 2)
+batch: Any = view_of(k.Memory, "batch", np.int64)
 
 # --- Batch -------------------------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT), accepted=_COUNT,
         late={"type": ["integer", "null"]}, rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},
+        time=_TEXT,
         reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]})},
     ),
     "NewQuery": _object(
