@@ -31,17 +31,19 @@ if TYPE_CHECKING:
     from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
     from oxiseq.grammar import check, parse, render
     from oxiseq.replay import run
+    from oxiseq.rsp.answer import Answer
+    from oxiseq.rsp.answers import WindowAnswers
     from oxiseq.spaseq.match import Match
     from oxiseq.spaseq.matches import Matches
     from oxiseq.store import Store
     from oxiseq.stream import Stream
 
 _HOMES = {
-    "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches", "ContinuousQuery": "continuous",
+    "Answer": "rsp.answer", "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches", "ContinuousQuery": "continuous",
     "EventError": "engine.errors", "KbError": "engine.errors",
     "LimitError": "engine.errors", "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "check": "grammar", "parse": "grammar",
-    "render": "grammar", "run": "replay",
+    "render": "grammar", "run": "replay", "WindowAnswers": "rsp.answers",
 }  # fmt: skip
 
 
@@ -60,6 +62,7 @@ def __dir__() -> list[str]:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "ComplexEvent",
     "ComplexMatches",
     "ContinuousQuery",
@@ -72,6 +75,7 @@ __all__ = [
     "QueryError",
     "Store",
     "Stream",
+    "WindowAnswers",
     "check",
     "parse",
     "render",
