@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from oxiseq.stream import Stream
 
 _HOMES = {
-    "Answer": "rsp.answer", "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches", "ContinuousQuery": "continuous",
+    "Answer": "rsp.answer", "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches",
+    "ContinuousQuery": "continuous",
     "EventError": "engine.errors", "KbError": "engine.errors",
     "LimitError": "engine.errors", "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "check": "grammar", "parse": "grammar",

@@ -7,6 +7,7 @@ to the store behind it, and what changes the content is noted, so that KB patter
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import RLock
@@ -18,6 +19,7 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.ceql.event import ComplexEvent
 from oxiseq.continuous import ContinuousQuery
 from oxiseq.driving import microseconds
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -35,6 +37,10 @@ _CHANGES = frozenset(
     ["add", "add_graph", "bulk_extend", "bulk_load", "clear", "clear_graph", "extend", "load", "remove",
      "remove_graph", "update"]
 )
+
+
+class ChangeRefusedError(OxiseqError):
+    """The content cannot be changed now; nothing has been changed. It may be tried again."""
 
 
 class Store:
@@ -72,7 +78,7 @@ class Store:
         streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
         self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(match.graph, match.time))
         self._lock = self._feed.lock
-        self._watchers: list[Callable[[], object]] = []
+        self._guards: list[Callable[[], AbstractContextManager[object]]] = []
 
     @property
     def inner(self) -> RdfStore:
@@ -94,9 +100,12 @@ class Store:
         """Held while the content changes and while queries work."""
         return self._lock
 
-    def before_changes(self, callback: Callable[[], object]) -> None:
-        """Call `callback` before each change of the content by this store's methods, with `lock` held."""
-        self._watchers.append(callback)
+    def guard_changes(self, guard: Callable[[], AbstractContextManager[object]]) -> None:
+        """Enter `guard()` around each change of the content by this store's methods, before `lock` is taken.
+
+        It may raise ChangeRefusedError, or any other error: then nothing is changed.
+        """
+        self._guards.append(guard)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -106,11 +115,12 @@ class Store:
             return found
 
         def change(*args: Any, **named: Any) -> Any:
-            with self._lock:
+            with ExitStack() as held:
+                for guard in self._guards:
+                    held.enter_context(guard())
+                held.enter_context(self._lock)
                 for query in self._feed.queries:
                     query.before_change()
-                for callback in self._watchers:
-                    callback()
                 try:
                     return found(*args, **named)
                 finally:

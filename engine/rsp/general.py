@@ -24,6 +24,8 @@ from oxiseq.engine.rsp.schedule import Filled
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
+_PER_TRIPLE: Final = 700
+"""Bytes of a triple in the store and where it is counted, without its terms."""
 _CHOICES: Final[dict[str, Callable[[Events], Events]]] = {"": lambda events: events, "FIRST": first, "LAST": last}
 
 
@@ -148,6 +150,12 @@ class GeneralAnswers:
             "triples": self._dataset.triples,
             "mappings": sum(map(len, self._stored)),
         }
+
+    @property
+    def bytes(self) -> int:
+        """About how large it is."""
+        arrays = sum(items.bytes for items in self._items) + sum(stored.bytes for stored in self._stored)
+        return arrays + _PER_TRIPLE * self._dataset.triples
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between instants."""

@@ -143,6 +143,12 @@ class Items:
             if 2 * (self.first - place) > len(batch):
                 self._graphs[0] = (self.first, batch.slice(self.first - place, len(batch)))
 
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        graphs = sum(column.nbytes for _, batch in self._graphs for column in (*batch.ids, batch.offset, batch.time))
+        return self._time.nbytes + self._number.nbytes + graphs
+
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of the graphs kept."""
         for _, batch in self._graphs:

@@ -104,6 +104,11 @@ class Stored:
             self._place, self._time = np.zeros(64, np.int64), np.zeros(64, np.int64)
             self._values = np.zeros((64, self._values.shape[1]), np.uint32)
 
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        return self._place.nbytes + self._time.nbytes + self._values.nbytes
+
     def held_ids(self) -> Iterator[Ids]:
         """The terms of the mappings."""
         yield self._values[: self._count]

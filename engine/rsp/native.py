@@ -51,6 +51,11 @@ class NativeAnswers:
         """Numbers of live records."""
         return {"triples": len(self._run)}
 
+    @property
+    def bytes(self) -> int:
+        """How large it is."""
+        return self._run.bytes
+
     def save(self, terms: SavedTerms) -> State:
         """Its state between pushes."""
         return self._run.save(terms)

@@ -22,6 +22,7 @@ from oxiseq.engine.rsp.schedule import Schedule
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -43,14 +44,22 @@ class RspRun(AloneRun):
         self._terms = terms
         self.matches = 0
         self._arrivals = Arrivals(len(plan.streams), lateness, start)
-        self._schedule = Schedule(plan.rhythm)
+        self._kb = kb
         self._newest: int | None = None
-        width = len(plan.shown) if plan.native is not None else _width(plan)
-        self._reporter = Reporter(plan.report, width, plan.timed)
-        self._native = NativeAnswers(plan, terms) if plan.native is not None else None
-        self._general = GeneralAnswers(plan, terms, kb) if plan.native is None else None
         self._shown = np.array(plan.shown, np.int64)
+        self.resets = Resets()
+        """How often it has forgotten its windows."""
+        self._begin()
         terms.register(self)
+
+    def _begin(self) -> None:
+        """Nothing has been seen."""
+        plan = self._plan
+        width = len(plan.shown) if plan.native is not None else _width(plan)
+        self._schedule = Schedule(plan.rhythm)
+        self._reporter = Reporter(plan.report, width, plan.timed)
+        self._native = NativeAnswers(plan, self._terms) if plan.native is not None else None
+        self._general = GeneralAnswers(plan, self._terms, self._kb) if plan.native is None else None
 
     @property
     def plan(self) -> RspPlan:
@@ -113,6 +122,11 @@ class RspRun(AloneRun):
         ends = np.arange(len(rows) + 1, dtype=np.int64) * events
         return MatchBatch(at, values, ends, letters, rows.span.reshape(-1).copy())
 
+    def forget(self, at: int) -> None:
+        """Between batches: windows and event mappings are empty from now on; what waits for its instant goes on."""
+        self.resets = self.resets.another(at, 0 if self._newest is None else self._newest, self.records)
+        self._begin()
+
     # --- the KB, state ------------------------------------------------------------------------------
 
     @property
@@ -126,9 +140,9 @@ class RspRun(AloneRun):
             "reporter": self._reporter.save(terms),
             "newest": self._newest,
             "matches": self.matches,
-            "answers": self._general.save(terms) if self._native is None and self._general is not None else
-            self._native.save(terms) if self._native is not None else None,
-        }  # fmt: skip
+            "resets": self.resets.save(),
+            "answers": self._answers.save(terms),
+        }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         self._arrivals.restore(state["arrivals"], terms)
@@ -136,10 +150,8 @@ class RspRun(AloneRun):
         self._reporter.restore(state["reporter"], terms)
         self._newest = None if state["newest"] is None else int(state["newest"])
         self.matches = int(state["matches"])
-        if self._general is not None:
-            self._general.restore(state["answers"], terms)
-        if self._native is not None:
-            self._native.restore(state["answers"], terms)
+        self.resets = Resets.restored(state["resets"])
+        self._answers.restore(state["answers"], terms)
 
     # --- what it tells ------------------------------------------------------------------------------
 
@@ -153,8 +165,18 @@ class RspRun(AloneRun):
 
     @property
     def state(self) -> dict[str, int]:
-        answers = self._native if self._native is not None else self._general
-        return {} if answers is None else answers.state
+        return self._answers.state
+
+    @property
+    def bytes(self) -> int:
+        """About how large its state is: arrays, and the store's triples by an estimate."""
+        return self._answers.bytes + self._reporter.before.values.nbytes
+
+    @property
+    def _answers(self) -> NativeAnswers | GeneralAnswers:
+        answers = self._general if self._native is None else self._native
+        assert answers is not None  # one of them is there
+        return answers
 
     @property
     def lateness(self) -> int:

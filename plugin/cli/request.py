@@ -81,6 +81,12 @@ class ServeRequest:
     idle: float | None
     keep: int
     """µs for which a new stream keeps its events."""
+    state_records: int
+    state_bytes: int
+    on_budget: Literal["fail", "reset"]
+    event_triples: int
+    event_triples_for: int
+    """µs after which those that nobody asks for are let go of."""
     durability: Literal["full", "normal"]
     log_format: Literal["text", "json"]
 

@@ -64,6 +64,31 @@ WHERE {{ MATCH {{ High SEQ^r Door }} }}
 CONSUME RECENT"""
 """Of RSEP-QL."""
 
+LIMITS = f"{EX}limits"
+LIMITED = f"""PREFIX : <{EX}>
+SELECT ?house ?watts ?limit ?after WITHIN 30 SECONDS
+FROM STREAM S <{POWER}>
+WHERE {{
+  SEQ(A; B)
+  DEFINE GPM A ON S {{ ?house :watts ?watts GRAPH :limits {{ ?house :limit ?limit }} FILTER(?watts > ?limit) }}
+  DEFINE GPM B ON S {{ ?house :watts ?after GRAPH :limits {{ ?house :limit ?now }} FILTER(?after < ?now) }}
+}}"""
+MUTED = f"""PREFIX : <{EX}>
+SELECT ?house ?watts ?limit WITHIN 10 SECONDS
+FROM STREAM S <{POWER}>
+WHERE {{
+  SEQ(A)
+  DEFINE GPM A ON S {{ ?house :watts ?watts OPTIONAL {{ GRAPH :limits {{ ?house :limit ?limit FILTER(?limit > 500) }} }}
+                      FILTER(?watts > 800) }}
+}}"""
+
+
+def limits_update(number: int) -> str:
+    """An update of the KB that two queries ask: another limit for each house. Twice is as once."""
+    drawn = random.Random(number)
+    rows = " ".join(f"<{EX}h{house}> <{EX}limit> {drawn.randint(300, 900)} ." for house in range(1, 7))
+    return f"CLEAR SILENT GRAPH <{LIMITS}> ; INSERT DATA {{ GRAPH <{LIMITS}> {{ {rows} }} }}"
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
