@@ -11,28 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from oxiseq.ceql.event import ComplexShape
 from oxiseq.driving import microseconds
-from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.runs import AnyRun, Runs
 from oxiseq.engine.run.shared import Outcome
-from oxiseq.engine.run.tuples import TupleRun
-from oxiseq.engine.snapshot.saving import restore, save
+from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.journal import Found, Heading, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
+from oxiseq.languages.front import AnswerShape, Front, Options
+from oxiseq.languages.registry import front_of
 from oxiseq.live.budgets import Budget, Watch
-from oxiseq.live.packing import heading_of, packed
-from oxiseq.match import Shape
 
 LOG = logging.getLogger("oxiseq.live")
 
@@ -43,8 +38,9 @@ class LiveQuery:
     `position`: the log's entry after which it began."""
 
     name: str
+    front: Front[Any, Any]
     run: AnyRun
-    shape: Shape | ComplexShape
+    shape: AnswerShape[Any]
     heading: Heading
     start: int | None
     count: int = 0
@@ -64,10 +60,10 @@ class LiveQuery:
     batches: list[Any] = field(default_factory=list)
     """Found, and not packed yet."""
 
-
-def reads_kb(query: LiveQuery) -> bool:
-    """Whether what it finds depends on more than the log."""
-    return isinstance(query.run, QueryRun) and query.run.reads_kb
+    @property
+    def one_by_one(self) -> bool:
+        """Whether how entries are put together could be seen."""
+        return self.shape.feeds is not None or (isinstance(self.run, AloneRun) and self.run.one_by_one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +91,13 @@ class Engine:
     def compile(self, name: str, text: str, language: str, options: Mapping[str, Any]) -> LiveQuery:
         """A query that has seen nothing yet. Raises QueryError, BudgetError, OxiseqError."""
         query = load(text, language)
-        delay = microseconds(options.get("lateness", 0))
+        front = front_of(query)
         begin = None if options.get("start") is None else to_microseconds(options["start"])
-        run: AnyRun
-        shape: Shape | ComplexShape
-        if isinstance(query, CeqlQuery):
-            run = TupleRun(compile_ceql(query, options.get("streamNames", {})), self.terms, begin, delay)
-            shape = ComplexShape(run.plan, self.terms)
-        else:
-            run = QueryRun(compile_query(query, self.terms), self.terms, self._kb, begin, delay)
-            shape = Shape(run.plan, self.terms)
+        given = Options(begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}))
+        run, shape = front.compile(query, self.terms, self._kb, given)
         budget = self._budget.of(options)
         budget.check(run)
-        return LiveQuery(name, run, shape, heading_of(shape), begin, watch=budget.watch())
+        return LiveQuery(name, front, run, shape, front.heading(shape), begin, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
@@ -132,7 +122,7 @@ class Engine:
     @property
     def kb_readers(self) -> list[LiveQuery]:
         """Those at work that ask the knowledge base."""
-        return [query for query in self._live.values() if reads_kb(query)]
+        return [query for query in self._live.values() if query.run.reads_kb]
 
     def readers(self, stream: str) -> list[LiveQuery]:
         """Those that read a stream."""
@@ -171,18 +161,14 @@ class Engine:
 
     def restore(self, query: LiveQuery, state: bytes) -> None:
         """Let a query that is not at work yet go on from a state. Raises SnapshotError, KbError."""
-        plan = query.run.plan
-        if isinstance(plan, CeaPlan):
-            query.run = restore(state, plan, self.terms)
-        else:
-            query.run = restore(state, plan, self.terms, self._kb)
+        query.run = query.front.resume(state, query.run, self.terms, self._kb)
 
     # --- entries ------------------------------------------------------------------------------------
 
     def one_by_one(self, stream: str) -> bool:
         """Whether how entries are put together could be seen: an event that is no tuple costs CEQL its batch, and
         results that feed streams are put in order of time entry by entry."""
-        return any(isinstance(q.run, TupleRun) or q.shape.feeds is not None for q in self.readers(stream))
+        return any(q.one_by_one for q in self.readers(stream))
 
     def unpack(self, blobs: Sequence[bytes]) -> EventBatch:
         """Events as the log has them."""
@@ -208,7 +194,7 @@ class Engine:
         if not batches:
             return None
         first = query.count - sum(len(batch) for batch in batches) + 1
-        return Found(query.name, first, packed(batches, query.shape, query.heading, self._scope))
+        return Found(query.name, first, query.front.packed(query.shape, batches, query.heading, self._scope))
 
     def _take(self, outcomes: Sequence[Outcome]) -> list[tuple[str, bytes]]:
         made: list[tuple[int, str, Any]] = []

