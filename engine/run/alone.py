@@ -63,6 +63,11 @@ class AloneRun(ABC):
         """Whether its matches depend on the KB."""
         return False
 
+    @property
+    def kb_texts(self) -> tuple[str, ...]:
+        """What it asks the knowledge base, as SPARQL."""
+        return ()
+
     @abstractmethod
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches."""
