@@ -192,7 +192,7 @@ def test_blank_nodes_are_of_one_answer() -> None:
     "body", [b"", b"<html>", results("x")[:-20], b'{"head": {}, "boolean": true}', results("x").replace(b"bnode", b"?")]
 )
 def test_an_answer_that_is_none_is_a_failure(body: bytes) -> None:
-    transport = httpx.MockTransport(lambda request: httpx.Response(200, content=body))
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=httpx.ByteStream(body)))
     upstream = Upstream("http://e", transport=transport)
     with pytest.raises(UpstreamError) as error:
         RemoteKb(upstream).body("SELECT * {}")
