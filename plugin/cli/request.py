@@ -66,6 +66,8 @@ class ServeRequest:
     host: str
     port: int
     upstream: str | None
+    upstream_refresh: int
+    """µs after which what queries ask there is asked again, 0: never."""
     read_only: bool
     cors: bool
     union_default_graph: bool
