@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from oxiseq.grammar.algebra import Ask, Expression, FunctionCall
 from oxiseq.grammar.checking.scope import all_expressions
@@ -15,7 +15,12 @@ from oxiseq.grammar.scope import subexpressions
 
 def check_functions(seen: Overview) -> Iterator[Finding]:
     """Casts and extension functions anywhere in the query."""
-    for e in _everywhere(seen):
+    yield from check_calls(_everywhere(seen))
+
+
+def check_calls(expressions: Iterable[Expression]) -> Iterator[Finding]:
+    """Those among these expressions, each of which stands by itself."""
+    for e in expressions:
         if isinstance(e, FunctionCall):
             iri = e.function.value
             if iri in CASTS and (len(e.args) != 1 or e.distinct):

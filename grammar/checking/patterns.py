@@ -31,16 +31,21 @@ from oxiseq.grammar.scope import inner_groups, nested_elements, subexpressions, 
 def check_patterns(seen: Overview) -> Iterator[Finding]:
     """Each GPM's pattern."""
     for gpm in seen.query.gpms:
-        groups = [gpm.pattern, *_groups(gpm.pattern)]
-        for group in groups:
-            yield from _scoped_binds(group, seen.text)
-        yield from _blank_labels(groups, seen.text)
-        for element in nested_elements(gpm.pattern):
-            if isinstance(element, SubSelect):
-                yield from _sub_select(element, seen.text)
-            elif isinstance(element, Values):
-                yield from _values(element, seen.text)
+        yield from check_pattern(gpm.pattern, seen.text)
         yield from _graphs(gpm, seen)
+
+
+def check_pattern(pattern: Group, text: str) -> Iterator[Finding]:
+    """SPARQL's rules for one pattern and all inside it."""
+    groups = [pattern, *_groups(pattern)]
+    for group in groups:
+        yield from _scoped_binds(group, text)
+    yield from _blank_labels(groups, text)
+    for element in nested_elements(pattern):
+        if isinstance(element, SubSelect):
+            yield from _sub_select(element, text)
+        elif isinstance(element, Values):
+            yield from _values(element, text)
 
 
 def _groups(pattern: Group) -> Iterator[Group]:
