@@ -9,7 +9,7 @@ than the solution. What may have to be *missing* (an optional partner, MINUS) is
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
@@ -17,17 +17,19 @@ from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.intervals.plan import (
     Answered,
     ClosurePlan,
+    ExistsTest,
     ExtendPlan,
     FilterPlan,
     JoinPlan,
+    MinusPlan,
     OptionalPlan,
     Place,
     Plan,
     ProjectPlan,
+    TestPlan,
     TimelessPlan,
     TriplePlan,
     UnionPlan,
-    WithoutPlan,
 )
 from oxiseq.engine.intervals.rows import NEVER, Column, Hidden
 from oxiseq.engine.intervals.times import has_time, length_of
@@ -140,10 +142,9 @@ class Compiler:
         """What comes of `plan` by one more element of its group."""
         match element:
             case OptionalPattern(inner):
-                other, conditions, bound = self.taken_apart(inner, NEVER)
-                return optional(None, plan, other, conditions, bound)
+                return optional(None, plan, self.taken_apart(inner, NEVER))
             case Minus(inner):
-                return WithoutPlan(plan, self.group(inner, NEVER), minus=True)
+                return MinusPlan(plan, self.group(inner, NEVER))
             case Bind(expression, variable):
                 return ExtendPlan(plan, expression, (*plan.columns, variable))
             case _:
@@ -167,23 +168,31 @@ class Compiler:
             case _:
                 return self.body(Group((element,)), limit)
 
-    def taken_apart(self, pattern: PatternElement, limit: int) -> tuple[Plan, tuple[Expression, ...], int]:
-        """An optional part without its filters, these, and their bound on the length of the pair."""
+    def taken_apart(self, pattern: PatternElement, limit: int) -> _Apart:
+        """An optional part, or one that EXISTS asks for, and its filters, which are asked of the pair."""
         if not isinstance(pattern, Group):
-            return self.operand(pattern, limit), (), NEVER
+            return _Apart(self.operand(pattern, limit))
         conditions = [c for e in pattern.elements if isinstance(e, Filter) for c in conjuncts(e.condition)]
         bound = bound_of(conditions)
-        return self.body(pattern, min(limit, bound)), tuple(conditions), bound
+        plain = tuple(c for c in conditions if _exists(c) is None)
+        tests = tuple(self.test(c) for c in conditions if _exists(c) is not None)
+        return _Apart(self.body(pattern, min(limit, bound)), plain, tests, bound)
+
+    def test(self, condition: Expression) -> ExistsTest:
+        """EXISTS, NOT EXISTS, or either negated."""
+        exists = _exists(condition)
+        assert exists is not None
+        apart = self.taken_apart(exists.pattern, NEVER)
+        wanted = exists.negated is not isinstance(condition, Exists)
+        return ExistsTest(apart.plan, wanted, apart.conditions, apart.tests)
 
     def in_time(self, element: TimedPattern, limit: int) -> Plan:
         op, first, second = element.op, element.left, element.right
         if op is TimeOp.OPTIONALSEQ:
-            other, conditions, bound = self.taken_apart(first, NEVER)
-            return optional(op, self.operand(second, limit), other, conditions, bound)
+            return optional(op, self.operand(second, limit), self.taken_apart(first, NEVER))
         if op is TimeOp.EQUALSOPTIONAL:
             main = self.operand(first, limit)
-            other, conditions, bound = self.taken_apart(second, limit)
-            return optional(op, main, other, conditions, bound)
+            return optional(op, main, self.taken_apart(second, limit))
         return join(op, self.operand(first, limit), self.operand(second, limit), limit)
 
     # --- leaves -----------------------------------------------------------------------------------------
@@ -316,21 +325,30 @@ class Compiler:
         """Rows that satisfy all; EXISTS last, as it keeps more."""
         last = []
         for condition in conditions:
-            if isinstance(condition, Exists) or _negated_exists(condition):
+            if _exists(condition) is not None:
                 last.append(condition)
             else:
                 plan = push(plan, condition)
         for condition in last:
-            exists = condition if isinstance(condition, Exists) else condition.args[0]  # type: ignore[union-attr]
-            assert isinstance(exists, Exists)
-            wanted = exists.negated is not isinstance(condition, Exists)
-            other, inner, _ = self.taken_apart(exists.pattern, NEVER)
-            plan = WithoutPlan(plan, other, inner, wanted=wanted)
+            plan = TestPlan(plan, self.test(condition))
         return plan
 
 
-def _negated_exists(condition: Expression) -> bool:
-    return isinstance(condition, Call) and condition.name == "!" and isinstance(condition.args[0], Exists)
+@dataclass(frozen=True, slots=True)
+class _Apart:
+    """A pattern without its filters, these, and their bound on the length of the pair."""
+
+    plan: Plan
+    conditions: tuple[Expression, ...] = ()
+    tests: tuple[ExistsTest, ...] = ()
+    bound: int = NEVER
+
+
+def _exists(condition: Expression) -> Exists | None:
+    """The EXISTS of a condition that is one, perhaps behind a `!`."""
+    if isinstance(condition, Call) and condition.name == "!":
+        condition = condition.args[0]
+    return condition if isinstance(condition, Exists) else None
 
 
 def _same(plan: Plan) -> Plan:
@@ -355,9 +373,10 @@ def join(op: TimeOp | None, left: Plan, right: Plan, limit: int) -> Plan:
     return JoinPlan(op, left, right, _merged(left, right), left.certain | right.certain, limit)
 
 
-def optional(op: TimeOp | None, main: Plan, other: Plan, conditions: tuple[Expression, ...], limit: int) -> Plan:
+def optional(op: TimeOp | None, main: Plan, apart: _Apart) -> Plan:
     """A part that may be missing."""
-    return OptionalPlan(op, main, other, conditions, _merged(main, other), main.certain, limit)
+    columns = _merged(main, apart.plan)
+    return OptionalPlan(op, main, apart.plan, apart.conditions, apart.tests, columns, main.certain, apart.bound)
 
 
 def distinct(plan: Plan, columns: tuple[Column, ...]) -> Plan:
@@ -386,7 +405,7 @@ def push(plan: Plan, condition: Expression) -> Plan:
             return replace(plan, left=push(left, condition))
         case JoinPlan(_, _, right) if used <= right.certain:
             return replace(plan, right=push(right, condition))
-        case OptionalPlan(_, main) | WithoutPlan(main) if used <= main.certain:
+        case OptionalPlan(_, main) | MinusPlan(main) | TestPlan(main) if used <= main.certain:
             return replace(plan, main=push(main, condition))
         case UnionPlan(branches) if all(used <= b.certain for b in branches):
             return replace(plan, branches=tuple(push(b, condition) for b in branches))

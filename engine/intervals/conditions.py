@@ -1,6 +1,6 @@
 """Conditions and computed columns on rows with intervals.
 
-What reads columns only is for the stack machine (matching/conditions.py); a bound on a hull's length is compared as an
+What reads columns only, and those that there are, is for the stack machine (matching/conditions.py); a bound on a hull's length is compared as an
 array; all else is asked of the exact evaluator, once per distinct row of what it reads.
 """
 
@@ -38,7 +38,7 @@ class RowConditions:
             length = length_of(each)
             if length is not None:
                 self._lengths.append(length.whole)
-            elif has_time(each):
+            elif has_time(each) or not expression_variables(each) <= frozenset(columns):
                 self._timed.append(_Asked(each, columns, terms))
             else:
                 plain.append(condition(each))

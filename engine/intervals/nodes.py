@@ -20,16 +20,18 @@ from oxiseq.engine.intervals.conditions import RowConditions, RowExpression
 from oxiseq.engine.intervals.knowledge import Knowledge
 from oxiseq.engine.intervals.plan import (
     ClosurePlan,
+    ExistsTest,
     ExtendPlan,
     FilterPlan,
     JoinPlan,
+    MinusPlan,
     OptionalPlan,
     Plan,
     ProjectPlan,
+    TestPlan,
     TimelessPlan,
     TriplePlan,
     UnionPlan,
-    WithoutPlan,
     is_timeless,
 )
 from oxiseq.engine.intervals.rows import NEVER, Column, Rows, concat, empty, timeless
@@ -141,6 +143,14 @@ class _Timeless(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class _Sides:
+    """The columns of one side of a pair, and which of them are always bound."""
+
+    columns: tuple[Column, ...]
+    certain: frozenset[Column]
+
+
+@dataclass(frozen=True, slots=True)
 class _Shared:
     """How two operators' columns meet: the keys, the columns that may be unbound, and where each column of the pair
     comes from."""
@@ -152,7 +162,7 @@ class _Shared:
     """Columns of the right that the left has not."""
 
     @classmethod
-    def of(cls, left: Plan, right: Plan) -> _Shared:
+    def of(cls, left: Plan | _Sides, right: Plan | _Sides) -> _Shared:
         both = [c for c in left.columns if c in right.columns]
         sure = [c for c in both if c in left.certain and c in right.certain]
         loose = [(left.columns.index(c), right.columns.index(c)) for c in both if c not in sure]
@@ -222,7 +232,11 @@ class _Optional(Node):
     def __init__(self, plan: OptionalPlan, main: Node, other: Node, terms: TermDictionary) -> None:
         shared = _Shared.of(plan.main, plan.other)
         self._kept = Table(len(other.columns), shared.right_key.tolist(), plan.limit)
-        super().__init__(plan.columns, (main, other), (self._kept,))
+        pair = _Sides(plan.columns, plan.main.certain | plan.other.certain)
+        self._tests = [_Exists(test, pair, terms) for test in plan.tests]
+        tested = [node for test in self._tests for node in test.nodes]
+        kept = [table for test in self._tests for table in test.tables]
+        super().__init__(plan.columns, (main, other, *tested), (self._kept, *kept))
         self._shared, self._limit, self._op = shared, plan.limit, plan.op
         self._conditions = RowConditions(plan.conditions, plan.columns, terms)
         self._mode = {None: KEPT_BY, TimeOp.OPTIONALSEQ: KEPT_FIRST, TimeOp.EQUALSOPTIONAL: SAME}[plan.op]
@@ -232,6 +246,8 @@ class _Optional(Node):
             self._kept.clear()
 
     def step(self, arrived: Arrived) -> Rows:
+        for test in self._tests:
+            test.take(arrived)
         other = self.children[1].step(arrived)
         main = self.children[0].step(arrived)
         if self._op is not None:
@@ -244,6 +260,8 @@ class _Optional(Node):
         alone = np.ones(len(main), np.bool_)
         if len(pairs):
             keep = self._conditions.keep(pairs)
+            for test in self._tests:
+                keep &= test.passed(pairs)
             alone[i[keep]] = False
             pairs = pairs.take(keep)
         values = np.zeros((int(alone.sum()), len(self.columns)), np.uint32)
@@ -252,58 +270,125 @@ class _Optional(Node):
         return concat([pairs, singles], len(self.columns)).distinct()
 
 
-class _Without(Node):
-    """Of the other side each combination of what is compared is kept once: who ended first is there for all time."""
+class _Others:
+    """Rows of another pattern that rows are compared with: that agree and ended by then.
 
-    def __init__(self, plan: WithoutPlan, main: Node, other: Node, terms: TermDictionary) -> None:
-        self._minus, self._wanted = plan.minus, plan.wanted
-        whole = bool(plan.conditions)
+    Unless something is asked of the pair (`whole`), each combination of what is compared is kept once: the one that
+    ended first is there for all time.
+    """
+
+    def __init__(self, main: _Sides, other: Plan, whole: bool) -> None:
         self._places = [i for i, c in enumerate(other.columns) if whole or c in main.columns]
-        kept = ProjectPlan(plan.other, tuple(self._places), tuple(other.columns[i] for i in self._places),
-                           frozenset(c for c in plan.other.certain if whole or c in main.columns))  # fmt: skip
-        shared = _Shared.of(plan.main, kept)
-        self._kept = Table(len(kept.columns), shared.right_key.tolist())
-        self._all = Table(len(kept.columns), range(len(kept.columns)))
-        super().__init__(plan.columns, (main, other), (self._kept, self._all))
-        self._shared, self._whole = shared, whole
-        self._pair_columns = (*main.columns, *(kept.columns[i] for i in shared.more))
-        self._conditions = RowConditions(plan.conditions, self._pair_columns, terms)
-        self._key = np.arange(len(kept.columns))
-        self._overlap = np.array(
-            [(main.columns.index(c), i) for i, c in enumerate(kept.columns)
-             if c in main.columns and isinstance(c, Variable)], np.int64,
-        ).reshape(-1, 2)  # fmt: skip
+        self._columns = tuple(other.columns[i] for i in self._places)
+        self.shared = _Shared.of(main, _Sides(self._columns, other.certain & frozenset(self._columns)))
+        self.pair = _Sides(
+            (*main.columns, *(self._columns[i] for i in self.shared.more)),
+            main.certain | (other.certain & frozenset(self._columns)),
+        )
+        self._whole = whole
+        self._kept = Table(len(self._columns), self.shared.right_key.tolist())
+        self._all = Table(len(self._columns), range(len(self._columns)))
+        self._key = np.arange(len(self._columns))
+        self.tables = (self._kept, self._all)
+        self.both = np.array(
+            [(main.columns.index(c), i) for i, c in enumerate(self._columns) if c in main.columns], np.int64
+        ).reshape(-1, 2)
+        """The columns that are compared."""
 
-    def step(self, arrived: Arrived) -> Rows:
-        self._take(self.children[1].step(arrived).columns(self._places))
-        main = self.children[0].step(arrived)
-        if not len(main):
-            return self.nothing
-        i, j = self._kept.probe(main, self._shared.left_key, self._shared.loose, KEPT_BY)
-        if len(i) and self._minus:
-            others = self._kept.rows.values[j]
-            meet = (main.values[i][:, self._overlap[:, 0]] != 0) & (others[:, self._overlap[:, 1]] != 0)
-            i = i[meet.any(axis=1)]
-        elif len(i) and self._whole:
-            i = i[self._conditions.keep(self._shared.pairs(main.take(i), self._kept.rows.take(j)))]
-        found = np.zeros(len(main), np.bool_)
-        found[i] = True
-        return main.take(found if self._wanted else ~found)
-
-    def _take(self, rows: Rows) -> None:
+    def take(self, rows: Rows) -> None:
+        """More of them."""
         if not len(rows):
             return
-        if self._whole:
-            self._kept.add(rows)
-            return
-        rows = rows.take(np.argsort(rows.end, kind="stable"))
-        none = np.zeros(len(rows), np.int64)
-        rows = rows.take(np.flatnonzero(_first(Rows(rows.values, none, none))))
-        i, _ = self._all.probe(rows, self._key, _NO_LOOSE, ANY)
-        new = np.ones(len(rows), np.bool_)
-        new[i] = False
-        self._all.add(rows.take(new))
-        self._kept.add(rows.take(new))
+        rows = rows.columns(self._places)
+        if not self._whole:
+            rows = rows.take(np.argsort(rows.end, kind="stable"))
+            none = np.zeros(len(rows), np.int64)
+            rows = rows.take(np.flatnonzero(first_ones(rows.values, none, none, 0)))
+            i, _ = self._all.probe(rows, self._key, _NO_LOOSE, ANY)
+            new = np.ones(len(rows), np.bool_)
+            new[i] = False
+            rows = rows.take(new)
+            self._all.add(rows)
+        self._kept.add(rows)
+
+    def pairs(self, main: Rows) -> tuple[NDArray[np.int64], Rows]:
+        """The pairs: numbers of rows of `main`, and their partners."""
+        i, j = self._kept.probe(main, self.shared.left_key, self.shared.loose, KEPT_BY)
+        return i, self._kept.rows.take(j)
+
+
+class _Exists:
+    """An `ExistsTest` at work on rows of some columns."""
+
+    def __init__(self, test: ExistsTest, main: _Sides, terms: TermDictionary) -> None:
+        self.node = build(test.other, terms)
+        self._wanted = test.wanted
+        self._whole = bool(test.conditions or test.tests)
+        self._others = _Others(main, test.other, self._whole)
+        self._conditions = RowConditions(test.conditions, self._others.pair.columns, terms)
+        self._tests = [_Exists(t, self._others.pair, terms) for t in test.tests]
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The operators that it asks."""
+        yield self.node
+        for test in self._tests:
+            yield from test.nodes
+
+    @property
+    def tables(self) -> Iterator[Table]:
+        """What it keeps itself."""
+        yield from self._others.tables
+        for test in self._tests:
+            yield from test.tables
+
+    def take(self, arrived: Arrived) -> None:
+        """What has come for it."""
+        self._others.take(self.node.step(arrived))
+        for test in self._tests:
+            test.take(arrived)
+
+    def passed(self, rows: Rows) -> NDArray[np.bool_]:
+        """bool[n]: which rows pass."""
+        i, partners = self._others.pairs(rows)
+        if len(i) and self._whole:
+            pairs = self._others.shared.pairs(rows.take(i), partners)
+            keep = self._conditions.keep(pairs)
+            for test in self._tests:
+                keep &= test.passed(pairs)
+            i = i[keep]
+        found = np.zeros(len(rows), np.bool_)
+        found[i] = True
+        return found if self._wanted else ~found
+
+
+class _Test(Node):
+    def __init__(self, plan: TestPlan, main: Node, terms: TermDictionary) -> None:
+        self._exists = _Exists(plan.test, _Sides(main.columns, plan.main.certain), terms)
+        super().__init__(plan.columns, (main, *self._exists.nodes), tuple(self._exists.tables))
+
+    def step(self, arrived: Arrived) -> Rows:
+        self._exists.take(arrived)
+        rows = self.children[0].step(arrived)
+        return rows.take(self._exists.passed(rows)) if len(rows) else rows
+
+
+class _Minus(Node):
+    def __init__(self, plan: MinusPlan, main: Node, other: Node) -> None:
+        self._others = _Others(_Sides(main.columns, plan.main.certain), plan.other, whole=False)
+        super().__init__(plan.columns, (main, other), self._others.tables)
+
+    def step(self, arrived: Arrived) -> Rows:
+        self._others.take(self.children[1].step(arrived))
+        main = self.children[0].step(arrived)
+        if not len(main):
+            return main
+        i, partners = self._others.pairs(main)
+        both = self._others.both
+        meet = (main.values[i][:, both[:, 0]] != 0) & (partners.values[:, both[:, 1]] != 0)
+        keep = np.ones(len(main), np.bool_)
+        keep[i[meet.any(axis=1)]] = False
+        return main.take(keep)
 
 
 class _Union(Node):
@@ -414,8 +499,10 @@ def build(plan: Plan, terms: TermDictionary) -> Node:
             return _Join(plan, build(plan.left, terms), build(plan.right, terms))
         case OptionalPlan():
             return _Optional(plan, build(plan.main, terms), build(plan.other, terms), terms)
-        case WithoutPlan():
-            return _Without(plan, build(plan.main, terms), build(plan.other, terms), terms)
+        case MinusPlan():
+            return _Minus(plan, build(plan.main, terms), build(plan.other, terms))
+        case TestPlan():
+            return _Test(plan, build(plan.main, terms), terms)
         case UnionPlan():
             return _Union(plan, [build(b, terms) for b in plan.branches], terms)
         case FilterPlan():

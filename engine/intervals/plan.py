@@ -56,14 +56,26 @@ class JoinPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ExistsTest:
+    """EXISTS, or NOT EXISTS unless `wanted`: whether `other` has a row that agrees with a row, ended by then, and
+    satisfies `conditions` and `tests` together with it."""
+
+    other: Plan
+    wanted: bool
+    conditions: tuple[Expression, ...] = ()
+    tests: tuple[ExistsTest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class OptionalPlan:
     """Rows of `main` with their partners, or alone. `op` None for OPTIONAL, whose partners end by then; else
-    OPTIONALSEQ, whose partners end before, or EQUALSOPTIONAL. `conditions` are asked of the pair."""
+    OPTIONALSEQ, whose partners end before, or EQUALSOPTIONAL. `conditions` and `tests` are asked of the pair."""
 
     op: TimeOp | None
     main: Plan
     other: Plan
     conditions: tuple[Expression, ...]
+    tests: tuple[ExistsTest, ...]
     columns: tuple[Column, ...]
     certain: frozenset[Column]
     limit: int = NEVER
@@ -71,15 +83,27 @@ class OptionalPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class WithoutPlan:
-    """Rows of `main` for which `other` has none that agrees and ended by then: MINUS (`minus`), NOT EXISTS; or that
-    have one (`wanted`): EXISTS."""
+class MinusPlan:
+    """Rows of `main` for which `other` has none that agrees, shares a bound variable and ended by then."""
 
     main: Plan
     other: Plan
-    conditions: tuple[Expression, ...] = ()
-    minus: bool = False
-    wanted: bool = False
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.main.columns
+
+    @property
+    def certain(self) -> frozenset[Column]:
+        return self.main.certain
+
+
+@dataclass(frozen=True, slots=True)
+class TestPlan:
+    """Rows of `main` that pass a test."""
+
+    main: Plan
+    test: ExistsTest
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -153,7 +177,7 @@ class ClosurePlan:
 
 
 Plan: TypeAlias = (
-    TriplePlan | TimelessPlan | JoinPlan | OptionalPlan | WithoutPlan | UnionPlan | FilterPlan | ExtendPlan
+    TriplePlan | TimelessPlan | JoinPlan | OptionalPlan | MinusPlan | TestPlan | UnionPlan | FilterPlan | ExtendPlan
     | ProjectPlan | ClosurePlan
 )  # fmt: skip
 
@@ -163,14 +187,24 @@ def below(plan: Plan) -> tuple[Plan, ...]:
     match plan:
         case JoinPlan(_, left, right):
             return left, right
-        case OptionalPlan(_, main, other) | WithoutPlan(main, other):
+        case OptionalPlan(_, main, other):
+            return main, other, *(p for test in plan.tests for p in _below_test(test))
+        case MinusPlan(main, other):
             return main, other
+        case TestPlan(main, test):
+            return main, *_below_test(test)
         case UnionPlan(branches):
             return branches
         case FilterPlan(child) | ExtendPlan(child) | ProjectPlan(child) | ClosurePlan(child):
             return (child,)
         case _:
             return ()
+
+
+def _below_test(test: ExistsTest) -> Iterator[Plan]:
+    yield test.other
+    for inner in test.tests:
+        yield from _below_test(inner)
 
 
 def everything(plan: Plan) -> Iterator[Plan]:

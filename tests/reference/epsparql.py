@@ -303,7 +303,7 @@ class Evaluator:
                     Solution(mu, t.start, t.end) for t in self.timed if (mu := agrees((s, p, o), t.triple)) is not None
                 }
             case PathPattern(s, path, o):
-                return self.path_pattern(s, path, o)
+                return self.path_pattern(s, path, o, f"p{id(element)}")
             case Group():
                 return self.group(element)
             case Union(branches):
@@ -331,10 +331,12 @@ class Evaluator:
         op, first, second = element.op, element.left, element.right
         match op:
             case TimeOp.OPTIONALSEQ:
-                return self.left_join(with_time(self.operand(second)), *self.taken_apart(first),
+                others, conditions = self.taken_apart(first)
+                return self.left_join(with_time(self.operand(second)), with_time(others), conditions,
                                       lambda s, o: o.end < s.start)  # fmt: skip
             case TimeOp.EQUALSOPTIONAL:
-                return self.left_join(with_time(self.operand(first)), *self.taken_apart(second),
+                others, conditions = self.taken_apart(second)
+                return self.left_join(with_time(self.operand(first)), with_time(others), conditions,
                                       lambda s, o: (o.start, o.end) == (s.start, s.end))  # fmt: skip
         left, right = with_time(self.operand(first)), with_time(self.operand(second))
         if op is TimeOp.SEQ:
@@ -425,10 +427,10 @@ class Evaluator:
 
     # --- paths ------------------------------------------------------------------------------------------
 
-    def path_pattern(self, s: Any, path: Path, o: Any) -> Omega:
+    def path_pattern(self, s: Any, path: Path, o: Any, name: str) -> Omega:
         steps = Paths(self.timed, {normal_term(t) for t in (s, o) if not isinstance(t, Variable | BlankNode)})
         out: Omega = set()
-        for a, b, start, end, hidden in steps.pairs(path, "p"):
+        for a, b, start, end, hidden in steps.pairs(path, name):
             mu: Mu | None = frozenset(hidden)
             for asked, given in ((s, a), (o, b)):
                 if isinstance(asked, Variable | BlankNode):
@@ -486,14 +488,14 @@ class Paths:
         inverse = {p.path for p in paths if isinstance(p, PathInverse)}
         found: set[Pair] = set()
         if forward or not inverse:
-            found |= {(a, b, s, e, h | {(name, 0)}) for a, b, s, e, h in self.predicated(forward)}
+            found |= {(a, b, s, e, h | {(name, 0)}) for a, b, s, e, h in self.predicated(forward, name)}
         if inverse:
-            found |= {(b, a, s, e, h | {(name, 1)}) for a, b, s, e, h in self.predicated(inverse)}
+            found |= {(b, a, s, e, h | {(name, 1)}) for a, b, s, e, h in self.predicated(inverse, name)}
         return found
 
-    def predicated(self, but: set[Any]) -> set[Pair]:
+    def predicated(self, but: set[Any], name: str) -> set[Pair]:
         return {
-            (t.triple.subject, t.triple.object, t.start, t.end, frozenset([("by", t.triple.predicate)]))
+            (t.triple.subject, t.triple.object, t.start, t.end, frozenset([((name, "by"), t.triple.predicate)]))
             for t in self.timed if t.triple.predicate not in but
         }
 
