@@ -12,9 +12,9 @@ from benchmarks.drive import Prepared
 from benchmarks.measure import measure
 from benchmarks.report import Figure, Result, Row, Size
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.formats import sorted_batch
-from oxiseq.match import Shape
-from oxiseq.matches import Matches
+from oxiseq.spaseq.formats import sorted_batch
+from oxiseq.spaseq.match import Shape
+from oxiseq.spaseq.matches import Matches
 
 PER_EVENT: Final = 5
 """Matches that an event brings, about: a window of so many events for each company."""

@@ -25,7 +25,7 @@ from oxiseq.engine.events.open import write_events
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.replay import Replay
+from oxiseq.spaseq.replay import Replay
 
 WINDOW = 100
 """Seconds, and events, of a tumbling window."""

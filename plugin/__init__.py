@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from oxiseq.continuous import ContinuousQuery
     from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
     from oxiseq.grammar import check, parse, render
-    from oxiseq.match import Match
-    from oxiseq.matches import Matches
     from oxiseq.replay import run
+    from oxiseq.spaseq.match import Match
+    from oxiseq.spaseq.matches import Matches
     from oxiseq.store import Store
     from oxiseq.stream import Stream
 
 _HOMES = {
     "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches", "ContinuousQuery": "continuous",
     "EventError": "engine.errors", "KbError": "engine.errors",
-    "LimitError": "engine.errors", "Match": "match", "Matches": "matches", "OxiseqError": "engine.errors",
+    "LimitError": "engine.errors", "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "check": "grammar", "parse": "grammar",
     "render": "grammar", "run": "replay",
 }  # fmt: skip

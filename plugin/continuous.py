@@ -5,37 +5,18 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.runs import AnyRun
-from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.exchange import Exchange, Timed
 from oxiseq.feed import Feed
+from oxiseq.languages.front import AnswerShape
 from oxiseq.late import LateEvent, late_events
 
 M = TypeVar("M", bound=Timed)
-Found_co = TypeVar("Found_co", covariant=True)
 IDLE = 0.05
 """Seconds without a push after which a waiting consumer takes the open instant as complete."""
-
-
-class AnswerShape(Protocol[Found_co]):
-    """What the answers of one query have in common, of whatever language: `match` makes one of a batch."""
-
-    @property
-    def terms(self) -> TermDictionary: ...
-
-    @property
-    def variables(self) -> tuple[str, ...]: ...
-
-    @property
-    def reads(self) -> tuple[str, ...]: ...
-
-    @property
-    def feeds(self) -> str | None: ...
-
-    def match(self, batch: Any, index: int) -> Found_co: ...
 
 
 class ContinuousQuery(Generic[M]):

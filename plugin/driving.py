@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
@@ -10,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from pyoxigraph import NamedNode
 
+from oxiseq.container import Answers
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
@@ -44,11 +46,16 @@ class Driven(Protocol[B]):
         """Work through all that is complete by now."""
 
 
-class Driver(Generic[B]):
+class Driver(ABC, Generic[B]):
     """A query and its streams, read in order of time so that little has to be kept.
 
     `streams`: name in the query → IRI, in its order; `vocab`: the namespace of the names in tables.
     """
+
+    run: Any
+    """The running state (a `Driven`)."""
+    shape: Any
+    """What its matches have in common."""
 
     def __init__(
         self, run: Driven[B], terms: TermDictionary, streams: Mapping[str, str], vocab: str = ""
@@ -59,7 +66,7 @@ class Driver(Generic[B]):
         """What was read of each file so far."""
         self.late: list[tuple[str, LateBatch]] = []
         """The late events: (stream IRI, events), in order of arrival."""
-        self._driven = run
+        self.run = run
         self._names = streams
         self._sources: dict[str, Iterator[LateBatch]] = {}
 
@@ -93,6 +100,10 @@ class Driver(Generic[B]):
         self.reports.append(reader.report)
         return iter(reader)
 
+    @abstractmethod
+    def matches(self, progress: Callable[[], None] | None = None) -> Answers[Any]:
+        """All matches, in order of end time."""
+
     def batches(self, progress: Callable[[], None] | None = None) -> Iterator[B]:
         """Read on, always the stream that is furthest behind; matches in order of completion."""
         reached: dict[str, int] = {}
@@ -100,21 +111,21 @@ class Driver(Generic[B]):
             if iri in self._sources:
                 reached[iri] = BEFORE_ALL
             else:
-                self._driven.punctuate(iri, AFTER_ALL)
+                self.run.punctuate(iri, AFTER_ALL)
         while reached:
             self.terms.collect_if_due()
             iri = min(reached, key=lambda each: reached[each])
             batch = next(self._sources[iri], None)
             if batch is None:
                 del reached[iri]
-                self._driven.punctuate(iri, AFTER_ALL)
+                self.run.punctuate(iri, AFTER_ALL)
             elif len(batch):
                 reached[iri] = max(reached[iri], int(batch.time.max()))
-                self._keep(iri, self._driven.push(iri, batch))
-            yield from self._driven.advance()
+                self._keep(iri, self.run.push(iri, batch))
+            yield from self.run.advance()
             if progress is not None:
                 progress()
-        yield from self._driven.advance()
+        yield from self.run.advance()
 
     def _keep(self, iri: str, late: LateBatch | None) -> None:
         if late is not None and len(late):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Protocol, TypeAlias, cast
 
-from oxiseq.match import Match
+from oxiseq.spaseq.match import Match
 
 
 class Timed(Protocol):

@@ -12,7 +12,7 @@ from oxiseq.engine.run.runs import AnyRun, Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.exchange import Exchange
-from oxiseq.match import Match
+from oxiseq.spaseq.match import Match
 
 if TYPE_CHECKING:
     from oxiseq.continuous import ContinuousQuery

@@ -10,7 +10,7 @@ import atexit
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
@@ -19,8 +19,6 @@ from time import monotonic, sleep
 from typing import Any, Final
 
 from oxiseq.engine.kernels import ahead
-from oxiseq.engine.kernels.cea import advance as automaton
-from oxiseq.engine.kernels.cea import facts
 from oxiseq.engine.kernels.compiling.options import before_compiling
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
@@ -32,25 +30,27 @@ _LOG: Final = logging.getLogger("oxiseq")
 _PATIENCE: Final = 120.0
 """Seconds that the second process may take; it takes a tenth."""
 _prepared: Final = Event()
-_prepared_ceql: Final = Event()
+_announced: Final[set[Any]] = set()
 
 
-def prepare(tell: Callable[[str], object] = _LOG.warning, *, ceql: bool = False) -> None:
-    """If kernels have to be compiled: say so in one line, and let a second process compile some of them; those of CEQL
-    take it no longer alone.
+def prepare(tell: Callable[[str], object] = _LOG.warning) -> None:
+    """If SPAseq's kernels have to be compiled: say so in one line, and let a second process compile some of them.
 
     Does nothing when it is called again.
     """
-    if ceql:
-        if not _prepared_ceql.is_set():
-            _prepared_ceql.set()
-            if not all(_on_disk(kernel) for kernel in (automaton.advance, facts.leaf_facts)):
-                tell(NOTE)
-    elif not _prepared.is_set():
+    if not _prepared.is_set():
         _prepared.set()
         if not is_compiled():
             tell(NOTE)
         compile_ahead()
+
+
+def announce(kernels: Iterable[Any], tell: Callable[[str], object] = _LOG.warning) -> None:
+    """If another language's great kernels have to be compiled: say so in one line, once. That takes no longer alone."""
+    new = [kernel for kernel in kernels if kernel not in _announced]
+    _announced.update(new)
+    if not all(_on_disk(kernel) for kernel in new):
+        tell(NOTE)
 
 
 def is_compiled() -> bool:

@@ -15,24 +15,18 @@ from typing import Any, Literal, overload
 from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.ceql.event import ComplexEvent, ComplexShape
-from oxiseq.continuous import AnswerShape, ContinuousQuery
+from oxiseq.ceql.event import ComplexEvent
+from oxiseq.continuous import ContinuousQuery
 from oxiseq.driving import microseconds
-from oxiseq.engine.cea.plan import compile_ceql
-from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.runs import AnyRun
-from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
-from oxiseq.first_run import prepare
 from oxiseq.grammar import load
-from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.kb_loader.marker import check_whole
-from oxiseq.match import Match, Shape
+from oxiseq.languages.front import Options
+from oxiseq.languages.registry import front_of
+from oxiseq.spaseq.match import Match
 from oxiseq.stream import Stream
 
 _CHANGES = frozenset(
@@ -177,20 +171,12 @@ class Store:
         IRI, where it is not the vocabulary's. Raises QueryError.
         """
         query = load(text, language)
-        if stream_names and not isinstance(query, CeqlQuery):
-            raise OxiseqError("stream_names are for CEQL: a SPAseq query says its streams' IRIs itself")
-        delay = microseconds(lateness)
+        front = front_of(query)
         begin = None if start is None else to_microseconds(start)
-        prepare(ceql=isinstance(query, CeqlQuery))
+        options = Options(begin, microseconds(lateness), stream_names)
+        front.prepare()
         with self._lock:
-            run: AnyRun
-            shape: AnswerShape[Any]
-            if isinstance(query, CeqlQuery):
-                run = TupleRun(compile_ceql(query, stream_names), self._terms, begin, delay)
-                shape = ComplexShape(run.plan, self._terms)
-            else:
-                run = QueryRun(compile_query(query, self._terms), self._terms, self._kb, begin, delay)
-                shape = Shape(run.plan, self._terms)
+            run, shape = front.compile(query, self._terms, self._kb, options)
             registered = ContinuousQuery(text, run, shape, self._feed, self._feeders)
             self._feed.add(run, registered, begin)
             for iri in shape.reads:

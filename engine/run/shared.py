@@ -12,17 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.matching.matcher import Rows, StreamMatcher
 from oxiseq.engine.matching.plan import StreamPlan, combine
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.query import CHUNK, QueryRun
-from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -33,8 +32,8 @@ Kind = tuple[tuple[str, ...], int, int | None]
 class Outcome(NamedTuple):
     """What a step did for one query: its matches, its late events, or an error, which has cost it the matches."""
 
-    run: QueryRun | TupleRun
-    matches: Sequence[MatchBatch | ComplexEvents]
+    run: QueryRun | AloneRun
+    matches: Sequence[Any]
     late: EventBatch | None = None
     error: Exception | None = None
 
@@ -56,7 +55,7 @@ class SharedRuns:
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
         self._groups: list[_Group] = []
-        self._number: dict[QueryRun | TupleRun, int] = {}
+        self._number: dict[QueryRun | AloneRun, int] = {}
         self._passes: dict[Kind, _Pass] = {}
         self._count = 0
 

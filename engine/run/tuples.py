@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,10 @@ from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.merging import Merging
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import State
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 Arrived = TypeVar("Arrived", EventBatch, TupleRows)
@@ -32,17 +33,20 @@ CHUNK = 1 << 16
 """Events worked through at a time, so that memory does not grow with a batch."""
 
 
-class TupleRun:
+class TupleRun(AloneRun):
     """The running state of a CEQL query. `lateness` in microseconds; events before `start` are not seen.
 
     Counter: `matches` found.
     """
 
+    one_by_one: ClassVar[bool] = True
+    """An event that is no tuple costs its batch."""
+
     def __init__(
         self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0,
         capacities: Capacities | None = None,
     ) -> None:
-        self.plan = plan
+        self._plan = plan
         self.matches = 0
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
@@ -54,6 +58,10 @@ class TupleRun:
         self._cea = CeaRun(plan, capacities)
         self._log = _Log()
 
+    @property
+    def plan(self) -> CeaPlan:
+        return self._plan
+
     def push(self, stream: str, batch: Arrived) -> Arrived | None:
         """Take events of a stream in order of arrival; returns the late ones, if any. Call `advance` for matches.
 
@@ -64,15 +72,12 @@ class TupleRun:
         return None if late is None else batch.take(late)
 
     def punctuate(self, stream: str, time: int) -> None:
-        """No event of `stream` before `time` (µs) will come."""
         self._merging.advance(self.plan.streams.index(stream), time)
 
     def settle(self) -> None:
-        """Take everything seen so far as complete: what comes for it from now on is late."""
         self._merging.settle()
 
     def close(self) -> None:
-        """The streams have ended."""
         self._merging.close()
 
     def advance(self) -> list[ComplexEvents]:
@@ -104,18 +109,14 @@ class TupleRun:
             found.start, found.end, time, found.offsets, found.positions, found.held, event_time, event_stream
         )
 
-    def keep_answers(self) -> None:
-        """The KB is about to change: nothing here asks it."""
-
-    def save(self) -> State:
+    def save(self, terms: SavedTerms) -> State:
         """Its state between batches; it holds no ids."""
         automaton = self._cea.save()
         self._log.forget(self._cea.oldest)
         return {"matches": self.matches, "partitions": self._partitions.save(), "merging": self._merging.save(),
                 "automaton": automaton, "log": self._log.save()}  # fmt: skip
 
-    def restore(self, state: State) -> None:
-        """Go on from a saved state; for a run that has not seen any event."""
+    def restore(self, state: State, terms: KnownTerms) -> None:
         self.matches = int(state["matches"])
         self._partitions.restore(state["partitions"])
         self._merging.restore(state["merging"])
@@ -126,12 +127,10 @@ class TupleRun:
 
     @property
     def events(self) -> int:
-        """How many events it has received."""
         return self._merging.events
 
     @property
     def late(self) -> int:
-        """How many of them were late."""
         return self._merging.late
 
     @property
@@ -147,12 +146,10 @@ class TupleRun:
 
     @property
     def lateness(self) -> int:
-        """How much a stream may be out of order, in microseconds."""
         return self._merging.lateness
 
     @property
     def open(self) -> bool:
-        """Whether events wait for their place in the order."""
         return self._merging.open
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import singledispatch
 from typing import Final
 
 from oxiseq.engine.cea.plan import CeaPlan
@@ -19,15 +20,22 @@ _OF_A_DICTIONARY: Final = "code"
 """The table in which ids of constants stand."""
 
 
-def fingerprint(plan: QueryPlan | CeaPlan) -> str:
+def fingerprint(plan: object) -> str:
     """The same for the same query, in whatever dictionary it is compiled."""
     made = hashlib.blake2b(digest_size=16)
-    for part in _of_query(plan) if isinstance(plan, QueryPlan) else _of_ceql(plan):
+    for part in _parts(plan):
         made.update(part if isinstance(part, bytes) else repr(part).encode())
         made.update(b"\0")
     return made.hexdigest()
 
 
+@singledispatch
+def _parts(plan: object) -> Iterable[object]:
+    """What tells plans of a kind apart."""
+    raise TypeError(f"no kind of plan is known for {type(plan).__name__}")
+
+
+@_parts.register
 def _of_query(plan: QueryPlan) -> Iterable[object]:
     yield plan.query
     yield plan.streams
@@ -42,6 +50,7 @@ def _of_query(plan: QueryPlan) -> Iterable[object]:
     yield sequence.Memory._fields, sequence.SCALARS, [sequence.NODE, sequence.GROUP, sequence.LINK, sequence.BUCKET]
 
 
+@_parts.register
 def _of_ceql(plan: CeaPlan) -> Iterable[object]:
     yield plan.query
     yield plan.streams, plan.atoms, plan.variables, plan.positions, plan.atom_of, plan.kept, plan.masks

@@ -42,7 +42,7 @@ _ALL: Final = "a store's runs"
 def save(run: AnyRun, terms: TermDictionary) -> bytes:
     """One run, between batches, with its clock even if others share it; `terms` is its dictionary."""
     named = SavedTerms(terms)
-    state = run.save() if isinstance(run, TupleRun) else _with_clock(run, named)
+    state = _with_clock(run, named) if isinstance(run, QueryRun) else run.save(named)
     return pack({"kind": _ONE, "plan": fingerprint(run.plan), "state": state, "terms": named.state()})
 
 
@@ -69,12 +69,13 @@ def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase
     def made() -> AnyRun:
         state, known = saved["state"], KnownTerms(saved["terms"], terms)
         run = _run(plan, terms, kb)
-        if isinstance(run, TupleRun):
-            run.restore(state)
-            return run
-        run.recognise(state, known)
-        known.give_blanks()
-        run.restore(state, Clock.restored(state["clock"], known), known)
+        if isinstance(run, QueryRun):
+            run.recognise(state, known)
+            known.give_blanks()
+            run.restore(state, Clock.restored(state["clock"], known), known)
+        else:
+            known.give_blanks()
+            run.restore(state, known)
         return run
 
     return _of_this_version(made)

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from oxiseq.ceql.event import ComplexShape
-from oxiseq.columns import TIME, free_name
 from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.spaseq.columns import TIME, free_name
 
 
 def complex_table(batch: ComplexEvents, shape: ComplexShape) -> pa.Table:

@@ -12,10 +12,10 @@ from typing import Any
 
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
-from oxiseq.explain_text import quoted
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.render_ceql import render_formula, render_predicate, render_window
 from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.spaseq.explain_text import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from oxiseq.ceql.event import ComplexEvent, ComplexShape
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.output.complex_events import ComplexEvents
-from oxiseq.formats import BINARY, ResultFormat, flush_lines, write_arrow
+from oxiseq.spaseq.formats import BINARY, ResultFormat, flush_lines, write_arrow
 
 Batches: TypeAlias = Iterable[ComplexEvents]
 HEAD: Final = ("time", "start", "end", "positions")

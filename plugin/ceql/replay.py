@@ -53,6 +53,5 @@ class CeqlReplay(Driver[ComplexEvents]):
         return super()._open(events, on_error, time_predicate)
 
     def matches(self, progress: Callable[[], None] | None = None) -> ComplexMatches:
-        """All complex events, in order of their ends."""
         batch = ComplexEvents.concat(list(self.batches(progress)), self.shape.words)
         return ComplexMatches(self.shape, batch, self.run.events, self.late, self.run.behind)

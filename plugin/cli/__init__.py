@@ -1,6 +1,6 @@
 """The command line: `oxiseq run`, `check`, `explain`, `convert`, `load`, `replay`, `backup`, `serve`, `warmup`, `demo`.
 
-    arguments ─▶ one file per command (light) ─▶ its work (`running`, `converting`, `oxiseq.explain`...)
+    arguments ─▶ one file per command (light) ─▶ its work (`running`, `converting`, `oxiseq.spaseq.explain`...)
 
 Importing the engine loads Numba and pyarrow, about a second. What must answer at once, `--help` and `check`,
 does without: the command modules import only click, the grammar and each other; a command that needs the

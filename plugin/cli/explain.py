@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import click
 
@@ -18,7 +19,9 @@ from oxiseq.cli.options import QueryFile, QuerySource, language_option
 )  # fmt: skip
 @click.option("--dot", "form", flag_value="dot", help="The automaton for Graphviz.")
 @click.option("--json", "form", flag_value="json", help="All of it as JSON.")
-def explain_command(query: QuerySource, language: str | None, kbs: tuple[str, ...], form: str | None) -> None:
+def explain_command(
+    query: QuerySource, language: str | None, kbs: tuple[str, ...], form: Literal["dot", "json"] | None
+) -> None:
     """What a query is compiled to: its automaton, how each graph pattern is answered, what is remembered.
 
     Of a CEQL query: its automaton, what is asked of each event, window, strategy, consumption.

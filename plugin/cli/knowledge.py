@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import click
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.kb_loader import load_file, open_kb
-from oxiseq.replay import Kb
+from oxiseq.knowledge import Kb
+from oxiseq.languages.front import Front
 
 
 def combined(given: Sequence[str]) -> Kb:
@@ -36,3 +39,9 @@ def _split(text: str) -> tuple[str | None, Path]:
     if separator and ":" in iri and not Path(text).exists():
         return iri.removeprefix("<").removesuffix(">"), Path(file)
     return None, Path(text)
+
+
+def checked_kb(front: Front[Any, Any], given: Sequence[str]) -> None:
+    """Raise a usage error if `--kb` is given to a language whose queries ask none."""
+    if given and not front.asks_kb:
+        raise click.BadParameter(f"a {front.language.upper()} query asks no knowledge base", param_hint="--kb")

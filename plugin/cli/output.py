@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from oxiseq.engine.events.write import replacing
-from oxiseq.formats import flush_lines
+from oxiseq.spaseq.formats import flush_lines
 
 MOST_ROWS = 1000
 """Beyond this, matches on the terminal are plain lines: laying out a rich table takes a while."""

@@ -10,16 +10,17 @@ from typing import Any, cast
 
 import click
 
-from oxiseq.cli.answering import Answering, answering
+from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
-from oxiseq.driving import Source
+from oxiseq.driving import Driver, Source
 from oxiseq.engine.events.open import event_format, write_events
+from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.run.tuples import TupleRun
-from oxiseq.first_run import prepare
-from oxiseq.formats import BINARY, ResultFormat, result_format
-from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.languages.front import Front, Options
+from oxiseq.languages.registry import front_of
+from oxiseq.spaseq.formats import BINARY, ResultFormat, result_format
 
 
 def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) -> None:
@@ -32,30 +33,29 @@ def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) 
     chosen = _format(request)
     if request.late is not None:
         event_format(request.late)  # an unknown ending is told before the work, not after it
+    front = front_of(query)
+    checked_kb(front, request.kbs)
     with request.query.named():
-        answer: Answering[Any] = answering(request, query)
-    replay = answer.replay
+        options = Options(request.start, request.lateness, naming=Naming(*request.columns))
+        replay = front.replay(query, combined(request.kbs), options)
     files: Mapping[str, Path | Source]
     if sources is None:
         files = stream_files(request.streams, replay.streams)
     else:
         files = {iri: sources[iri] for iri in replay.streams.values() if iri in sources}
-    answer.check(chosen)
+    front.check(replay.shape, chosen)
     for name, events in files.items():
         replay.attach(name, events, request.on_error, request.time_predicate)
     if not request.quiet:
         _tell_unfed(replay.streams, files)
-    prepare(
-        lambda note: None if request.quiet else click.echo(f"note: {note}", err=True),
-        ceql=isinstance(query, CeqlQuery),
-    )
+    front.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
-        count = _write(request, answer, chosen, bar)
+        count = _write(request, front, replay, chosen, bar)
     if request.late is not None:
         write_events(replay.late_batches(), replay.terms, request.late)
     if not request.quiet:
-        click.echo(_summary(answer, count, perf_counter() - begun), err=True)
+        click.echo(_summary(replay, count, perf_counter() - begun), err=True)
 
 
 def stream_files(given: tuple[str, ...], iris: Mapping[str, str]) -> dict[str, Path]:
@@ -98,19 +98,24 @@ def _tell_unfed(streams: Mapping[str, str], files: Collection[str]) -> None:
             click.echo(f"note: no events are given for the stream {name} <{iri}>", err=True)
 
 
-def _write(request: RunRequest, answer: Answering[Any], chosen: ResultFormat, bar: Bar) -> int:
-    batches = answer.ordered(bar.update, ties=request.sort)
-    if chosen == "table" and request.output is None and sys.stdout.isatty() and answer.tabular:
-        header, rows, right = answer.table(batches)
-        bar.close()
-        return show_table(header, rows, right)
+def _write(
+    request: RunRequest, front: Front[Any, Any], replay: Driver[Any], chosen: ResultFormat, bar: Bar
+) -> int:
+    batches = front.ordered(replay.shape, replay.batches(bar.update), ties=request.sort)
+    if chosen == "table" and request.output is None and sys.stdout.isatty():
+        kept = list(batches)
+        table = front.table(replay.shape, kept)
+        if table is not None:
+            bar.close()
+            return show_table(*table)
+        batches = iter(kept)
     with open_output(request.output) as out:
-        return answer.write(batches, chosen, out, stream=request.output is None)
+        return front.write(replay.shape, batches, chosen, out, stream=request.output is None)
 
 
-def _summary(answer: Answering[Any], count: int, seconds: float) -> str:
-    run = answer.run
+def _summary(replay: Driver[Any], count: int, seconds: float) -> str:
+    run = replay.run
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
     if isinstance(run, TupleRun) and run.behind:
         parts.append(f"{run.behind:,} behind what WITHIN still knew: matches may be missing there")
-    return closing(answer.replay.reports, parts, run.events, seconds)
+    return closing(replay.reports, parts, run.events, seconds)

@@ -28,7 +28,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal.envelope import Cutter, seal, unseal
 from oxiseq.journal.errors import DamagedError
-from oxiseq.match import Shape
+from oxiseq.spaseq.match import Shape
 
 KIND: Final = b"oM"
 _FIELDS: Final = struct.Struct("<iiiii")

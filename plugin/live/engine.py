@@ -11,26 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from oxiseq.ceql.event import ComplexShape
 from oxiseq.driving import microseconds
-from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.runs import AnyRun, Runs
 from oxiseq.engine.run.shared import Outcome
-from oxiseq.engine.run.tuples import TupleRun
-from oxiseq.engine.snapshot.saving import restore, save
+from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.journal import Found, Heading, pack_events, unpack_events
-from oxiseq.live.packing import heading_of, packed
-from oxiseq.match import Shape
+from oxiseq.languages.front import AnswerShape, Front, Options
+from oxiseq.languages.registry import front_of
 
 LOG = logging.getLogger("oxiseq.live")
 
@@ -41,8 +36,9 @@ class LiveQuery:
     `position`: the log's entry after which it began."""
 
     name: str
+    front: Front[Any, Any]
     run: AnyRun
-    shape: Shape | ComplexShape
+    shape: AnswerShape[Any]
     heading: Heading
     start: int | None
     count: int = 0
@@ -57,6 +53,11 @@ class LiveQuery:
     """Events that it could not read."""
     batches: list[Any] = field(default_factory=list)
     """Found, and not packed yet."""
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether how entries are put together could be seen."""
+        return self.shape.feeds is not None or (isinstance(self.run, AloneRun) and self.run.one_by_one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +85,11 @@ class Engine:
     def compile(self, name: str, text: str, language: str, options: Mapping[str, Any]) -> LiveQuery:
         """A query that has seen nothing yet. Raises QueryError, OxiseqError."""
         query = load(text, language)
-        delay = microseconds(options.get("lateness", 0))
+        front = front_of(query)
         begin = None if options.get("start") is None else to_microseconds(options["start"])
-        run: AnyRun
-        shape: Shape | ComplexShape
-        if isinstance(query, CeqlQuery):
-            run = TupleRun(compile_ceql(query, options.get("streamNames", {})), self.terms, begin, delay)
-            shape = ComplexShape(run.plan, self.terms)
-        else:
-            run = QueryRun(compile_query(query, self.terms), self.terms, self._kb, begin, delay)
-            shape = Shape(run.plan, self.terms)
-        return LiveQuery(name, run, shape, heading_of(shape), begin)
+        given = Options(begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}))
+        run, shape = front.compile(query, self.terms, self._kb, given)
+        return LiveQuery(name, front, run, shape, front.heading(shape), begin)
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
@@ -114,7 +109,7 @@ class Engine:
     @property
     def reads_kb(self) -> bool:
         """Whether what is found depends on more than the log."""
-        return any(isinstance(query.run, QueryRun) and query.run.reads_kb for query in self.queries)
+        return any(query.run.reads_kb for query in self.queries)
 
     def readers(self, stream: str) -> list[LiveQuery]:
         """Those that read a stream."""
@@ -145,18 +140,14 @@ class Engine:
 
     def restore(self, query: LiveQuery, state: bytes) -> None:
         """Let a query that is not at work yet go on from a state. Raises SnapshotError, KbError."""
-        plan = query.run.plan
-        if isinstance(plan, CeaPlan):
-            query.run = restore(state, plan, self.terms)
-        else:
-            query.run = restore(state, plan, self.terms, self._kb)
+        query.run = query.front.resume(state, query.run, self.terms, self._kb)
 
     # --- entries ------------------------------------------------------------------------------------
 
     def one_by_one(self, stream: str) -> bool:
         """Whether how entries are put together could be seen: an event that is no tuple costs CEQL its batch, and
         results that feed streams are put in order of time entry by entry."""
-        return any(isinstance(q.run, TupleRun) or q.shape.feeds is not None for q in self.readers(stream))
+        return any(q.one_by_one for q in self.readers(stream))
 
     def unpack(self, blobs: Sequence[bytes]) -> EventBatch:
         """Events as the log has them."""
@@ -182,7 +173,7 @@ class Engine:
         if not batches:
             return None
         first = query.count - sum(len(batch) for batch in batches) + 1
-        return Found(query.name, first, packed(batches, query.shape, query.heading, self._scope))
+        return Found(query.name, first, query.front.packed(query.shape, batches, query.heading, self._scope))
 
     def _take(self, outcomes: Sequence[Outcome]) -> list[tuple[str, bytes]]:
         made: list[tuple[int, str, Any]] = []

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.first_run import prepare
 from oxiseq.journal import Checkpoint, ConflictError, Journal, QueryRecord, Retention
+from oxiseq.languages.registry import front_named
 from oxiseq.live.engine import Engine, LiveQuery
 from oxiseq.live.errors import BoundError
 from oxiseq.live.settings import LiveSettings
@@ -70,7 +70,7 @@ class Queries:
         if not NAME.fullmatch(chosen):
             raise OxiseqError(f"{chosen!r} is no name for a query: letters, digits and . _ ~ -, at most 100")
         given = dict(options or {})
-        prepare(ceql=language == "ceql")
+        front_named(language).prepare()
         with self._worker.lock:
             self._worker.flush()
             known = {record.name for record in self._journal.queries.all()}

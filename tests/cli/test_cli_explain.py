@@ -13,9 +13,9 @@ from corpus_cases import Case, load_cases
 
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.explain import explain
-from oxiseq.explain_text import as_dot, as_text
 from oxiseq.grammar import load
+from oxiseq.spaseq.explain import explain
+from oxiseq.spaseq.explain_text import as_dot, as_text
 
 RICH = query(
     "SELECT ?who", "WITHIN 90 SECONDS SLIDING", "N!; A; B+, C; (D | E)?; M!",

@@ -16,9 +16,9 @@ from corpus_cases import Case, load_cases
 from pyoxigraph import Literal, NamedNode, QueryResultsFormat, QuerySolutions, parse_query_results
 
 import oxiseq as package
-from oxiseq.formats import completes_in_order
 from oxiseq.grammar import load
-from oxiseq.replay import Replay
+from oxiseq.spaseq.formats import completes_in_order
+from oxiseq.spaseq.replay import Replay
 
 FORMATS = ["table", "json", "csv", "tsv", "arrow", "parquet"]
 ODD = ['"a, \\"b\\"\\tc\\nd"', '"été"@fr', f'"007"^^<{XSD}integer>', f'"x"^^<{EX}type>', f"<{EX}iri,1>", "_:b", '""']

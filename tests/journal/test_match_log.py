@@ -24,7 +24,7 @@ from oxiseq.journal import (
     pack_matches,
     unpack_matches,
 )
-from oxiseq.replay import Replay
+from oxiseq.spaseq.replay import Replay
 
 E = "http://e/"
 

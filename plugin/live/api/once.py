@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from oxiseq.ceql.formats import complex_text
-from oxiseq.ceql.replay import CeqlReplay
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.first_run import prepare
-from oxiseq.formats import completes_in_order, result_text, sorted_batch
 from oxiseq.grammar import QueryError, load
-from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import LogSource
+from oxiseq.languages.front import Options
+from oxiseq.languages.registry import MEDIA_TYPES, front_of
 from oxiseq.live.api.problems import as_problem, query_problem
-from oxiseq.live.api.queries import TEXTS
 from oxiseq.live.api.table import Answer, Call, Route
 from oxiseq.live.service import LiveService
-from oxiseq.replay import Replay
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import wanted
 from oxiseq.sparql.messages import Response
@@ -32,8 +26,7 @@ _FORMATS: Final[Mapping[str, Text]] = {
     "text/csv": "csv",
     "text/tab-separated-values": "tsv",
 }
-_MEDIA_TYPES: Final[Mapping[Text, str]] = {
-    "json": "application/sparql-results+json",
+_MEDIA_TYPES: Final[Mapping[str, str]] = {
     "csv": "text/csv; charset=utf-8",
     "tsv": "text/tab-separated-values; charset=utf-8",
 }
@@ -41,7 +34,7 @@ _MEDIA_TYPES: Final[Mapping[Text, str]] = {
 
 def once(call: Call) -> Response:
     """POST /query."""
-    language, text = TEXTS[call.request.media_type or ""], call.request.text()
+    language, text = MEDIA_TYPES[call.request.media_type or ""], call.request.text()
     format = wanted(call.request.header("accept"), _FORMATS)
     try:
         query = load(text, language)
@@ -49,7 +42,7 @@ def once(call: Call) -> Response:
         raise query_problem(error, text, language) from None
 
     def work(sink: Sink) -> None:
-        sink.begin("application/json" if language == "ceql" and format == "json" else _MEDIA_TYPES[format])
+        sink.begin(_MEDIA_TYPES[format] if format != "json" else front_of(query).json_media_type)
         try:
             for piece in _pieces(call.service, query, format, sink):
                 sink.write(piece.encode())
@@ -62,22 +55,16 @@ def once(call: Call) -> Response:
 
 
 def _pieces(service: LiveService, query: AnyQuery, format: Text, sink: Sink) -> Iterator[str]:
-    prepare(ceql=isinstance(query, CeqlQuery))
+    front = front_of(query)
+    front.prepare()
     known = {record.iri for record in service.streams.all()}
-    replay: Replay | CeqlReplay = (
-        CeqlReplay(query) if isinstance(query, CeqlQuery) else Replay(query, service.store)
-    )
+    replay = front.replay(query, service.store if front.asks_kb else None, Options())
     read = [iri for iri in dict.fromkeys(replay.streams.values()) if iri in known]
     if not read:
         raise Problem(404, "no such stream", f"none of {', '.join(replay.streams.values())} is here")
     for iri in read:
         replay.attach(iri, LogSource(service.journal, iri))
-    batches: Any = replay.batches(sink.check)
-    if isinstance(replay, CeqlReplay):
-        return complex_text(replay.shape, batches, format)
-    if not completes_in_order(replay.shape):
-        batches = chain([sorted_batch(replay.shape, batches)])
-    return result_text(replay.shape, batches, format)
+    return front.text(replay.shape, front.ordered(replay.shape, replay.batches(sink.check)), format)
 
 
 ROUTES: Final = (
@@ -85,7 +72,7 @@ ROUTES: Final = (
         "POST", "/query", once, "queryOnce",
         "Run a SPAseq or CEQL query once over the events that are kept (SPARQL queries are sent here too, with their "
         "own media types).",
-        bodies=tuple(TEXTS),
+        bodies=tuple(MEDIA_TYPES),
         answers={200: Answer("Its matches.", tuple(_FORMATS)), 503: Answer("The time limit is reached.", ())},
     ),
 )  # fmt: skip

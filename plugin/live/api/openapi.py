@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
+from oxiseq.grammar.languages import LANGUAGES
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
 
 _TEXT: Final = {"type": "string"}
@@ -15,7 +16,7 @@ _KEEP: Final = {
     "properties": {"seconds": {"type": ["number", "null"], "minimum": 0}, "count": {"type": ["integer", "null"]}},
 }  # fmt: skip
 _NAMES: Final = {"type": "object", "additionalProperties": _TEXT}
-_LANGUAGE: Final = {"type": "string", "enum": ["spaseq", "ceql"]}
+_LANGUAGE: Final = {"type": "string", "enum": list(LANGUAGES)}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError
 from oxiseq.grammar.languages import Language
+from oxiseq.languages.registry import MEDIA_TYPES
 from oxiseq.live.api.problems import query_problem
 from oxiseq.live.api.streams import time_of
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
@@ -16,8 +17,6 @@ from oxiseq.live.queries import QueryStatus
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
-TEXTS: Final[dict[str, Language]] = {"application/spaseq-query": "spaseq", "application/ceql-query": "ceql"}
-"""Media types of query texts."""
 NAME: Final = Parameter("query", "The query's name.", where="path", example="rises")
 _OPTIONS: Final = ("name", "text", "language", "lateness", "start", "streamNames")
 _STATES: Final = ("running", "paused")
@@ -99,20 +98,20 @@ def _registered(call: Call, given: _Given, name: str | None, *, replace: bool) -
 def _given(call: Call) -> _Given:
     """From JSON, or the text itself with the rest in the query string. Raises Problem."""
     media_type = call.request.media_type or ""
-    if media_type in TEXTS:
+    if media_type in MEDIA_TYPES:
         values: dict[str, Any] = {name: call.one(name) for name in ("name", "lateness", "start")}
-        values["text"], values["language"] = call.request.text(), TEXTS[media_type]
+        values["text"], values["language"] = call.request.text(), MEDIA_TYPES[media_type]
     elif media_type == JSON:
         values = call.json()
         if unknown := set(values) - set(_OPTIONS):
             raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: {', '.join(_OPTIONS)}")
     else:
-        raise unsupported(call.request, (*TEXTS, JSON))
+        raise unsupported(call.request, (*MEDIA_TYPES, JSON))
     name, text, language = values.get("name"), values.get("text"), values.get("language", "spaseq")
     if not isinstance(text, str) or not (name is None or isinstance(name, str)):
         raise Problem(400, "no text", "the member text holds the query, name its name")
-    if language not in TEXTS.values():
-        raise Problem(400, "unknown language", f"known: {', '.join(TEXTS.values())}")
+    if language not in MEDIA_TYPES.values():
+        raise Problem(400, "unknown language", f"known: {', '.join(MEDIA_TYPES.values())}")
     return _Given(name, text, language, _options(values))
 
 
@@ -159,7 +158,7 @@ ROUTES: Final = (
         "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
         "where they are missing.",
         (Parameter("name", "With a text as body: its name. Default: a random one."), *_IN_URL),
-        (*TEXTS, JSON), "NewQuery",
+        (*MEDIA_TYPES, JSON), "NewQuery",
         {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
          "`oxiseq check`.", ()), 409: Answer("The name is taken.", ())},
     ),
@@ -170,7 +169,7 @@ ROUTES: Final = (
     Route(
         "PUT", "/queries/{query}", replace, "replaceQuery",
         "Register a query under this name, in place of what was there; ids of matches go on.", (NAME, *_IN_URL),
-        (*TEXTS, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
+        (*MEDIA_TYPES, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
     ),
     Route(
         "PATCH", "/queries/{query}", change, "changeQuery",

@@ -1,34 +1,27 @@
-"""Matches of all languages as blobs of the journal."""
+"""Complex events as blobs of the journal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from oxiseq.ceql.event import ComplexShape
+from oxiseq.ceql.formats import HEAD as SHOWN
+from oxiseq.ceql.formats import listed
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
-from oxiseq.journal import Heading, pack_matches
+from oxiseq.journal import Heading
 from oxiseq.journal.rows import pack_rows
-from oxiseq.match import Shape
 
 _INTEGER: Final = "^^<http://www.w3.org/2001/XMLSchema#integer>"
-HEAD: Final = ("start", "end", "positions")
-"""Columns of complex events before those of their variables."""
+HEAD: Final = SHOWN[1:]
+"""Columns before those of their variables: start, end, positions. The journal has the time of every match itself."""
 
 
-def packed(batches: Sequence[Any], shape: Shape | ComplexShape, heading: Heading, scope: str) -> bytes:
-    """Batches of one query, one at least, as one blob. It reads the engine's dictionary."""
-    if isinstance(shape, Shape):
-        return pack_matches(MatchBatch.concat(list(batches), len(heading.variables)), heading, shape.terms, scope)
-    return pack_complex(ComplexEvents.concat(list(batches), shape.words), shape)
-
-
-def heading_of(shape: Shape | ComplexShape) -> Heading:
-    """What a query's matches have in common; of complex events the letters are told with each blob."""
-    return Heading.of(shape) if isinstance(shape, Shape) else Heading((*HEAD, *shape.variables))
+def heading_of(shape: ComplexShape) -> Heading:
+    """What a query's complex events have in common; the letters are told with each blob."""
+    return Heading((*HEAD, *shape.variables))
 
 
 def pack_complex(batch: ComplexEvents, shape: ComplexShape) -> bytes:
@@ -42,7 +35,7 @@ def pack_complex(batch: ComplexEvents, shape: ComplexShape) -> bytes:
         event = shape.match(batch, i)
         held = event.held
         lists = [event.positions, *(held.get(variable, ()) for variable in shape.variables)]
-        cells = [f'"{event.start}"{_INTEGER}', f'"{event.end}"{_INTEGER}', *(f'"{_listed(each)}"' for each in lists)]
+        cells = [f'"{event.start}"{_INTEGER}', f'"{event.end}"{_INTEGER}', *(f'"{listed(each)}"' for each in lists)]
         codes[i] = [texts.setdefault(cell, len(texts) + 1) for cell in cells]
         for row in range(int(batch.ends[i]), int(batch.ends[i + 1])):
             position, stream = int(batch.positions[row]), shape.plan.streams[int(batch.event_stream[row])]
@@ -52,6 +45,3 @@ def pack_complex(batch: ComplexEvents, shape: ComplexShape) -> bytes:
     heading = Heading((*HEAD, *shape.variables), tuple(letters))
     return pack_rows(rows, heading, codes, [text.encode() for text in texts])
 
-
-def _listed(positions: Sequence[int]) -> str:
-    return " ".join(map(str, positions))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oxiseq.explain import EdgeFacts, Explanation, GpmFacts, KbFacts, StateFacts, WaitFacts
+from oxiseq.spaseq.explain import EdgeFacts, Explanation, GpmFacts, KbFacts, StateFacts, WaitFacts
 
 _OPERATORS = {",": "at the next instant", ";": "at the next one", ":": "at any later one"}
 

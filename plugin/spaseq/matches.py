@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.columns import arrow_table
 from oxiseq.container import Answers
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.formats import result_text, sorted_batch
 from oxiseq.late import LateBatch, LateEvent, late_events
-from oxiseq.match import Match, Shape, short
+from oxiseq.spaseq.columns import arrow_table
+from oxiseq.spaseq.formats import result_text, sorted_batch
+from oxiseq.spaseq.match import Match, Shape, short
 
 if TYPE_CHECKING:
     import pyarrow as pa

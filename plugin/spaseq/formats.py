@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from pyoxigraph import BlankNode, NamedNode, Triple
 from pyoxigraph import Literal as RdfLiteral
 
-from oxiseq.columns import arrow_table
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.encode import encode_events
@@ -35,7 +34,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Construct
 from oxiseq.grammar.render_sparql import SparqlWriter
-from oxiseq.match import Match, Shape
+from oxiseq.spaseq.columns import arrow_table
+from oxiseq.spaseq.match import Match, Shape
 
 ResultFormat: TypeAlias = Literal["table", "json", "csv", "tsv", "arrow", "parquet", "nquads"]
 Batches: TypeAlias = Iterable[MatchBatch]

@@ -1,0 +1,94 @@
+"""What every run can do that shares neither clock nor matching with others: one of a language other than SPAseq."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+
+class ReadsStreams(Protocol):
+    """A plan."""
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The IRIs of the streams that the query reads."""
+
+
+class AloneRun(ABC):
+    """The running state of a query with an order of its own. It gives batches of matches; each tells its length."""
+
+    one_by_one: ClassVar[bool] = False
+    """Whether how events are put together can be seen: where a faulty one costs its whole batch."""
+
+    @property
+    @abstractmethod
+    def plan(self) -> ReadsStreams:
+        """What it was compiled to."""
+
+    @abstractmethod
+    def push(self, stream: str, batch: Any) -> Any:
+        """Take events of a stream in order of arrival; returns the late ones, None or an empty batch if there are none.
+        Call `advance` for matches."""
+
+    @abstractmethod
+    def punctuate(self, stream: str, time: int) -> None:
+        """No event of `stream` before `time` (µs) will come."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Take everything seen so far as complete: what comes for it from now on is late."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """The streams have ended."""
+
+    @abstractmethod
+    def advance(self) -> Sequence[Any]:
+        """Work through all that is complete by now; the batches of matches found."""
+
+    def keep_answers(self) -> None:
+        """The KB is about to change: events that are here already keep the answers of now."""
+        return
+
+    @property
+    def reads_kb(self) -> bool:
+        """Whether its matches depend on the KB."""
+        return False
+
+    @abstractmethod
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between batches."""
+
+    @abstractmethod
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state; for a run that has not seen any event."""
+
+    # --- what it tells ------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def events(self) -> int:
+        """How many events it has received."""
+
+    @property
+    @abstractmethod
+    def late(self) -> int:
+        """How many of them were late."""
+
+    @property
+    @abstractmethod
+    def state(self) -> dict[str, int]:
+        """Numbers of live records, by kind."""
+
+    @property
+    @abstractmethod
+    def lateness(self) -> int:
+        """How much a stream may be out of order, in microseconds."""
+
+    @property
+    @abstractmethod
+    def open(self) -> bool:
+        """Whether events wait for their instant to be complete."""

@@ -1,0 +1,87 @@
+"""CEQL: complex events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import BinaryIO, ClassVar
+
+from oxiseq.ceql.event import ComplexShape
+from oxiseq.ceql.explain import as_dot, as_text, explain_ceql
+from oxiseq.ceql.formats import check_complex_format, complex_rows, complex_text, is_number, write_complex
+from oxiseq.ceql.matches import by_positions
+from oxiseq.ceql.packing import heading_of, pack_complex
+from oxiseq.ceql.replay import CeqlReplay
+from oxiseq.engine.cea.plan import compile_ceql
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kernels.cea import advance, facts
+from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.snapshot.saving import restore
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.first_run import announce
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.languages import Language
+from oxiseq.journal import Heading
+from oxiseq.knowledge import Kb
+from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text
+from oxiseq.spaseq.formats import ResultFormat
+
+
+class CeqlFront(Front[CeqlQuery, ComplexEvents]):
+    """Complex event automata over tuples (semantics.md 3)."""
+
+    language: ClassVar[Language] = "ceql"
+    media_type: ClassVar[str] = "application/ceql-query"
+    json_media_type: ClassVar[str] = "application/json"
+    asks_kb: ClassVar[bool] = False
+
+    def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
+        announce((advance.advance, facts.leaf_facts), tell)
+
+    def compile(
+        self, query: CeqlQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
+    ) -> tuple[TupleRun, ComplexShape]:
+        run = TupleRun(compile_ceql(query, options.stream_names), terms, options.start, options.lateness)
+        return run, ComplexShape(run.plan, terms)
+
+    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> TupleRun:
+        assert isinstance(run, TupleRun)
+        return restore(state, run.plan, terms)
+
+    def replay(self, query: CeqlQuery, kb: Kb, options: Options) -> CeqlReplay:
+        return CeqlReplay(query, options.start, options.lateness, options.stream_names, options.naming)
+
+    def explained(self, query: CeqlQuery, kb: Kb, form: ExplanationForm) -> str:
+        facts = explain_ceql(compile_ceql(query))
+        return json_text(facts.to_json()) if form == "json" else (as_dot if form == "dot" else as_text)(facts)
+
+    def check(self, shape: ComplexShape, format: ResultFormat) -> None:
+        check_complex_format(format)
+
+    def ordered(
+        self, shape: ComplexShape, batches: Iterator[ComplexEvents], *, ties: bool = False
+    ) -> Iterator[ComplexEvents]:
+        if not ties:
+            return batches
+        batch = ComplexEvents.concat(list(batches), shape.words)
+        return iter([batch.take(by_positions(batch))])
+
+    def table(self, shape: ComplexShape, batches: Iterable[ComplexEvents]) -> Table:
+        header, rows = complex_rows(shape, ComplexEvents.concat(list(batches), shape.words))
+        return Table(header, rows, is_number(header))
+
+    def write(
+        self, shape: ComplexShape, batches: Iterable[ComplexEvents], format: ResultFormat, out: BinaryIO, *,
+        stream: bool = False,
+    ) -> int:  # fmt: skip
+        return write_complex(shape, batches, format, out, stream=stream)
+
+    def text(self, shape: ComplexShape, batches: Iterable[ComplexEvents], format: ResultFormat) -> Iterator[str]:
+        return complex_text(shape, batches, format)
+
+    def heading(self, shape: ComplexShape) -> Heading:
+        return heading_of(shape)
+
+    def packed(self, shape: ComplexShape, batches: Sequence[ComplexEvents], heading: Heading, scope: str) -> bytes:
+        return pack_complex(ComplexEvents.concat(list(batches), shape.words), shape)

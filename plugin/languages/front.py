@@ -1,0 +1,150 @@
+"""What every query language can do for users. A new language is a subclass of `Front` and a line in registry.py.
+
+Where it stands: query → **front** → a run and the shape of its answers, a replay, an explanation, results as text,
+files and blobs of the journal. Store, server and command line ask the front, never which language it is.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, ClassVar, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from oxiseq.driving import Driver
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.tuples import USUAL_NAMES, Naming
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.languages import Language
+from oxiseq.journal import Heading
+from oxiseq.knowledge import Kb
+from oxiseq.spaseq.formats import ResultFormat
+
+Q = TypeVar("Q")
+B = TypeVar("B")
+Found_co = TypeVar("Found_co", covariant=True)
+LOG: Final = logging.getLogger("oxiseq")
+ExplanationForm: TypeAlias = Literal["text", "dot", "json"]
+
+
+class Table(NamedTuple):
+    """For a terminal: header, rows, and which columns are flush right."""
+
+    header: list[str]
+    rows: list[list[str]]
+    right: list[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is said of a query beside its text; times in microseconds."""
+
+    start: int | None = None
+    """The t of tumbling windows; events before it are not seen."""
+    lateness: int = 0
+    """How much a stream may be out of order."""
+    stream_names: Mapping[str, str] = field(default_factory=dict)
+    """CEQL: name in FROM → IRI, where it is not the vocabulary's."""
+    naming: Naming = USUAL_NAMES
+    """CEQL: the columns of tables that hold type and time."""
+
+
+class AnswerShape(Protocol[Found_co]):
+    """What the answers of one query have in common: `match` makes one of a batch."""
+
+    @property
+    def terms(self) -> TermDictionary: ...
+
+    @property
+    def variables(self) -> tuple[str, ...]: ...
+
+    @property
+    def reads(self) -> tuple[str, ...]: ...
+
+    @property
+    def feeds(self) -> str | None: ...
+
+    def match(self, batch: Any, index: int) -> Found_co: ...
+
+
+class Front(ABC, Generic[Q, B]):
+    """One language. Q: its queries; B: batches of its matches. `shape` is what `compile` gave for the query."""
+
+    language: ClassVar[Language]
+    media_type: ClassVar[str]
+    """Of query texts."""
+    json_media_type: ClassVar[str] = "application/sparql-results+json"
+    """Of its answers in JSON."""
+    asks_kb: ClassVar[bool] = True
+    """Whether its queries can ask a knowledge base."""
+
+    @abstractmethod
+    def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
+        """Before queries are run: say so in one line if kernels have to be compiled."""
+
+    @abstractmethod
+    def compile(
+        self, query: Q, terms: TermDictionary, kb: KnowledgeBase, options: Options
+    ) -> tuple[AnyRun, AnswerShape[Any]]:
+        """A run that has seen nothing, and the shape of its answers. Raises QueryError, OxiseqError, KbError."""
+
+    @abstractmethod
+    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> AnyRun:
+        """A run that goes on from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""
+
+    @abstractmethod
+    def replay(self, query: Q, kb: Kb, options: Options) -> Driver[B]:
+        """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
+
+    @abstractmethod
+    def explained(self, query: Q, kb: Kb, form: ExplanationForm) -> str:
+        """What the query is compiled to; with `kb` its patterns are asked. Raises QueryError, KbError."""
+
+    # --- results ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def check(self, shape: Any, format: ResultFormat) -> None:
+        """Raise OxiseqError if the matches cannot be written so."""
+
+    @abstractmethod
+    def ordered(self, shape: Any, batches: Iterator[B], *, ties: bool = False) -> Iterator[B]:
+        """The matches in order of end time; with `ties` those of one end by their events."""
+
+    @abstractmethod
+    def table(self, shape: Any, batches: Iterable[B]) -> Table | None:
+        """For a terminal; None for an answer without rows."""
+
+    @abstractmethod
+    def write(
+        self, shape: Any, batches: Iterable[B], format: ResultFormat, out: BinaryIO, *, stream: bool = False
+    ) -> int:
+        """Write them in the order given; returns how many. `stream`: Arrow as an IPC stream, not a file."""
+
+    @abstractmethod
+    def text(self, shape: Any, batches: Iterable[B], format: ResultFormat) -> Iterator[str]:
+        """The matches as pieces of text; `format` is one of the text formats."""
+
+    # --- the journal --------------------------------------------------------------------------------
+
+    @abstractmethod
+    def heading(self, shape: Any) -> Heading:
+        """What a query's matches have in common in the journal."""
+
+    @abstractmethod
+    def packed(self, shape: Any, batches: Sequence[B], heading: Heading, scope: str) -> bytes:
+        """Batches of one query, one at least, as one blob; `scope` tells blank nodes of other runs apart."""
+
+
+def without_names(options: Options, kind: str) -> None:
+    """Raise OxiseqError if names of streams are given to a query that says their IRIs itself."""
+    if options.stream_names:
+        raise OxiseqError(f"stream_names are for CEQL: {kind} says its streams' IRIs itself")
+
+
+def json_text(values: object) -> str:
+    """For people: indented."""
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,33 @@
+"""Which front speaks for a language, or for a query."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.languages import AnyQuery, Language, known_language
+from oxiseq.knowledge import Kb
+from oxiseq.languages.ceql import CeqlFront
+from oxiseq.languages.front import Front
+from oxiseq.languages.spaseq import SpaseqFront
+
+FRONTS: Final[dict[Language, Front[Any, Any]]] = {front.language: front for front in (SpaseqFront(), CeqlFront())}
+MEDIA_TYPES: Final[dict[str, Language]] = {front.media_type: front.language for front in FRONTS.values()}
+"""Of query texts."""
+
+
+def front_named(language: str) -> Front[Any, Any]:
+    """Raises OxiseqError for a language that is not known."""
+    return FRONTS[known_language(language)]
+
+
+def front_of(query: AnyQuery) -> Front[Any, Any]:
+    """That of the query's language."""
+    return FRONTS["ceql" if isinstance(query, CeqlQuery) else "spaseq"]
+
+
+def check_kb(front: Front[Any, Any], kb: Kb) -> None:
+    """Raise OxiseqError if a knowledge base is given that no query of the language asks."""
+    if kb is not None and not front.asks_kb:
+        raise OxiseqError(f"a {front.language.upper()} query asks no knowledge base: leave out kb")

@@ -1,0 +1,1 @@
+"""SPAseq for users: its matches as objects, columns, text and files, its replays and its explanations."""
