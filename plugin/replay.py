@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 from pyoxigraph import NamedNode
 
@@ -14,12 +14,17 @@ from oxiseq.driving import Events, microseconds
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.encode import GraphLike
 from oxiseq.engine.events.tuples import Naming
+from oxiseq.epsparql.answers import IntervalMatches
 from oxiseq.grammar import load
 from oxiseq.knowledge import Kb
 from oxiseq.languages.front import Options
-from oxiseq.languages.registry import check_kb, front_of
+from oxiseq.languages.registry import check_kb, front_of, rules_of
 from oxiseq.spaseq.matches import Matches
+
+IntervalEvents: TypeAlias = Iterable[tuple[int | datetime, int | datetime, GraphLike]]
+"""(start, end, graph) in order of arrival."""
 
 
 @overload
@@ -53,6 +58,21 @@ def run(
 ) -> ComplexMatches: ...
 
 
+@overload
+def run(
+    text: str,
+    streams: Mapping[str, Events | IntervalEvents],
+    kb: Kb = None,
+    start: int | datetime | None = None,
+    *,
+    language: Literal["epsparql"],
+    rules: Sequence[str] = (),
+    lateness: int | timedelta = 0,
+    on_error: OnError = "stop",
+    time_predicate: str | NamedNode = GENERATED_AT,
+) -> IntervalMatches: ...
+
+
 def run(
     text: str,
     streams: Mapping[str, Any],
@@ -66,6 +86,7 @@ def run(
     stream_names: Mapping[str, str] = {},
     type_column: str = "type",
     time_column: str = "time",
+    rules: Sequence[str] = (),
 ) -> Answers[Any]:
     """Answer a query over whole streams; when they end they are closed (trailing negations are decided).
 
@@ -78,13 +99,17 @@ def run(
     or a pandas DataFrame, with a column for the time (`time_column`: timestamps or integer microseconds), one for the
     type (`type_column`) and one per attribute. `stream_names`: name in FROM → IRI, where it is not the vocabulary's.
 
+    With `language="epsparql"` an event may also be (start, end, graph), and a query that names no stream reads all that
+    are given. `rules`: texts of CONSTRUCT queries, over whose closure the query is answered.
+
     Raises QueryError, EventError, KbError.
     """
     query = load(text, language)
     front = front_of(query)
     check_kb(front, kb)
     begin = None if start is None else to_microseconds(start)
-    options = Options(begin, microseconds(lateness), stream_names, Naming(type_column, time_column))
+    options = Options(begin, microseconds(lateness), stream_names, Naming(type_column, time_column), rules_of(front, rules),
+                      tuple(streams))  # fmt: skip
     replay = front.replay(query, kb, options)
     front.prepare()
     for name, events in streams.items():

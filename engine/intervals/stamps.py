@@ -7,14 +7,17 @@ one that the API puts there, whose subject is EVENT.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, Triple
 
-from oxiseq.engine.errors import EventError
+from oxiseq.engine.errors import EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.encode import GraphLike, graph_triples
 from oxiseq.engine.events.time import to_literal, to_microseconds, to_text
 from oxiseq.engine.intervals.rows import I64
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -26,6 +29,24 @@ EVENT: Final = NamedNode("urn:oxiseq:event")
 def start_triple(start: int) -> Triple:
     """The triple that says when its event started, in microseconds."""
     return Triple(EVENT, STARTED_AT, to_literal(start))
+
+
+def spanned(events: Iterable[Any]) -> Iterator[tuple[int | datetime, GraphLike]]:
+    """(time, graph) pairs as they are, (start, end, graph) as events that say their start. Raises EventError."""
+    for event in events:
+        if len(event) == 2:
+            yield event
+        else:
+            start, end, graph = event
+            yield end, with_start(graph, start)
+
+
+def with_start(graph: GraphLike, start: int | datetime) -> GraphLike:
+    """A graph that says when its event started. Raises EventError."""
+    try:
+        return [*graph_triples(graph), start_triple(to_microseconds(start))]
+    except SyntaxError as error:
+        raise EventError(None, error.lineno, syntax_reason(error)) from error
 
 
 class Stamps:

@@ -29,6 +29,8 @@ class RunRequest:
     on_error: OnError
     sort: bool
     quiet: bool
+    rules: tuple[QuerySource, ...] = ()
+    """Of an EP-SPARQL query."""
 
 
 @dataclass(frozen=True, slots=True)

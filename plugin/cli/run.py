@@ -48,18 +48,22 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
               help="CEQL: the one that holds its time, timestamps or integer microseconds.")  # fmt: skip
 @time_predicate_option
 @on_error_option
+@click.option("--rules", metavar="FILE", multiple=True, type=QueryFile(),
+              help="EP-SPARQL: a CONSTRUCT query, over whose closure QUERY is answered; may be repeated.")  # fmt: skip
 @click.option("--sort", is_flag=True, help="Matches of equal end time by the times of their events.")
 @quiet_option
 def run_command(
     query: QuerySource, streams: tuple[str, ...], language: str | None, kbs: tuple[str, ...], format_: str | None,
     output: Path | None, start: int | None, lateness: int, late: Path | None, type_column: str, time_column: str,
-    time_predicate: str, on_error: OnError, sort: bool, quiet: bool,
+    time_predicate: str, on_error: OnError, rules: tuple[QuerySource, ...],
+    sort: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Answer a query over files of events.
 
     QUERY is a file, or - for stdin. Matches go to stdout in order of end time, a summary to stderr.
     CSV, TSV and JSON are the W3C's results formats, which have no column for the time: select
     (ENDTIME() AS ?time) to have it. nquads writes the graphs of a CONSTRUCT query as events.
+    EP-SPARQL rows in a table begin with start and end; a query that names no stream reads all that are given.
     A CEQL query gives time, start, end and positions, then the positions that each variable holds.
 
     \b
@@ -72,6 +76,6 @@ def run_command(
     run_query(
         RunRequest(
             replace(query, chosen=language), streams, kbs, format_, output, start, lateness, late,
-            (type_column, time_column), time_predicate, on_error, sort, quiet,
+            (type_column, time_column), time_predicate, on_error, sort, quiet, rules,
         )
     )  # fmt: skip

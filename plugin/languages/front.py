@@ -51,6 +51,10 @@ class Options:
     """CEQL: name in FROM → IRI, where it is not the vocabulary's."""
     naming: Naming = USUAL_NAMES
     """CEQL: the columns of tables that hold type and time."""
+    rules: tuple[str, ...] = ()
+    """EP-SPARQL: CONSTRUCT rules over whose closure the query is answered."""
+    reads: tuple[str, ...] = ()
+    """EP-SPARQL: the streams that there are, for a query that names none."""
 
 
 class AnswerShape(Protocol[Found_co]):

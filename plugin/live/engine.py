@@ -25,7 +25,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.journal import Found, Heading, pack_events, unpack_events
 from oxiseq.languages.front import AnswerShape, Front, Options
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import front_of, rules_of
 
 LOG = logging.getLogger("oxiseq.live")
 
@@ -87,7 +87,10 @@ class Engine:
         query = load(text, language)
         front = front_of(query)
         begin = None if options.get("start") is None else to_microseconds(options["start"])
-        given = Options(begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}))
+        given = Options(
+            begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}),
+            rules=rules_of(front, options.get("rules", ())), reads=tuple(options.get("reads", ())),
+        )  # fmt: skip
         run, shape = front.compile(query, self.terms, self._kb, given)
         return LiveQuery(name, front, run, shape, front.heading(shape), begin)
 

@@ -63,14 +63,16 @@ class Queries:
     ) -> QueryStatus:  # fmt: skip
         """A query that sees what comes from now on; its streams are made where they are missing.
 
-        options: `lateness` (µs), `start` (µs), and for CEQL `streamNames`. With `replace` a query of this name goes;
-        ids of matches go on. Raises QueryError, ConflictError, BoundError, OxiseqError.
+        options: `lateness` (µs), `start` (µs), for CEQL `streamNames`, for EP-SPARQL `rules`. With `replace` a query of
+        this name goes; ids of matches go on. Raises QueryError, ConflictError, BoundError, OxiseqError.
         """
         chosen = name if name is not None else f"q{secrets.token_hex(4)}"
         if not NAME.fullmatch(chosen):
             raise OxiseqError(f"{chosen!r} is no name for a query: letters, digits and . _ ~ -, at most 100")
         given = dict(options or {})
         front_named(language).prepare()
+        if language == "epsparql":  # one that names no stream reads those that are here now, also after a restart
+            given.setdefault("reads", [record.iri for record in self._streams.all()])
         with self._worker.lock:
             self._worker.flush()
             known = {record.name for record in self._journal.queries.all()}

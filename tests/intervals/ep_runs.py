@@ -12,10 +12,10 @@ from reference.epsparql import evaluate_ep, stamped
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.intervals.query import compile_intervals
-from oxiseq.engine.intervals.run import IntervalRun
 from oxiseq.engine.intervals.stamps import start_triple
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.output.intervals import IntervalAnswers
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import check, parse, render
 from oxiseq.grammar.ep_algebra import EpQuery
@@ -48,21 +48,21 @@ class Engine:
         self.kb = StoreKb(kb if kb is not None else Store())
         self.run = IntervalRun(self.plan, self.terms, self.kb)
 
-    def push(self, events: Iterable[Event]) -> list[IntervalAnswers]:
+    def push(self, events: Iterable[Event]) -> list[MatchBatch]:
         """Events as one batch, and what is complete then."""
         pairs = [(end, [*graph, start_triple(start)] if start != end else list(graph)) for start, end, graph in events]
         self.run.push(S, encode_events(pairs, self.terms))
         return self.run.advance()
 
-    def close(self) -> list[IntervalAnswers]:
+    def close(self) -> list[MatchBatch]:
         self.run.close()
         return self.run.advance()
 
-    def bag(self, batches: Iterable[IntervalAnswers]) -> Bag:
+    def bag(self, batches: Iterable[MatchBatch]) -> Bag:
         """Answers as a bag."""
         names = [v.value for v in self.plan.variables]
         return Counter(
-            (int(b.start[i]), int(b.time[i]),
+            (int(b.event_time[2 * i]), int(b.time[i]),
              tuple(sorted((n, str(self.terms.term(int(x)))) for n, x in zip(names, b.values[i], strict=True) if x)))
             for b in batches for i in range(len(b))
         )  # fmt: skip
@@ -73,7 +73,7 @@ def engine_bag(
 ) -> Bag:
     """What the engine answers when events come so many at a time."""
     engine = Engine(query, kb, rules)
-    found: list[IntervalAnswers] = []
+    found: list[MatchBatch] = []
     left = iter(events)
     while part := list(islice(left, size)):
         found += engine.push(part)

@@ -23,6 +23,7 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
     made: dict[str, Any] = {"type": "object", "properties": properties}
     return made | ({"required": list(required)} if required else {})
 
+_TEXTS: Final = {"type": "array", "items": _TEXT}
 
 SCHEMAS: Final[dict[str, Any]] = {
     "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
@@ -36,13 +37,13 @@ SCHEMAS: Final[dict[str, Any]] = {
     ),
     "NewQuery": _object(
         ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, lateness={"type": "number", "minimum": 0},
-        start={"type": ["string", "integer"]}, streamNames=_NAMES,
+        start={"type": ["string", "integer"]}, streamNames=_NAMES, rules=_TEXTS,
     ),
     "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
         ("name", "state", "language", "text"), name=_TEXT, state=_TEXT, language=_LANGUAGE, text=_TEXT,
-        lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES,
-        variables={"type": "array", "items": _TEXT}, reads={"type": "array", "items": _TEXT},
+        lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES, rules=_TEXTS,
+        variables=_TEXTS, reads=_TEXTS,
         feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT,
         matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},
         error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,

@@ -18,7 +18,7 @@ from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
 NAME: Final = Parameter("query", "The query's name.", where="path", example="rises")
-_OPTIONS: Final = ("name", "text", "language", "lateness", "start", "streamNames")
+_OPTIONS: Final = ("name", "text", "language", "lateness", "start", "streamNames", "rules")
 _STATES: Final = ("running", "paused")
 
 
@@ -81,7 +81,8 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
     return {
         "name": record.name, "state": record.state, "language": record.language, "text": record.text,
         "lateness": lateness, "start": None if start is None else to_text(start),
-        "streamNames": record.options.get("streamNames", {}), "variables": list(status.variables),
+        "streamNames": record.options.get("streamNames", {}), "rules": record.options.get("rules", []),
+        "variables": list(status.variables),
         "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
         "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
         "error": status.error or None, "created": to_text(record.created), "changed": to_text(record.changed),
@@ -128,6 +129,11 @@ def _options(values: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(names, dict) or not all(isinstance(iri, str) for iri in names.values()):
             raise Problem(400, "malformed streamNames", "an object from names in FROM to IRIs is expected")
         options["streamNames"] = names
+    rules = values.get("rules")
+    if rules is not None:
+        if not isinstance(rules, list) or not all(isinstance(text, str) for text in rules):
+            raise Problem(400, "malformed rules", "a list of CONSTRUCT queries is expected")
+        options["rules"] = rules
     return options
 
 

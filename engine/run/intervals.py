@@ -23,13 +23,17 @@ from oxiseq.engine.intervals.nodes import Arrived, Node, build
 from oxiseq.engine.intervals.plan import Answered
 from oxiseq.engine.intervals.query import IntervalPlan
 from oxiseq.engine.intervals.rows import Column, Rows, concat, empty
-from oxiseq.engine.intervals.waiting import Waiting
+
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.output.intervals import IntervalAnswers
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.timed import Waiting
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.algebra import Construct, TriplePattern
 
+START, END = 0, 1
+"""Letters of an answer's interval."""
 MAX_ROUNDS: Final = 10_000
 """Rounds of rules at one instant, past which LimitError is raised: rules that make new terms for ever."""
 MAX_DERIVED: Final = 10_000_000
@@ -38,17 +42,18 @@ CHUNK: Final = 1 << 16
 """Triples worked through at a time, as far as instants allow, so that memory does not grow with a batch."""
 
 
-class IntervalRun:
+class IntervalRun(AloneRun):
     """The running state of an EP-SPARQL query. `lateness` in microseconds; events before `start` are not seen.
 
-    Counter: `matches` found.
+    A row of an answer has two events, with the letters START and END and the times of its interval. Counter:
+    `matches` found.
     """
 
     def __init__(
         self, plan: IntervalPlan, terms: TermDictionary, kb: KnowledgeBase,
         start: int | None = None, lateness: int = 0,
     ) -> None:
-        self.plan = plan
+        self._plan = plan
         self.matches = 0
         self._terms = terms
         self._kb = kb
@@ -62,6 +67,15 @@ class IntervalRun:
         self._kept: list[tuple[int, Knowledge | None, int]] = []
         """Until when which version of the KB holds, and what it knows, None for what is known here already."""
         terms.register(self)
+
+    @property
+    def plan(self) -> IntervalPlan:
+        return self._plan
+
+    @property
+    def reads_kb(self) -> bool:
+        """Every pattern may see the knowledge base's default graph."""
+        return True
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of all that it may still look at (see `TermDictionary`)."""
@@ -102,9 +116,9 @@ class IntervalRun:
             knowledge.ask_all(self.plan.plans)
         self._kept.append((newest, knowledge, version))
 
-    def advance(self) -> list[IntervalAnswers]:
+    def advance(self) -> list[MatchBatch]:
         """Work through all instants that are complete by now; the answers, in order of their ends."""
-        found: list[IntervalAnswers] = []
+        found: list[MatchBatch] = []
         while self._kept and self._waiting.open:
             until, knowledge, version = self._kept[0]
             found += self._work(self._waiting.take(until + 1), knowledge, version)
@@ -117,7 +131,7 @@ class IntervalRun:
             found += self._work(triples, None, self._kb.version)
         return found
 
-    def _work(self, triples: Rows, knowledge: Knowledge | None, version: int) -> list[IntervalAnswers]:
+    def _work(self, triples: Rows, knowledge: Knowledge | None, version: int) -> list[MatchBatch]:
         if not len(triples):
             return []
         if version != self._version:
@@ -141,7 +155,7 @@ class IntervalRun:
         for shown in (*self._rules, self._query):
             shown.root.step(arrived)
 
-    def _step(self, triples: Rows) -> IntervalAnswers:
+    def _step(self, triples: Rows) -> MatchBatch:
         """Complete instants, to the fixpoint of the rules and the query's answers."""
         for node in self._nodes:
             node.begin()
@@ -161,11 +175,15 @@ class IntervalRun:
                 _guard(rounds, len(known))
         return self._answers(self._query.rows(Arrived(known)))
 
-    def _answers(self, rows: Rows) -> IntervalAnswers:
+    def _answers(self, rows: Rows) -> MatchBatch:
         if self.plan.distinct:
             rows = rows.distinct()
         order = np.lexsort((*reversed([rows.values[:, i] for i in range(rows.values.shape[1])]), rows.start, rows.end))
-        return IntervalAnswers(rows.start[order], rows.end[order], rows.values[order])
+        rows = rows.take(order)
+        times = np.stack([rows.start, rows.end], axis=1).reshape(-1)
+        letters = np.tile(np.array([START, END], np.int32), len(rows))
+        self._terms.hold(rows.values)
+        return MatchBatch(rows.end, rows.values, np.arange(0, len(times) + 1, 2, dtype=np.int64), letters, times)
 
     # --- saved and restored -----------------------------------------------------------------------------
 
