@@ -1,19 +1,15 @@
 """Algebra → text.
 
-Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes (CEQL by
-`render_ceql`, EP-SPARQL by `render_ep`), and `parse(render(q)) == q`; `render_group` and `render_expression` write plain
+Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes (CEQL by `render_ceql`,
+EP-SPARQL by `render_ep`), and `parse(render(q)) == q`; `render_group` and `render_expression` write plain
 SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and expressions are written by `render_sparql`.
 """
 
 from __future__ import annotations
 
-from pyoxigraph import Variable
-
 from oxiseq.grammar.algebra import (
-    Ask,
     Atom,
     Conjunction,
-    Construct,
     Disjunction,
     Expression,
     Gpm,
@@ -21,9 +17,7 @@ from oxiseq.grammar.algebra import (
     Maybe,
     Not,
     Op,
-    Projection,
     Repeat,
-    Select,
     Sequence,
     SequenceElement,
     Window,

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches", "ContinuousQuery": "continuous",
-    "EventError": "engine.errors", "KbError": "engine.errors",
-    "IntervalMatch": "epsparql.answer", "IntervalMatches": "epsparql.answers", "LimitError": "engine.errors", "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
-    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "check": "grammar", "parse": "grammar",
-    "render": "grammar", "run": "replay",
+    "EventError": "engine.errors", "IntervalMatch": "epsparql.answer", "IntervalMatches": "epsparql.answers",
+    "KbError": "engine.errors", "LimitError": "engine.errors", "Match": "spaseq.match", "Matches": "spaseq.matches",
+    "OxiseqError": "engine.errors", "QueryError": "engine.errors", "Store": "store", "Stream": "stream",
+    "check": "grammar", "parse": "grammar", "render": "grammar", "run": "replay",
 }  # fmt: skip
 
 
@@ -66,6 +66,8 @@ __all__ = [
     "ComplexMatches",
     "ContinuousQuery",
     "EventError",
+    "IntervalMatch",
+    "IntervalMatches",
     "KbError",
     "LimitError",
     "Match",

@@ -11,10 +11,10 @@ from pyoxigraph import NamedNode
 from oxiseq.ceql.matches import ComplexMatches
 from oxiseq.container import Answers
 from oxiseq.driving import Events, microseconds
+from oxiseq.engine.events.encode import GraphLike
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.engine.events.encode import GraphLike
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.epsparql.answers import IntervalMatches
 from oxiseq.grammar import load
@@ -99,8 +99,8 @@ def run(
     or a pandas DataFrame, with a column for the time (`time_column`: timestamps or integer microseconds), one for the
     type (`type_column`) and one per attribute. `stream_names`: name in FROM → IRI, where it is not the vocabulary's.
 
-    With `language="epsparql"` an event may also be (start, end, graph), and a query that names no stream reads all that
-    are given. `rules`: texts of CONSTRUCT queries, over whose closure the query is answered.
+    With `language="epsparql"` an event may also be (start, end, graph), and a query that names no stream reads all
+    that are given. `rules`: texts of CONSTRUCT queries, over whose closure the query is answered.
 
     Raises QueryError, EventError, KbError.
     """
@@ -108,8 +108,10 @@ def run(
     front = front_of(query)
     check_kb(front, kb)
     begin = None if start is None else to_microseconds(start)
-    options = Options(begin, microseconds(lateness), stream_names, Naming(type_column, time_column), rules_of(front, rules),
-                      tuple(streams))  # fmt: skip
+    naming = Naming(type_column, time_column)
+    options = Options(
+        begin, microseconds(lateness), stream_names, naming, rules_of(front, rules), tuple(streams)
+    )
     replay = front.replay(query, kb, options)
     front.prepare()
     for name, events in streams.items():

@@ -1,7 +1,7 @@
 """Conditions and computed columns on rows with intervals.
 
-What reads columns only, and those that there are, is for the stack machine (matching/conditions.py); a bound on a hull's length is compared as an
-array; all else is asked of the exact evaluator, once per distinct row of what it reads.
+What reads columns that there are is for the stack machine (matching/conditions.py); a bound on a hull's length is
+compared as an array; all else is asked of the exact evaluator, once per distinct row of what it reads.
 """
 
 from __future__ import annotations
@@ -84,12 +84,11 @@ class _Asked:
 
     def outcomes(self, rows: Rows) -> NDArray[np.bool_]:
         """Whether the condition holds for each row."""
-        found: NDArray[np.bool_] = self._map(rows, lambda leaves: holds(self._expression, leaves), np.bool_)
-        return found
+        return self._map(rows, lambda leaves: holds(self._expression, leaves)).astype(np.bool_)
 
     def values(self, rows: Rows) -> NDArray[np.uint32]:
         """The id of the value for each row, 0 for an error."""
-        found: NDArray[np.uint32] = self._map(rows, self._value, np.uint32)
+        found = self._map(rows, self._value).astype(np.uint32)
         self._terms.hold(found)
         return found
 
@@ -102,17 +101,17 @@ class _Asked:
             return self._terms.intern(term)
         return self._blanks.get(term.value) or self._terms.blank()
 
-    def _map(self, rows: Rows, ask: Callable[[_Leaves], object], dtype: type) -> NDArray[np.generic]:
+    def _map(self, rows: Rows, ask: Callable[[_Leaves], int]) -> NDArray[np.int64]:
         times = [rows.start, rows.end] if self._functions else []
         asked = np.stack([*(rows.values[:, p].astype(np.int64) for p in self._places), *times], axis=1) if (
             self._places or times
         ) else np.zeros((len(rows), 0), np.int64)  # fmt: skip
         if not self._pure:
-            return np.array([ask(self._leaves(row)) for row in asked.tolist()], dtype)
+            return np.array([ask(self._leaves(row)) for row in asked.tolist()], np.int64)
         if not asked.shape[1]:
-            return np.full(len(rows), ask(self._leaves([])), dtype)
+            return np.full(len(rows), ask(self._leaves([])), np.int64)
         distinct, inverse = np.unique(asked, axis=0, return_inverse=True)
-        answers = np.array([ask(self._leaves(row)) for row in distinct.tolist()], dtype)
+        answers: NDArray[np.int64] = np.array([ask(self._leaves(row)) for row in distinct.tolist()], np.int64)
         return answers[inverse.reshape(-1)]
 
     def _leaves(self, row: list[int]) -> _Leaves:

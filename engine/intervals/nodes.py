@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.intervals.conditions import RowConditions, RowExpression
 from oxiseq.engine.intervals.knowledge import Knowledge
@@ -80,6 +80,7 @@ class Node(ABC):
 
     def begin(self) -> None:
         """The instants before are over."""
+        return
 
     def everything(self) -> Iterator[Node]:
         """It and all below it."""

@@ -43,7 +43,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.start)
 
-    def take(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> Rows:
+    def take(self, index: NDArray[np.integer] | NDArray[np.bool_] | slice) -> Rows:
         """Some of the rows."""
         return Rows(self.values[index], self.start[index], self.end[index])
 

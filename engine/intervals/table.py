@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.intervals.rows import NEVER, I64, Rows
+from oxiseq.engine.intervals.rows import I64, NEVER, Rows
 from oxiseq.engine.kernels.intervals.joining import EMPTY_END, link, probe
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State

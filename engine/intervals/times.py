@@ -103,9 +103,10 @@ def _constant(e: Expression) -> Fraction | None:
     if e.datatype in (XSD_DURATION, XSD_DAY_TIME_DURATION):
         return microseconds(e.value)
     value = read(e)
-    if value.kind in NUMERIC and value.number == value.number and abs(value.number) < NEVER:
-        return Fraction(value.number)
-    return None
+    if value.kind not in NUMERIC:
+        return None
+    number = float(value.number)
+    return Fraction(value.number) if abs(number) < NEVER else None  # NaN is not
 
 
 def microseconds(text: str) -> Fraction | None:

@@ -23,7 +23,6 @@ from oxiseq.engine.intervals.nodes import Arrived, Node, build
 from oxiseq.engine.intervals.plan import Answered
 from oxiseq.engine.intervals.query import IntervalPlan
 from oxiseq.engine.intervals.rows import Column, Rows, concat, empty
-
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
@@ -178,7 +177,8 @@ class IntervalRun(AloneRun):
     def _answers(self, rows: Rows) -> MatchBatch:
         if self.plan.distinct:
             rows = rows.distinct()
-        order = np.lexsort((*reversed([rows.values[:, i] for i in range(rows.values.shape[1])]), rows.start, rows.end))
+        columns = [rows.values[:, i].astype(np.int64) for i in reversed(range(rows.values.shape[1]))]
+        order = np.lexsort([*columns, rows.start, rows.end])
         rows = rows.take(order)
         times = np.stack([rows.start, rows.end], axis=1).reshape(-1)
         letters = np.tile(np.array([START, END], np.int32), len(rows))
@@ -241,7 +241,7 @@ def _pieces(triples: Rows, size: int) -> Iterator[Rows]:
     while low < len(triples):
         at = min(low + size, len(triples)) - 1
         high = int(np.searchsorted(triples.end, triples.end[at], "right"))
-        yield triples if low == 0 and high == len(triples) else triples.take(slice(low, high))  # type: ignore[arg-type]
+        yield triples if low == 0 and high == len(triples) else triples.take(slice(low, high))
         low = high
 
 

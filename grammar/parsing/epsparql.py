@@ -21,8 +21,8 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.ep_algebra import TIME_FUNCTIONS, EpQuery
 from oxiseq.grammar.functions import MATCH_FUNCTIONS
-from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
 from oxiseq.grammar.parsing.sparql import between, kind, tokens, trees, where
+from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
 from oxiseq.grammar.terms import span_of
 
 

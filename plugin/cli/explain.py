@@ -17,7 +17,8 @@ from oxiseq.cli.options import QueryFile, QuerySource, language_option
     "--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True,
     help="Knowledge base: with it the rows of the GRAPH patterns are told.",
 )  # fmt: skip
-@click.option("--rules", metavar="FILE", multiple=True, type=QueryFile(), help="EP-SPARQL: a rule; may be repeated.")
+@click.option("--rules", metavar="FILE", multiple=True, type=QueryFile(),
+              help="EP-SPARQL: a CONSTRUCT rule; may be repeated.")  # fmt: skip
 @click.option("--dot", "form", flag_value="dot", help="The automaton for Graphviz.")
 @click.option("--json", "form", flag_value="json", help="All of it as JSON.")
 def explain_command(
@@ -26,8 +27,8 @@ def explain_command(
 ) -> None:
     """What a query is compiled to: its automaton, how each graph pattern is answered, what is remembered.
 
-    Of a CEQL query: its automaton, what is asked of each event, window, strategy, consumption. Of an EP-SPARQL query: its
-    operators and what each keeps, its rules in their strata.
+    Of a CEQL query: its automaton, what is asked of each event, window, strategy, consumption.
+    Of an EP-SPARQL query: its operators and what each keeps, its rules in their strata.
 
     \b
     oxiseq explain rises.spaseq --kb companies.ttl

@@ -41,7 +41,7 @@ class QuerySource:
 
     @property
     def language(self) -> str:
-        """What the command line or else the file's ending says: `ceql` for .ceql, `epsparql` for .epsparql, else `spaseq`."""
+        """What the command line or else the file's ending says: `ceql` for .ceql..., else `spaseq`."""
         return self.chosen or language_of(self.name)
 
     def load(self) -> AnyQuery:

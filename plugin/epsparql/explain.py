@@ -1,4 +1,4 @@
-"""What an EP-SPARQL query is compiled to: operators, what each keeps, rules and their strata; as text, Graphviz, JSON."""
+"""What an EP-SPARQL query is compiled to: operators, what each keeps, rules; as text, Graphviz, JSON."""
 
 from __future__ import annotations
 

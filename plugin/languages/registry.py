@@ -15,7 +15,9 @@ from oxiseq.languages.epsparql import EpFront
 from oxiseq.languages.front import Front
 from oxiseq.languages.spaseq import SpaseqFront
 
-FRONTS: Final[dict[Language, Front[Any, Any]]] = {front.language: front for front in (SpaseqFront(), CeqlFront(), EpFront())}
+FRONTS: Final[dict[Language, Front[Any, Any]]] = {
+    front.language: front for front in (SpaseqFront(), CeqlFront(), EpFront())
+}
 MEDIA_TYPES: Final[dict[str, Language]] = {front.media_type: front.language for front in FRONTS.values()}
 """Of query texts."""
 

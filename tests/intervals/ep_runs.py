@@ -33,7 +33,9 @@ def read(query: EpQuery) -> EpQuery | None:
     return None if any(f.severity == "error" for f in check(again, text)) else again
 
 
-def reference_bag(query: EpQuery, events: Iterable[Event], kb: Store | None = None, rules: Sequence[EpQuery] = ()) -> Bag:
+def reference_bag(
+    query: EpQuery, events: Iterable[Event], kb: Store | None = None, rules: Sequence[EpQuery] = ()
+) -> Bag:
     """What the reference answers."""
     found = evaluate_ep(query, stamped(events), kb, rules)
     return Counter((a.start, a.end, tuple(sorted((v.value, str(t)) for v, t in a.bindings.items()))) for a in found)

@@ -4,7 +4,8 @@ Where it stands: `intervals/table.py` keeps rows as columns and links those of o
 `probe` walks the chain of each row that has come and writes the pairs that agree and stand to each other as the mode
 asks. It stops when there is no room for more pairs and goes on from its place when called again.
 
-A row without any triple of the stream has the empty interval (EMPTY_START, EMPTY_END): minimum and maximum leave it out.
+A row without any triple of the stream has the empty interval (EMPTY_START, EMPTY_END): minimum and maximum leave it
+out.
 """
 
 from __future__ import annotations

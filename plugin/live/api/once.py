@@ -70,8 +70,8 @@ def _pieces(service: LiveService, query: AnyQuery, format: Text, sink: Sink) -> 
 ROUTES: Final = (
     Route(
         "POST", "/query", once, "queryOnce",
-        "Run a query over streams (SPAseq, CEQL, EP-SPARQL) once over the events that are kept (SPARQL queries are sent here too, with their "
-        "own media types).",
+        "Run a query over streams (SPAseq, CEQL, EP-SPARQL) once over the events that are kept (SPARQL queries are "
+        "sent here too, with their own media types).",
         bodies=tuple(MEDIA_TYPES),
         answers={200: Answer("Its matches.", tuple(_FORMATS)), 503: Answer("The time limit is reached.", ())},
     ),
