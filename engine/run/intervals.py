@@ -141,6 +141,8 @@ class IntervalRun(AloneRun):
             answers = self._step(part)
             if len(answers):
                 found.append(answers)
+            for node in self._nodes:
+                node.begin()
             for table in self._tables:
                 table.forget(int(part.end[-1]) + 1)
         self.matches += sum(len(batch) for batch in found)
@@ -156,8 +158,6 @@ class IntervalRun(AloneRun):
 
     def _step(self, triples: Rows) -> MatchBatch:
         """Complete instants, to the fixpoint of the rules and the query's answers."""
-        for node in self._nodes:
-            node.begin()
         for rule in self._rules:
             rule.begin()
         known = triples.distinct()
