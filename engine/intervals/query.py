@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import Variable
+from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.intervals.compile import compile_pattern
@@ -50,6 +50,13 @@ class IntervalPlan:
     def recursive(self) -> bool:
         """Whether rules feed each other."""
         return any(stratum.recursive for stratum in self.strata)
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether instants are worked through one by one: to the rules' fixpoint, and so that the blank nodes that
+        rules make come in an order that the history alone fixes."""
+        made = (t for rule in self.rules if isinstance(rule.form, Construct) for t in rule.form.template)
+        return self.recursive or any(isinstance(part, BlankNode) for t in made for part in (t.subject, t.object))
 
     @property
     def plans(self) -> tuple[Plan, ...]:

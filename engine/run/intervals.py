@@ -20,6 +20,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.intervals.conditions import RowExpression
 from oxiseq.engine.intervals.knowledge import Knowledge
 from oxiseq.engine.intervals.nodes import Arrived, Node, build
+from oxiseq.engine.intervals.order import in_order
 from oxiseq.engine.intervals.plan import Answered
 from oxiseq.engine.intervals.query import IntervalPlan
 from oxiseq.engine.intervals.rows import Column, Rows, concat, empty
@@ -137,7 +138,7 @@ class IntervalRun(AloneRun):
             self._learn(knowledge if knowledge is not None else Knowledge(self._kb, self._terms))
             self._version = version
         found = []
-        for part in _pieces(triples, 1 if self.plan.recursive else CHUNK):
+        for part in _pieces(triples, 1 if self.plan.one_by_one else CHUNK):
             answers = self._step(part)
             if len(answers):
                 found.append(answers)
@@ -177,9 +178,7 @@ class IntervalRun(AloneRun):
     def _answers(self, rows: Rows) -> MatchBatch:
         if self.plan.distinct:
             rows = rows.distinct()
-        columns = [rows.values[:, i].astype(np.int64) for i in reversed(range(rows.values.shape[1]))]
-        order = np.lexsort([*columns, rows.start, rows.end])
-        rows = rows.take(order)
+        rows = in_order(rows, self._terms)
         times = np.stack([rows.start, rows.end], axis=1).reshape(-1)
         letters = np.tile(np.array([START, END], np.int32), len(rows))
         self._terms.hold(rows.values)
@@ -319,6 +318,8 @@ class _Rule(_Shown):
         rows = self.shown(solutions)
         if not len(rows):
             return empty(3)
+        if self._blanks:
+            rows = in_order(rows, self._terms)
         blanks = [self._terms.blanks(len(rows)) for _ in self._blanks]
         sources: dict[str, Callable[[int], NDArray[np.uint32]]] = {
             "column": lambda i: rows.values[:, i],

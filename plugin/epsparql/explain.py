@@ -45,7 +45,7 @@ def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
         "form": type(plan.query.form).__name__.upper(),
         "columns": [v.value for v in plan.variables],
         "streams": list(plan.streams),
-        "instants": "one by one, to the rules' fixpoint" if plan.recursive else "many at a time",
+        "instants": "one by one, to the rules' fixpoint" if plan.one_by_one else "many at a time",
         "rules": rules,
         "strata": strata,
         "operators": explainer.operator(plan.answered.plan),

@@ -42,6 +42,15 @@ WHERE {{
   DEFINE GPM Y ON A {{ ?house :alarm ?second }}
 }}"""
 
+FELL = f"""PREFIX : <{EX}>
+SELECT ?house ?before ?after (getDURATION() AS ?took)
+FROM STREAM <{POWER}> FROM STREAM <{DOORS}>
+WHERE {{
+  {{ {{ ?house :watts ?before }} SEQ {{ ?house :opens ?door }} }} SEQ {{ ?house :watts ?after }}
+  FILTER(?after < ?before && getDURATION() < "PT20S"^^<http://www.w3.org/2001/XMLSchema#duration>)
+}}"""
+"""EP-SPARQL."""
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:

@@ -23,6 +23,7 @@ from live_events import (
     ALARMED_TWICE,
     ALARMS,
     DOORS,
+    FELL,
     OPENED,
     POWER,
     RISES,
@@ -35,14 +36,16 @@ import oxiseq
 from oxiseq.journal import FILE_NAME, Journal
 
 KILLS = int(os.environ.get("OXISEQ_KILLS", "50" if os.environ.get("OXISEQ_PROFILE") == "nightly" else "5"))
-QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE}
+QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "fell": FELL}
+EP_SPARQL = ("fell",)
 NQUADS = {"Content-Type": "application/n-quads"}
 BATCHES_PER_KILL = 25
 
 
 def register(server: ServeProcess) -> None:
     for name, text in QUERIES.items():
-        headers = {"Content-Type": "application/spaseq-query"}
+        language = "epsparql" if name in EP_SPARQL else "spaseq"
+        headers = {"Content-Type": f"application/{language}-query"}
         status, body = server.ask("PUT", f"/queries/{name}", text.encode(), headers)
         assert status == 200, body
 
@@ -188,8 +191,9 @@ def check_against_a_plain_run(
     for iri in (POWER, DOORS):
         files[iri] = folder / f"{len(files)}.nq"
         files[iri].write_bytes(b"".join(batch.body for batch in sent if batch.stream == iri))
-    for name, reads in (("rises", (POWER,)), ("opened", (POWER, DOORS))):
-        matches = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads})
+    for name, reads in (("rises", (POWER,)), ("opened", (POWER, DOORS)), ("fell", (POWER, DOORS))):
+        language = "epsparql" if name in EP_SPARQL else "spaseq"
+        matches: Any = oxiseq.run(QUERIES[name], {iri: files[iri] for iri in reads}, language=language)  # type: ignore[call-overload]
         rows = json.loads(matches.to_sparql_json())["results"]["bindings"]
         assert counted(rows) == counted(list(found[name].values()))
 
