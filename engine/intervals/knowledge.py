@@ -1,12 +1,14 @@
-"""The knowledge base as rows without a time: its default graph, and answers of GRAPH patterns.
+"""The knowledge base as rows without a time: its default graph, with what the loader has inferred by RDFS, and answers
+of GRAPH patterns.
 
-Where it stands: the store (RDFS's consequences materialised when it was loaded) → **rows** → nodes.py. Asked when a
+Where it stands: the store → **rows** → nodes.py. Asked when a
 run begins and again when the content has changed; blank nodes of one state of the content have one id each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,9 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 
+INFERRED: Final = "urn:oxiseq:inferred"
+"""The graph of RDFS's consequences, as kb_loader names it."""
+
 
 class Knowledge:
     """The content of one moment."""
@@ -27,10 +32,10 @@ class Knowledge:
         self._terms = terms
         self._ids: dict[Term, int] = {}
         self._known: dict[str, NDArray[np.uint32]] = {}
-        self._has_triples = bool(len(self._ask("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1", ("s",))))
+        self._has_triples = bool(len(self._ask(f"SELECT ?s WHERE {_either('?s ?p ?o')} LIMIT 1", ("s",))))
 
     def triples(self, places: tuple[Place, Place, Place]) -> Rows:
-        """The triples of the default graph that have a pattern's constants."""
+        """The triples, stated or inferred, that have a pattern's constants."""
         if not self._has_triples:
             return empty(3)
         pattern = " ".join(
@@ -41,7 +46,7 @@ class Knowledge:
             f"BIND({p} AS ?{name})" for p, name in zip(places, "spo", strict=True)
             if isinstance(p, NamedNode | Literal)
         )
-        return timeless(self._ask(f"SELECT ?s ?p ?o WHERE {{ {pattern} {binds} }}", ("s", "p", "o")))
+        return timeless(self._ask(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {_either(pattern)} {binds} }}", ("s", "p", "o")))
 
     def answer(self, text: str, columns: Sequence[Column]) -> NDArray[np.uint32]:
         """u32[n, columns]: the solutions of a SELECT query for these columns, in its order."""
@@ -78,3 +83,8 @@ class Knowledge:
             known = self._terms.blank() if isinstance(term, BlankNode) else self._terms.intern(term)
             self._ids[term] = known
         return known
+
+
+def _either(pattern: str) -> str:
+    """In the default graph or among what is inferred."""
+    return f"{{ {{ {pattern} }} UNION {{ GRAPH <{INFERRED}> {{ {pattern} }} }} }}"

@@ -38,8 +38,8 @@ BOUNDED = {
     "UNION": "{ { ?s :p ?a } SEQ { ?s :p ?b } } UNION { ?s :p ?a . ?s :q ?b } FILTER(50 > getDURATION() && ?a != ?b)",
     "OPTIONAL": "?s :p ?a OPTIONAL { ?s :q ?c FILTER(getDURATION() < 50) }",
     "OPTIONALSEQ": "{ ?s :q ?c FILTER(getDURATION() < 50) } OPTIONALSEQ { ?s :p ?a }",
-    "EQUALSOPTIONAL": "{ { ?s :p ?a } SEQ { ?s :p ?b } } EQUALSOPTIONAL { { ?s :p ?a } SEQ { ?s :q ?c } SEQ { ?s :p ?b } }"
-    " FILTER(getDURATION() < 50 && !BOUND(?c))",
+    "EQUALSOPTIONAL": "{ { ?s :p ?a } SEQ { ?s :p ?b } }"
+    " EQUALSOPTIONAL { { ?s :p ?a } SEQ { ?s :q ?c } SEQ { ?s :p ?b } } FILTER(getDURATION() < 50 && !BOUND(?c))",
     "MINUS": "?s :p ?a MINUS { ?s :q :c1 }",
     "NOT EXISTS": "?s :p ?a FILTER NOT EXISTS { ?s :r ?c }",
     "a path": "?s :q+ ?c . ?s :p ?a FILTER(getDURATION() < 50)",

@@ -107,8 +107,11 @@ def evaluate_ep(
 ) -> list[Answer]:
     """The bag of answers, in order of their ends."""
     store = kb if kb is not None else Store()
-    timeless = {Timed(normal_triple(q.triple), inf, -inf) for q in store.quads_for_pattern(None, None, None,
-                                                                                         DefaultGraph())}  # fmt: skip
+    timeless = {
+        Timed(normal_triple(q.triple), inf, -inf)
+        for graph in (DefaultGraph(), NamedNode("urn:oxiseq:inferred"))
+        for q in store.quads_for_pattern(None, None, None, graph)
+    }
     everything = closure(stream | timeless, store, rules)
     found = Evaluator(everything, store).group(query.where)
     return sorted(_answers(query, found), key=lambda a: a.end)
