@@ -9,10 +9,11 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.rsp_algebra import RspQuery
 
-Language: TypeAlias = Literal["spaseq", "ceql", "epsparql"]
+Language: TypeAlias = Literal["spaseq", "ceql", "epsparql", "rspql", "spectra", "rsepql"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-AnyQuery: TypeAlias = Query | CeqlQuery | EpQuery
+AnyQuery: TypeAlias = Query | CeqlQuery | EpQuery | RspQuery
 
 
 def known_language(name: str) -> Language:

@@ -30,7 +30,9 @@ from oxiseq.grammar.render_ceql import render_ceql
 from oxiseq.grammar.render_clauses import render_consumption
 from oxiseq.grammar.render_ep import render_ep
 from oxiseq.grammar.render_forms import render_form
+from oxiseq.grammar.render_rsp import render_rsp
 from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.rsp_algebra import RspQuery
 
 _PLAIN = SparqlWriter()
 
@@ -41,6 +43,8 @@ def render(query: AnyQuery) -> str:
         return render_ceql(query)
     if isinstance(query, EpQuery):
         return render_ep(query)
+    if isinstance(query, RspQuery):
+        return render_rsp(query)
     writer = SparqlWriter(dict(query.prefixes))
     lines = [f"BASE <{query.base}>"] if query.base is not None else []
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]

@@ -23,6 +23,7 @@ from oxiseq.grammar.algebra import (
     Gpm,
     GraphPattern,
     Group,
+    MatchPattern,
     Minus,
     OptionalPattern,
     PathPattern,
@@ -34,6 +35,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Union,
     Values,
+    WindowPattern,
 )
 
 # --- patterns -------------------------------------------------------------------------------------
@@ -61,7 +63,7 @@ def _visible(element: PatternElement) -> Iterator[Variable]:
         case Union(branches):
             for branch in branches:
                 yield from visible_variables(branch)
-        case GraphPattern(name, inner):
+        case GraphPattern(name, inner) | WindowPattern(name, inner):
             if isinstance(name, Variable):
                 yield name
             yield from visible_variables(inner)
@@ -70,6 +72,8 @@ def _visible(element: PatternElement) -> Iterator[Variable]:
         case TimedPattern(_, left, right):
             yield from _visible(left)
             yield from _visible(right)
+        case MatchPattern(_, variables):
+            yield from variables
         case Filter() | Minus():
             return
 
@@ -95,7 +99,7 @@ def _certain(element: PatternElement) -> frozenset[Variable]:
             return certain_variables(element)
         case Union(branches):
             return frozenset.intersection(*(certain_variables(b) for b in branches))
-        case GraphPattern(name, inner):
+        case GraphPattern(name, inner) | WindowPattern(name, inner):
             own = frozenset([name]) if isinstance(name, Variable) else frozenset()
             return own | certain_variables(inner)
         case SubSelect(projection, where):
@@ -264,6 +268,8 @@ def inner_groups(element: PatternElement) -> Iterator[Group]:
         case Group():
             yield element
         case OptionalPattern(inner) | Minus(inner) | GraphPattern(_, inner) | SubSelect(_, inner):
+            yield inner
+        case WindowPattern(_, inner):
             yield inner
         case Union(branches):
             yield from branches

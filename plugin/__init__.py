@@ -33,16 +33,19 @@ if TYPE_CHECKING:
     from oxiseq.epsparql.answers import IntervalMatches
     from oxiseq.grammar import check, parse, render
     from oxiseq.replay import run
+    from oxiseq.rsp.answer import Answer
+    from oxiseq.rsp.answers import WindowAnswers
     from oxiseq.spaseq.match import Match
     from oxiseq.spaseq.matches import Matches
     from oxiseq.store import Store
     from oxiseq.stream import Stream
 
 _HOMES = {
-    "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches", "ContinuousQuery": "continuous",
-    "EventError": "engine.errors", "IntervalMatch": "epsparql.answer", "IntervalMatches": "epsparql.answers",
-    "KbError": "engine.errors", "LimitError": "engine.errors", "Match": "spaseq.match", "Matches": "spaseq.matches",
-    "OxiseqError": "engine.errors", "QueryError": "engine.errors", "Store": "store", "Stream": "stream",
+    "Answer": "rsp.answer", "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches",
+    "ContinuousQuery": "continuous", "EventError": "engine.errors", "IntervalMatch": "epsparql.answer",
+    "IntervalMatches": "epsparql.answers", "KbError": "engine.errors", "LimitError": "engine.errors",
+    "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
+    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "WindowAnswers": "rsp.answers",
     "check": "grammar", "parse": "grammar", "render": "grammar", "run": "replay",
 }  # fmt: skip
 
@@ -62,6 +65,7 @@ def __dir__() -> list[str]:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "ComplexEvent",
     "ComplexMatches",
     "ContinuousQuery",
@@ -76,6 +80,7 @@ __all__ = [
     "QueryError",
     "Store",
     "Stream",
+    "WindowAnswers",
     "check",
     "parse",
     "render",

@@ -1,14 +1,16 @@
 """Throughput with live subscribers, and the time from a push to the subscriber's match.
 
-    python -m benchmarks.serving [--subscribers 50] [--batches 200] [--rate 250 --rate 1000] [--seconds 10]
+    python -m benchmarks.serving [--subscribers 50] [--batches 200] [--rate 250 --rate 1000]
+        [--streams 1] [--connections 32] [--live 8] [--seconds 10]
 
 The server is a process of its own (`oxiseq serve` over a new folder); all clients are in this one, readers as threads
 that look at sockets with `selectors`. Two figures:
 
 1. batches of 1,000 events by four connections while the subscribers read: events/s until the last is acknowledged,
    and until the last match is there;
-2. single events at a fixed rate, each with a match: milliseconds from just before the request is written to when the
-   match has been read by one subscriber (the others read too).
+2. single events at a fixed rate by several connections, each with a match: milliseconds from just before the request is
+   written to when the match has been read by one subscriber (the others read too). Either all push to one stream and
+   the server stamps the events (?time=arrival), or (`--streams N`) each connection has a stream and a query of its own.
 """
 
 from __future__ import annotations
@@ -40,7 +42,11 @@ WHERE {{
   DEFINE GPM A ON S {{ ?house :watts ?before FILTER(?before > %d) }}
   DEFINE GPM B ON S {{ ?house :watts ?after FILTER(?after > ?before) }}
 }}"""
-PRODUCERS = 8
+SERVERS = {
+    "waitress": [sys.executable, "-c", "from oxiseq.cli import main; main()", "serve"],
+    "gunicorn": [sys.executable, "-m", "gunicorn", "--worker-class", "gthread", "--threads", "80", "--keep-alive", "60",
+                 "--bind", "127.0.0.1:0", "oxiseq.cli.wsgi:application()"],
+}  # fmt: skip
 EACH = f"""PREFIX : <{EX}>
 SELECT ?house ?number
 FROM STREAM S <{EX}single%d>
@@ -53,31 +59,39 @@ def main() -> None:
     parser.add_argument("--subscribers", type=int, default=50)
     parser.add_argument("--batches", type=int, default=200)
     parser.add_argument("--rate", type=int, action="append", help="may be given several times")
+    parser.add_argument("--connections", type=int, default=32, help="that push single events")
+    parser.add_argument("--streams", type=int, default=1, help="of the single events: 1, or one a connection")
+    parser.add_argument("--live", type=int, default=8, help="subscribers of the single events' matches")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--durability", default="full")
+    parser.add_argument("--server", default="waitress", choices=SERVERS)
     given = parser.parse_args()
     print(f"load before: {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores", flush=True)
-    with server(given.durability) as (address, _):
-        throughput(address, given.subscribers, given.batches)
+    with server(given.server, given.durability) as (address, _):
+        if given.batches:
+            throughput(address, given.subscribers, given.batches)
     for rate in given.rate or [1000]:
-        with server(given.durability) as (address, pid):
-            latency(address, pid, given.subscribers, rate, given.seconds)
+        with server(given.server, given.durability) as (address, pid):
+            latency(address, pid, given, rate)
     print(f"load after: {os.getloadavg()[0]:.1f}")
 
 
 @contextmanager
-def server(durability: str) -> Iterator[tuple[str, int]]:
-    """A new server's address and process id."""
+def server(kind: str, durability: str) -> Iterator[tuple[str, int]]:
+    """A new server's address and the id of the process that answers."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-c", "from oxiseq.cli import main; main()", "serve", "--location", folder]
-        command += ["--bind", "127.0.0.1:0", "--durability", durability, "--subscribers", "200"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        settings = {"LOCATION": folder, "DURABILITY": durability, "SUBSCRIBERS": "200", "BIND": "127.0.0.1:0"}
+        environment = os.environ | {f"OXISEQ_{name}": value for name, value in settings.items()}
+        with subprocess.Popen(SERVERS[kind], env=environment, stderr=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stderr is not None
-                line = next(line for line in process.stderr if line.startswith("listening at "))
+                line = next(line for line in process.stderr if "istening at" in line)
+                pid = process.pid
+                if kind == "gunicorn":  # which names its worker's process once that is there
+                    pid = int(next(line for line in process.stderr if "pid: " in line).rpartition("pid: ")[2])
                 threading.Thread(target=process.stderr.read, daemon=True).start()
-                yield line.split()[-1], process.pid
-                print(f"server: {cpu_seconds(process.pid):.1f} s CPU", flush=True)
+                yield line[line.index("http://") :].split()[0], pid
+                print(f"{kind}: {cpu_seconds(pid):.1f} s CPU", flush=True)
             finally:
                 process.terminate()
                 process.wait(30)
@@ -193,28 +207,29 @@ def throughput(address: str, subscribers: int, count: int) -> None:
     readers.close()
 
 
-def latency(address: str, pid: int, subscribers: int, rate: int, seconds: float) -> None:
-    """Figure 2: as many producers as threads, each with a stream and a query of its own; each event completes its own
-    instant (?advance=)."""
+def latency(address: str, pid: int, given: argparse.Namespace, rate: int) -> None:
+    """Figure 2."""
+    streams, subscribers = given.streams, given.live
+    producers = given.connections if streams == 1 else streams
     control = connect(address)
-    for i in range(PRODUCERS):
+    for i in range(streams):
         assert ask(control, "PUT", f"/queries/each{i}", (EACH % i).encode(), "application/spaseq-query") == 200
-    readers = [Readers(address, f"each{i}", max(1, subscribers // PRODUCERS)) for i in range(PRODUCERS)]
+    readers = [Readers(address, f"each{i}", max(1, subscribers // streams)) for i in range(streams)]
     sent: dict[int, float] = {}
-    total = int(rate * seconds)
-    requests = [request(i) for i in range(total)]
-    connections = [connect(address).sock for _ in range(PRODUCERS)]
+    total = int(rate * given.seconds)
+    requests = [request(i, streams) for i in range(total)]
+    connections = [connect(address).sock for _ in range(producers)]
     used, own = cpu_seconds(pid), time.process_time()
     begun = time.perf_counter() + 0.5
 
     def push(producer: int) -> None:
-        for i in range(producer, total, PRODUCERS):
+        for i in range(producer, total, producers):
             while (now := time.perf_counter()) < begun + i / rate:
                 time.sleep(begun + i / rate - now)
             sent[i] = time.perf_counter()
             exchange(connections[producer], requests[i])
 
-    threads = [threading.Thread(target=push, args=(i,)) for i in range(PRODUCERS)]
+    threads = [threading.Thread(target=push, args=(i,)) for i in range(producers)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -226,21 +241,22 @@ def latency(address: str, pid: int, subscribers: int, rate: int, seconds: float)
     tail = [i for i in seen if i >= total // 5]  # after the first fifth
     from_request = np.array([(seen[i] - sent[i]) * 1000 for i in tail])
     from_due = np.array([(seen[i] - begun - i / rate) * 1000 for i in tail])
-    print(f"{rate}/s asked, {total / pushed:,.0f}/s done, {subscribers} subscribers: from request to match median "
-          f"{np.median(from_request):.1f} ms, p99 {np.percentile(from_request, 99):.1f} ms; from when it was due "
-          f"p99 {np.percentile(from_due, 99):.1f} ms; {total - len(seen)} missing; "
+    print(f"{rate}/s asked, {total / pushed:,.0f}/s done, {streams} streams, {producers} connections, "
+          f"{subscribers} subscribers: from request to match "
+          f"median {np.median(from_request):.1f} ms, p99 {np.percentile(from_request, 99):.1f} ms; "
+          f"from when it was due p99 {np.percentile(from_due, 99):.1f} ms; {total - len(seen)} missing; "
           f"CPU per push: server {used:.2f} ms, clients {own:.2f} ms; "
           f"load {os.getloadavg()[0]:.1f}", flush=True)  # fmt: skip
     for reader in readers:
         reader.close()
 
 
-def request(i: int) -> bytes:
-    """The bytes of a push that also completes its instant: made before the clock runs, for the clients share the cores
-    with the server."""
-    body, time_ = single(i)
-    path = f"/streams/{quote(f'{EX}single{i % PRODUCERS}', safe='')}?advance={time_ + 1}"
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/n-quads\r\nContent-Length: {len(body)}"
+def request(i: int, streams: int) -> bytes:
+    """The bytes of a push: made before the clock runs, for the clients share the cores with the server."""
+    integer = "<http://www.w3.org/2001/XMLSchema#integer>"
+    body = f'<{EX}h{i % 97}> <{EX}number> "{i}"^^{integer} .\n'.encode()
+    path = f"/streams/{quote(f'{EX}single{i % streams}', safe='')}?time=arrival"
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/n-triples\r\nContent-Length: {len(body)}"
     return f"{head}\r\n\r\n".encode() + body
 
 
@@ -255,17 +271,6 @@ def exchange(connection: socket.socket, asked: bytes) -> None:
     size = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
     while len(body) < size:
         body += connection.recv(4096)
-
-
-def single(i: int) -> tuple[bytes, int]:
-    """An event and its time (µs)."""
-    name = f"<{EX}s{i}>"
-    integer = "<http://www.w3.org/2001/XMLSchema#integer>"
-    body = (
-        f'{name} <http://www.w3.org/ns/prov#generatedAtTime> "{i * 1000}"^^{integer} .\n'
-        f'<{EX}h{i % 97}> <{EX}number> "{i}"^^{integer} {name} .\n'
-    )
-    return body.encode(), i * 1000
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ Place: TypeAlias = Column | NamedNode | Literal
 
 @dataclass(frozen=True, slots=True)
 class TriplePlan:
-    """A triple pattern on the stream and on what the knowledge base states and infers; `but`: predicates that it does not
-    accept (of a negated property set)."""
+    """A triple pattern on the stream and on what the knowledge base states and infers; `but`: predicates that it does
+    not accept (of a negated property set)."""
 
     places: tuple[Place, Place, Place]
     columns: tuple[Column, ...]

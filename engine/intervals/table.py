@@ -15,7 +15,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 MAX_PAIRS = 50_000_000
 """Pairs of one join with what has come at once, past which LimitError is raised."""
-_ROOM = 1 << 12
+_ROOM = 1 << 8
 
 
 class Table:
@@ -96,9 +96,10 @@ class Table:
             self._count = 0
             self._heads[:] = -1
 
-    def forget(self, passed: int) -> None:
-        """Nothing that ends before `passed` will come: drop rows that reach back too far, if there may be many."""
-        if self._limit < NEVER and self._count > 2 * self._kept + 1024:
+    def forget(self, passed: int, *, now: bool = False) -> None:
+        """Nothing that ends before `passed` will come: drop rows that reach back too far, if there may be many, or
+        `now`."""
+        if self._limit < NEVER and (now or self._count > 2 * self._kept + 1024):
             self._keep(self._start[: self._count] >= passed - self._limit)
             self._kept = self._count
 
@@ -119,6 +120,12 @@ class Table:
         else:
             self._heads[:] = -1
         self.add(kept)
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        arrays = (self._values, self._start, self._end, self._chain, self._heads, self._out)
+        return sum(array.nbytes for array in arrays)
 
     @property
     def held(self) -> NDArray[np.uint32]:

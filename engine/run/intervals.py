@@ -27,6 +27,7 @@ from oxiseq.engine.intervals.rows import Column, Rows, concat, empty
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.timed import Waiting
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -55,6 +56,8 @@ class IntervalRun(AloneRun):
     ) -> None:
         self._plan = plan
         self.matches = 0
+        self.resets = Resets()
+        self._completed = 0
         self._terms = terms
         self._kb = kb
         self._version: int | None = None
@@ -105,16 +108,17 @@ class IntervalRun(AloneRun):
         """The streams have ended."""
         self._waiting.close()
 
-    def keep_answers(self) -> None:
-        """The KB is about to change: what has been pushed so far keeps the answers of now."""
+    def keep_answers(self) -> bool:
+        """The KB is about to change: what has been pushed so far keeps the answers of now. Whether there is any."""
         newest, version = self._waiting.newest, self._kb.version
         if not self._waiting.open or (self._kept and self._kept[-1][0] >= newest):
-            return
+            return self._waiting.open
         knowledge = None
         if version != self._version:
             knowledge = Knowledge(self._kb, self._terms)
             knowledge.ask_all(self.plan.plans)
         self._kept.append((newest, knowledge, version))
+        return True
 
     def advance(self) -> list[MatchBatch]:
         """Work through all instants that are complete by now; the answers, in order of their ends."""
@@ -144,8 +148,9 @@ class IntervalRun(AloneRun):
                 found.append(answers)
             for node in self._nodes:
                 node.begin()
+            self._completed = int(part.end[-1])
             for table in self._tables:
-                table.forget(int(part.end[-1]) + 1)
+                table.forget(self._completed + 1)
         self.matches += sum(len(batch) for batch in found)
         return found
 
@@ -184,16 +189,31 @@ class IntervalRun(AloneRun):
         self._terms.hold(rows.values)
         return MatchBatch(rows.end, rows.values, np.arange(0, len(times) + 1, 2, dtype=np.int64), letters, times)
 
+    def forget(self, at: int) -> None:
+        """Between batches: give up all that is kept, and go on as if registered now; what waits goes on."""
+        self.resets = self.resets.another(at, self._completed, self.records)
+        for table in self._tables:
+            table.clear()
+        self._version = None
+
+    def collect(self) -> None:
+        """Free what is dead now, so that `records` tells what lives."""
+        for table in self._tables:
+            table.forget(self._completed + 1, now=True)
+
     # --- saved and restored -----------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches. What the knowledge base knows is asked again."""
-        return {"matches": self.matches, "waiting": self._waiting.save(terms),
-                "tables": [table.save(terms) for table in self._tables]}  # fmt: skip
+        return {
+            "matches": self.matches, "resets": self.resets.save(), "completed": self._completed,
+            "waiting": self._waiting.save(terms), "tables": [table.save(terms) for table in self._tables],
+        }  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for a run that has not seen any event."""
-        self.matches = int(state["matches"])
+        self.matches, self._completed = int(state["matches"]), int(state["completed"])
+        self.resets = Resets.restored(state["resets"])
         self._waiting.restore(state["waiting"], terms)
         for table, saved in zip(self._tables, state["tables"], strict=True):
             table.restore(saved, terms)
@@ -214,6 +234,11 @@ class IntervalRun(AloneRun):
     def state(self) -> dict[str, int]:
         """Numbers of rows kept."""
         return {"rows": sum(len(table) for table in self._tables)}
+
+    @property
+    def bytes(self) -> int:
+        """How large what is kept is."""
+        return sum(table.bytes for table in self._tables)
 
     @property
     def lateness(self) -> int:

@@ -30,7 +30,7 @@ from oxiseq.grammar.algebra import (
     TimedPattern,
     TriplePattern,
 )
-from oxiseq.grammar.checking.functions import check_calls
+from oxiseq.grammar.checking.functions import check_function
 from oxiseq.grammar.checking.patterns import check_pattern
 from oxiseq.grammar.checking.scope import sub_select_expressions
 from oxiseq.grammar.ep_algebra import EpQuery
@@ -84,8 +84,8 @@ def _no_exists(expression: Expression) -> Iterator[Finding]:
 
 
 def _expressions(expression: Expression) -> Iterator[Finding]:
-    yield from check_calls(subexpressions(expression))
     for e in subexpressions(expression):
+        yield from check_function(e)
         if isinstance(e, Aggregate):
             hint = "count with CONSTRUCT rules, as EP-SPARQL's sliding average does"
             yield error("aggregate", f"{e.name} has no answer while the stream goes on", e.span, hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from oxiseq.grammar.algebra import Ask, Expression, FunctionCall
 from oxiseq.grammar.checking.scope import all_expressions
@@ -15,19 +15,19 @@ from oxiseq.grammar.scope import subexpressions
 
 def check_functions(seen: Overview) -> Iterator[Finding]:
     """Casts and extension functions anywhere in the query."""
-    yield from check_calls(_everywhere(seen))
+    for e in _everywhere(seen):
+        yield from check_function(e)
 
 
-def check_calls(expressions: Iterable[Expression]) -> Iterator[Finding]:
-    """Those among these expressions, each of which stands by itself."""
-    for e in expressions:
-        if isinstance(e, FunctionCall):
-            iri = e.function.value
-            if iri in CASTS and (len(e.args) != 1 or e.distinct):
-                yield error("function", f"the cast <{iri}> takes one argument", e.span)
-            elif iri not in CASTS and not iri.startswith(GEOSPARQL):
-                hint = close_name(iri, CASTS, "what is called by IRI is a cast to an XSD type or a GeoSPARQL function")
-                yield error("function", f"there is no function <{iri}>", e.span, hint)
+def check_function(e: Expression) -> Iterator[Finding]:
+    """A call by IRI, if it is one."""
+    if isinstance(e, FunctionCall):
+        iri = e.function.value
+        if iri in CASTS and (len(e.args) != 1 or e.distinct):
+            yield error("function", f"the cast <{iri}> takes one argument", e.span)
+        elif iri not in CASTS and not iri.startswith(GEOSPARQL):
+            hint = close_name(iri, CASTS, "what is called by IRI is a cast to an XSD type or a GeoSPARQL function")
+            yield error("function", f"there is no function <{iri}>", e.span, hint)
 
 
 def _everywhere(seen: Overview) -> Iterator[Expression]:

@@ -36,14 +36,14 @@ def check_patterns(seen: Overview) -> Iterator[Finding]:
 
 
 def check_pattern(pattern: Group, text: str) -> Iterator[Finding]:
-    """SPARQL's rules for one pattern and all inside it."""
+    """What SPARQL asks of any pattern."""
     groups = [pattern, *_groups(pattern)]
     for group in groups:
         yield from _scoped_binds(group, text)
     yield from _blank_labels(groups, text)
     for element in nested_elements(pattern):
         if isinstance(element, SubSelect):
-            yield from _sub_select(element, text)
+            yield from check_select(element, text)
         elif isinstance(element, Values):
             yield from _values(element, text)
 
@@ -94,7 +94,8 @@ def _values(values: Values, text: str) -> Iterator[Finding]:
             yield error("values", f"VALUES names ?{v.value} twice", at_variable(v, values.span, text))
 
 
-def _sub_select(query: SubSelect, text: str) -> Iterator[Finding]:
+def check_select(query: SubSelect, text: str) -> Iterator[Finding]:
+    """What a query lists, with its grouping; its WHERE is not looked into."""
     taken = set(visible_variables(query.where))
     for column in query.projection or ():
         if isinstance(column, tuple):

@@ -19,7 +19,7 @@ _AS_IN_RUN: Final = ("kbs", "format_", "output", "start", "lateness", "late", "s
 @click.command("replay")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @location_option
-@click.option("--language", type=click.Choice(LANGUAGES), help="[default: by the file's ending, else spaseq]")
+@click.option("--language", type=click.Choice(LANGUAGES), help="[default: what the file's ending says, else spaseq]")
 @click.option("--from", "begin", metavar="TIME", type=Time(), help="Only events from then on. [default: all kept]")
 @click.option("--to", "end", metavar="TIME", type=Time(), help="Only events before that.")
 def replay_command(

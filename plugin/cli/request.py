@@ -29,6 +29,10 @@ class RunRequest:
     on_error: OnError
     sort: bool
     quiet: bool
+    report: str | None = None
+    """Of queries over windows, like the next two: what their text leaves open."""
+    instants: tuple[int, ...] | None = None
+    consumption: str | None = None
     rules: tuple[QuerySource, ...] = ()
     """Of an EP-SPARQL query."""
 
@@ -79,6 +83,12 @@ class ServeRequest:
     idle: float | None
     keep: int
     """µs for which a new stream keeps its events."""
+    state_records: int
+    state_bytes: int
+    on_budget: Literal["fail", "reset"]
+    event_triples: int
+    event_triples_for: int
+    """µs after which those that nobody asks for are let go of."""
     durability: Literal["full", "normal"]
     log_format: Literal["text", "json"]
 

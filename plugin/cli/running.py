@@ -18,7 +18,7 @@ from oxiseq.driving import Driver, Source
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.run.tuples import TupleRun
-from oxiseq.languages.front import Front, Options
+from oxiseq.languages.front import Front, Options, said, without_reports
 from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.spaseq.formats import BINARY, ResultFormat, result_format
 
@@ -39,11 +39,13 @@ def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) 
     front = front_of(query)
     checked_kb(front, request.kbs)
     with request.query.named():
+        asked = said(request.report, request.instants, request.consumption)
         options = Options(
-            request.start, request.lateness, naming=Naming(*request.columns),
+            request.start, request.lateness, naming=Naming(*request.columns), said=asked,
             rules=rules_of(front, [rule.text for rule in request.rules]),
             reads=_told(request.streams) if sources is None else tuple(sources),
         )  # fmt: skip
+        without_reports(front, options)
         replay = front.replay(query, combined(request.kbs), options)
     files: Mapping[str, Path | Source]
     if sources is None:

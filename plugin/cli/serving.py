@@ -23,6 +23,7 @@ try:
 
     from oxiseq.live import LiveService, LiveSettings
     from oxiseq.live.api import LiveRoutes
+    from oxiseq.live.budgets import Budget
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
     from oxiseq.server.logs import log_to_stderr
     from oxiseq.sparql import SparqlEndpoint
@@ -73,7 +74,11 @@ def _live(request: ServeRequest, endpoint: Answers, opened: ExitStack) -> LiveRo
     if folder is None:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="oxiseq-")))
     durability = request.durability if request.location is not None else "normal"
-    settings = LiveSettings(subscribers=request.subscribers, idle=request.idle, keep=request.keep)
+    budget = Budget(request.state_records or None, request.state_bytes or None, request.on_budget)
+    settings = LiveSettings(
+        subscribers=request.subscribers, idle=request.idle, keep=request.keep, budget=budget,
+        graphs=request.event_triples, unasked=request.event_triples_for / 1_000_000,
+    )  # fmt: skip
     service = opened.enter_context(LiveService(endpoint.store, folder, settings, durability))
     routes = LiveRoutes(service, endpoint.evaluations)
     endpoint.offer(routes.services)

@@ -67,6 +67,15 @@ def pack_events(batch: EventBatch, terms: TermDictionary) -> bytes:
     return seal(KIND, batch.time, b"".join(body))
 
 
+def stamped(blob: bytes, time: int) -> bytes:
+    """The blob of one event, with another time (µs). Raises DamagedError, VersionError."""
+    count, body = unseal(KIND, blob)
+    if count != 1:
+        raise ValueError(f"one event can be stamped, not {count}")
+    at = _FIELDS.size
+    return seal(KIND, np.array([time]), b"".join([body[:at], struct.pack("<q", time), body[at + 8 :]]))
+
+
 def _numbered(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The distinct ids in the order of their first appearance; and for each id its number there, from 1."""
     distinct, first, inverse = np.unique(ids, return_index=True, return_inverse=True)

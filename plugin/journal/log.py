@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final
 
@@ -20,7 +20,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal.envelope import Summary, summary
 from oxiseq.journal.errors import ConflictError, CursorError
-from oxiseq.journal.events import KIND, pack_events, unpack_events
+from oxiseq.journal.events import KIND, pack_events, stamped, unpack_events
 from oxiseq.journal.names import last_position, stream_id, unknown_stream
 from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, Row, page
 from oxiseq.journal.retention import Old, Retention, delete, expired, oldest
@@ -38,6 +38,7 @@ class Appended:
     """The offsets first, ..., first + count - 1; `repeated`: they were stored under this batch id before.
 
     largest, punctuation: the stream's largest time and punctuation (µs) before these events; None: there was none.
+    time: what an event was stamped with on its arrival.
     """
 
     first: int
@@ -45,6 +46,7 @@ class Appended:
     repeated: bool = False
     largest: int | None = field(default=None, compare=False)
     punctuation: int | None = field(default=None, compare=False)
+    time: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +97,45 @@ class EventLog:
         Raises UnknownError, ConflictError for another body under a known id, FullError, DamagedError.
         """
         head = summary(KIND, blob)  # its checksum is enough: `pack_events` makes no other
-        given = digest
-        if given is None:
-            given = b"" if batch_id is None else hashlib.blake2b(blob, digest_size=16).digest()
 
-        def work(connection: sqlite3.Connection) -> Appended:
-            if batch_id is not None and (known := _receipt(connection, stream, batch_id, given)) is not None:
-                return known
-            now = self._clock()
+        def store(connection: sqlite3.Connection, now: int) -> Appended:
             appended = store_events(connection, stream, head, blob, now)
             if advance is not None:
                 _store_punctuation(connection, stream, advance, now)
+            return appended
+
+        return self._append(stream, store, batch_id, _digest(blob, batch_id) if digest is None else digest)
+
+    def append_on_arrival(
+        self, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None
+    ) -> Appended:
+        """`append` for one event, which gets the time of its arrival: the clock's, or one µs more than the latest time
+        in the stream where that is not earlier. A punctuation follows, so its instant is complete."""
+
+        def store(connection: sqlite3.Connection, now: int) -> Appended:
+            number, _, _ = stream_id(connection, stream)
+            row = connection.execute("SELECT largest, punctuated FROM stream WHERE id = ?", (number,)).fetchone()
+            time = max([now, *(latest + 1 for latest in row if latest is not None)])
+            own = stamped(blob, time)
+            appended = store_events(connection, stream, summary(KIND, own), own, now)
+            _store_punctuation(connection, stream, time + 1, now)
+            return replace(appended, time=time)
+
+        return self._append(stream, store, batch_id, _digest(blob, batch_id) if digest is None else digest)
+
+    def _append(
+        self, stream: str, store: Callable[[sqlite3.Connection, int], Appended], batch_id: str | None, digest: bytes
+    ) -> Appended:
+        def work(connection: sqlite3.Connection) -> Appended:
+            if batch_id is not None and (known := _receipt(connection, stream, batch_id, digest)) is not None:
+                return known
+            now = self._clock()
+            appended = store(connection, now)
             if batch_id is not None:
                 connection.execute(
                     "INSERT INTO receipt (stream, name, first, count, digest, received)"
                     " SELECT id, ?, ?, ?, ?, ? FROM stream WHERE iri = ?",
-                    (batch_id, appended.first, head.count, given, now, stream),
+                    (batch_id, appended.first, appended.count, digest, now, stream),
                 )
             return appended
 
@@ -269,6 +294,10 @@ class EventLog:
             return len(old)
 
         return self._writer.run(work, grows=False)
+
+
+def _digest(blob: bytes, batch_id: str | None) -> bytes:
+    return b"" if batch_id is None else hashlib.blake2b(blob, digest_size=16).digest()
 
 
 def store_events(connection: sqlite3.Connection, stream: str, head: Summary, blob: bytes, now: int) -> Appended:

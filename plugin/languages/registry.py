@@ -9,15 +9,18 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import AnyQuery, Language, known_language
+from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.knowledge import Kb
 from oxiseq.languages.ceql import CeqlFront
 from oxiseq.languages.epsparql import EpFront
 from oxiseq.languages.front import Front
+from oxiseq.languages.rsp import RsepqlFront, RspqlFront, SpectraFront
 from oxiseq.languages.spaseq import SpaseqFront
 
-FRONTS: Final[dict[Language, Front[Any, Any]]] = {
-    front.language: front for front in (SpaseqFront(), CeqlFront(), EpFront())
-}
+_ALL: Final[tuple[Front[Any, Any], ...]] = (
+    SpaseqFront(), CeqlFront(), EpFront(), RspqlFront(), SpectraFront(), RsepqlFront(),
+)  # fmt: skip
+FRONTS: Final[dict[Language, Front[Any, Any]]] = {front.language: front for front in _ALL}
 MEDIA_TYPES: Final[dict[str, Language]] = {front.media_type: front.language for front in FRONTS.values()}
 """Of query texts."""
 
@@ -31,6 +34,8 @@ def front_of(query: AnyQuery) -> Front[Any, Any]:
     """That of the query's language."""
     if isinstance(query, EpQuery):
         return FRONTS["epsparql"]
+    if isinstance(query, RspQuery):
+        return FRONTS[query.language]
     return FRONTS["ceql" if isinstance(query, CeqlQuery) else "spaseq"]
 
 

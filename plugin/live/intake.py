@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, RdfFormat, parse
+from pyoxigraph import RdfFormat, parse
 
 from oxiseq.engine.errors import EventError, OxiseqError
 from oxiseq.engine.events.assembler import BATCH_EVENTS, REMEMBERED, Block, EventAssembler
@@ -26,7 +26,7 @@ from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.kernels.memory.scan import PADDING
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events
-from oxiseq.live.small import LARGEST, read_one
+from oxiseq.live.small import LARGEST, pack_one, read_one
 
 EVENTS: Final[Mapping[str, EventFormat]] = {
     "application/n-quads": "nquads",
@@ -101,12 +101,14 @@ def read_with_tables(body: bytes, format: EventFormat) -> Reading:
     return Reading(pack_events(batch, terms), batch.time, report.skipped, reasons)
 
 
-def read_graph(body: bytes, format: RdfFormat, time: int | Literal) -> Reading:
-    """One event: a graph and its time. Raises RejectedError."""
-    terms = _terms()
+def read_graph(body: bytes, format: RdfFormat, time: int) -> Reading:
+    """One event: a graph and its time (µs). Raises RejectedError."""
     try:
-        quads = list(parse(body, format))
-        batch = encode_events([(time, [quad.triple for quad in quads])], terms)
+        triples = [quad.triple for quad in parse(body, format)]
+        if (blob := pack_one(triples, time)) is not None:
+            return Reading(blob, np.array([time]))
+        terms = _terms()
+        batch = encode_events([(time, triples)], terms)
     except SyntaxError as error:
         raise RejectedError(str(error), 1, (Reason(str(error.msg or error), error.lineno),)) from error
     except (EventError, ValueError) as error:

@@ -6,12 +6,14 @@ import re
 import secrets
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.journal import Checkpoint, ConflictError, Journal, QueryRecord, Retention
+from oxiseq.engine.run.resets import Resets
+from oxiseq.journal import Checkpoint, ConflictError, FullError, Journal, QueryRecord, Retention
 from oxiseq.languages.registry import front_named
+from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine, LiveQuery
 from oxiseq.live.errors import BoundError
 from oxiseq.live.settings import LiveSettings
@@ -35,6 +37,8 @@ class QueryStatus:
     late: int = 0
     state: Mapping[str, int] | None = None
     error: str = ""
+    budget: Budget = field(default_factory=Budget)
+    resets: Resets = field(default_factory=Resets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +67,9 @@ class Queries:
     ) -> QueryStatus:  # fmt: skip
         """A query that sees what comes from now on; its streams are made where they are missing.
 
-        options: `lateness` (µs), `start` (µs), for CEQL `streamNames`, for EP-SPARQL `rules`. With `replace` a query of
-        this name goes; ids of matches go on. Raises QueryError, ConflictError, BoundError, OxiseqError.
+        options: `lateness` (µs), `start` (µs), `stateBudget` ({"records": n, "bytes": n}, a missing one is no bound),
+        `onBudget` (fail or reset), for CEQL `streamNames`, for EP-SPARQL `rules`. With `replace` a query of this name
+        goes; ids of matches go on. Raises QueryError, ConflictError, BoundError, OxiseqError.
         """
         chosen = name if name is not None else f"q{secrets.token_hex(4)}"
         if not NAME.fullmatch(chosen):
@@ -106,12 +111,16 @@ class Queries:
         return self.get(name)
 
     def resume(self, name: str) -> QueryStatus:
-        """Go on after a pause or a failure. Raises UnknownError."""
+        """Go on after a pause or a failure. Raises UnknownError; FullError, and then it pauses."""
         with self._worker.lock:
             self._worker.flush()
             record = self._journal.queries.set_state(name, "running")
             if self._worker.find(name) is None:
-                self._restore(record)
+                try:
+                    self._restore(record)
+                except FullError:
+                    self._journal.queries.set_state(name, "paused")
+                    raise
         return self.get(name)
 
     def delete(self, name: str) -> None:
@@ -135,35 +144,42 @@ class Queries:
 
     def restore(self) -> int:
         """At the start: bring back what was registered; the position to read the log from."""
+        head = self._journal.log.position()
         for record in self._journal.queries.all():
-            self._restore(record)
+            self._restore(record, decided=head)  # matches of entries up to the last may have been told
         return min((q.position for q in self._worker.joining), default=self._journal.log.position())
 
-    def _restore(self, record: QueryRecord) -> None:
+    def _restore(self, record: QueryRecord, decided: int | None = None) -> None:
         try:
             with self._engine_lock:
                 query = self._engine.compile(record.name, record.text, record.language, record.options)
+            if record.state == "running":
+                self._begin(query, record, decided)
+            else:
+                self._know(query)
+        except FullError:
+            raise
         except OxiseqError as error:  # of another version of this program
             LOG.error("query %s cannot be restored: %s", record.name, error, extra={"query": record.name})
-            self._journal.queries.set_state(record.name, "failed")
-            return
-        if record.state == "running":
-            self._begin(query, record)
-        else:
-            self._know(query)
+            self._journal.queries.set_state(record.name, "failed", str(error))
 
     def _know(self, query: LiveQuery) -> None:
         self._known[query.name] = _Facts(query.shape.reads, query.shape.feeds, query.heading.variables)
 
-    def _begin(self, query: LiveQuery, record: QueryRecord) -> None:
-        """From its checkpoint on; matches that are stored already are passed over."""
+    def _begin(self, query: LiveQuery, record: QueryRecord, decided: int | None = None) -> None:
+        """From its checkpoint on; matches that are stored already are passed over. `decided` as in LiveQuery; without
+        it, all matches that have been told are stored."""
         checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(query.name, b"")
         if checkpoint.state:
             with self._engine_lock:
                 self._engine.restore(query, checkpoint.state)
             query.saved = checkpoint.position
         query.count, query.stored = checkpoint.matches.get(query.name, 0), record.next - 1
-        query.position = checkpoint.position
+        query.position = query.decided = checkpoint.position
+        if decided is not None:
+            query.decided = decided
+        elif query.stored > query.count:
+            query.decided = self._journal.log.position()
         self._know(query)
         self._topics.open(query.name, query.stored)
         self._worker.add(query)
@@ -171,10 +187,14 @@ class Queries:
     def _status(self, record: QueryRecord) -> QueryStatus:
         query = self._worker.find(record.name)
         facts = self._known.get(record.name, _Facts((), None, ()))
+        budget = self._settings.budget.of(record.options)
         if query is None:
-            return QueryStatus(record, facts.reads, facts.feeds, facts.variables)
+            return QueryStatus(
+                record, facts.reads, facts.feeds, facts.variables, error=record.error, budget=budget
+            )
         with self._engine_lock:
             state = query.run.state
         return QueryStatus(
             record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late, state, query.error,
+            budget, query.run.resets,
         )  # fmt: skip

@@ -12,6 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import FILE_NAME, Durability, Journal, JournalError
+from oxiseq.live.changes import KbChanges
 from oxiseq.live.engine import Engine
 from oxiseq.live.graphs import EventGraphs
 from oxiseq.live.metrics import Metrics, gauge
@@ -42,7 +43,7 @@ class LiveService:
         self.store = store
         self.metrics = Metrics()
         self.journal = Journal(folder / FILE_NAME, durability)
-        self._engine = Engine(store.kb)
+        self._engine = Engine(store.kb, self.settings.budget)
         self.sender = Sender(self.settings.heartbeat)
         self.topics = Topics(self.settings.recent, self.sender.changed)
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
@@ -52,7 +53,8 @@ class LiveService:
         )
         self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics, self.sender)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
-        store.before_changes(self._engine.keep_answers)
+        self._changes = KbChanges(self.journal, self._engine, self.worker, store.lock)
+        store.guard_changes(self._changes.around)
         self.metrics.measure(self._gauges)
         self._ending = threading.Event()
         self._upkeep = threading.Thread(target=self._keep_up, name="oxiseq-upkeep", daemon=True)
@@ -79,6 +81,7 @@ class LiveService:
         self._ending.set()
         self.end_subscriptions()
         self.worker.stop()
+        self._changes.end()
         self.sender.close()
         if self._upkeep.is_alive():
             self._upkeep.join()

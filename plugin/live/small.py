@@ -1,4 +1,4 @@
-"""The usual small body, one event in N-Quads, straight to its blob.
+"""The usual small body, one event in N-Quads or a graph, straight to its blob.
 
 Reading a file of any size takes tables and a dictionary; to set these up for five quads takes ten times as long as to
 read them. So what is plainly one event is packed here, with the same bytes as by the long way (tested); anything else,
@@ -11,7 +11,7 @@ import struct
 from typing import Final
 
 import numpy as np
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.quads import GENERATED_AT
@@ -34,26 +34,32 @@ def read_one(body: bytes) -> tuple[bytes, int] | None:
         quads = list(parse(body, RdfFormat.N_QUADS))
         dated = [quad for quad in quads if quad.graph_name == _DEFAULT]
         graph = [quad for quad in quads if quad.graph_name != _DEFAULT]
-        if len(dated) != 1 or not 0 < len(graph) <= _MOST or not _is_event(dated[0], graph):
+        if len(dated) != 1 or not _is_event(dated[0], graph):
             return None
         time = dated[0].object
         if not isinstance(time, Literal):
             return None
         at = to_microseconds(time)
-        return _packed(graph, at), at
+        blob = pack_one([quad.triple for quad in graph], at)
+        return None if blob is None else (blob, at)
     except (SyntaxError, EventError, ValueError):
         return None
 
 
+def pack_one(graph: list[Triple], time: int) -> bytes | None:
+    """The blob of an event of this time (µs); None where it is not small or not plain."""
+    plain = 0 < len(graph) <= _MOST and len(set(graph)) == len(graph) and all(
+        isinstance(triple.subject, NamedNode | BlankNode) and _is_plain(triple.object) for triple in graph
+    )  # fmt: skip
+    return _packed(graph, time) if plain else None
+
+
 def _is_event(dated: Quad, graph: list[Quad]) -> bool:
-    """Whether the graph is the one that has the time, and holds plain terms, each triple once."""
+    """Whether the graph is the one that has the time."""
     name = dated.subject
     if dated.predicate != GENERATED_AT or not isinstance(name, NamedNode):
         return False
-    return len(set(graph)) == len(graph) and all(
-        quad.graph_name == name and isinstance(quad.subject, NamedNode | BlankNode) and _is_plain(quad.object)
-        for quad in graph
-    )
+    return all(quad.graph_name == name for quad in graph)
 
 
 def _is_plain(term: object) -> bool:
@@ -67,13 +73,13 @@ def _is_plain(term: object) -> bool:
     return term.value.isascii() and term.value.isprintable() and '"' not in term.value and "\\" not in term.value
 
 
-def _packed(graph: list[Quad], time: int) -> bytes:
+def _packed(graph: list[Triple], time: int) -> bytes:
     """As journal/events.py tells: terms are numbered as they first appear, column by column."""
     numbers: dict[object, int] = {}
     texts: list[bytes] = []
     blanks = 0
     codes = []
-    columns = ([q.subject for q in graph], [q.predicate for q in graph], [q.object for q in graph])
+    columns = ([t.subject for t in graph], [t.predicate for t in graph], [t.object for t in graph])
     for term in (term for column in columns for term in column):
         code = numbers.get(term)
         if code is None:

@@ -30,7 +30,7 @@ class Pushed:
     """What became of a batch: its events have the offsets first, ..., first + accepted - 1.
 
     late: how many of them are older than the watermark (None for a repeated batch: it was told then); rejected: lines
-    and events left out; reasons: the first of them.
+    and events left out; reasons: the first of them. time: what an event was stamped with on arrival (µs).
     """
 
     first: int
@@ -39,6 +39,7 @@ class Pushed:
     rejected: int
     reasons: tuple[Reason, ...]
     repeated: bool = False
+    time: int | None = None
 
 
 class Streams:
@@ -82,28 +83,31 @@ class Streams:
 
     def push(
         self, iri: str, read: Callable[[], Reading], body: bytes, batch_id: str | None = None,
-        advance: int | None = None,
+        advance: int | None = None, *, on_arrival: bool = False,
     ) -> Pushed:  # fmt: skip
         """Put a batch into the log, and with `advance` a punctuation (µs) after it; returns when it is durable. `body`
-        is what `read` reads, under `batch_id` always the same. Raises BusyError, RejectedError, UnknownError,
-        ConflictError, FullError."""
+        is what `read` reads, under `batch_id` always the same. `on_arrival`: one event, whose time becomes that of its
+        arrival. Raises BusyError, RejectedError, UnknownError, ConflictError, FullError."""
         begun = time.perf_counter()
         self.admit()
         reading = read()
         digest = None if batch_id is None else hashlib.blake2b(body, digest_size=16).digest()
-        appended = self._journal.log.append(iri, reading.blob, batch_id, digest, advance)
+        if on_arrival:
+            appended = self._journal.log.append_on_arrival(iri, reading.blob, batch_id, digest)
+        else:
+            appended = self._journal.log.append(iri, reading.blob, batch_id, digest, advance)
         metrics = self._metrics
         if appended.repeated:
             metrics.repeated.labels(iri).inc()
             return Pushed(appended.first, appended.count, None, reading.rejected, reading.reasons, repeated=True)
         self._worker.arrived(appended.count)
-        late = self._late(iri, appended, reading)
+        late = 0 if on_arrival else self._late(iri, appended, reading)
         for counter, amount in zip(self._counters(iri), (appended.count, late, reading.rejected), strict=True):
             if amount:
                 counter.inc(amount)
         metrics.push_seconds.observe(time.perf_counter() - begun)
         reasons = reading.reasons + ((Reason(f"{late} late: {LATE}"),) if late else ())
-        return Pushed(appended.first, appended.count, late, reading.rejected, reasons)
+        return Pushed(appended.first, appended.count, late, reading.rejected, reasons, time=appended.time)
 
     def advance(self, iri: str, time: int) -> int:
         """Punctuation: no event before `time` (µs) will come. Returns the offset before which it stands."""

@@ -14,11 +14,13 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import accumulate
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Final
 
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.run.clock import BEFORE_ALL
 from oxiseq.journal import Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND
@@ -42,6 +44,17 @@ _HELD: Final = 4 << 20
 """Bytes of such matches."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """A query has forgotten its state after the entry at `position`, and fails if there is an error; `offsets`: the
+    next one of each stream then."""
+
+    query: LiveQuery
+    error: str
+    position: int
+    offsets: Mapping[str, int]
+
+
 class Worker:
     """Owns the position in the log. `store_lock` is held while the engine works: the KB does not change then."""
 
@@ -57,6 +70,7 @@ class Worker:
         self._settings, self._metrics = settings, metrics
         self._store_lock = store_lock if store_lock is not None else nullcontext()
         self._joining: list[LiveQuery] = []
+        self._decisions: list[_Decision] = []
         self._unstored: list[Emission] = []
         self._unstored_since = 0.0
         self._offsets: dict[str, int] = {}
@@ -135,6 +149,7 @@ class Worker:
         """Work through some entries; False when there were none."""
         with self.lock:
             self._store_if_due()
+            self._save_decisions()
             entries = self._journal.log.follow(self.position, PAGE)
             self._join(self.position)
             if not entries:
@@ -142,59 +157,64 @@ class Worker:
             begun = time.perf_counter()
             with self._store_lock:
                 made: list[tuple[str, bytes]] = []
-                batches = self._unpacked(entries)
+                events, places = self._unpacked(entries)
                 for group in self._groups(entries):
-                    made += self._work(group, batches)
+                    made += self._work(group, events, places)
                 emission = self._engine.collected(made)
             self._metrics.worked.inc(sum(entry.count for entry in entries))
             self._metrics.turn_seconds.observe(time.perf_counter() - begun)
             self._count(entries)
             self._emit(emission)
+            self._keep_to_budgets()
         return True
 
     def _groups(self, entries: Sequence[Entry]) -> list[list[Entry]]:
-        """Entries that are handed on together: of one stream, with no query joining between them."""
+        """Entries that are handed on together: of one stream, with no query joining between them, and no event that is
+        older than a punctuation before it. So what is late is the same as one by one, and what is found."""
         joins = {query.position for query in self._joining}
         groups: list[list[Entry]] = []
-        events = 0
+        events, punctuation = 0, BEFORE_ALL
         for entry in entries:
             last = groups[-1][-1] if groups else None
             together = (
-                last is not None and last.stream == entry.stream and last.count and entry.count
-                and events + entry.count <= GROUP and not self._engine.one_by_one(entry.stream)
+                last is not None and last.stream == entry.stream and events + entry.count <= GROUP
+                and not self._engine.one_by_one(entry.stream)
+                and (punctuation == BEFORE_ALL or entry.count == 0 or (entry.count == 1 and entry.time >= punctuation))
                 and not any(last.position <= position < entry.position for position in joins)
             )  # fmt: skip
             if together:
                 groups[-1].append(entry)
-                events += entry.count
             else:
                 groups.append([entry])
-                events = entry.count
+                events, punctuation = 0, BEFORE_ALL
+            events += entry.count
+            if entry.count == 0:
+                punctuation = max(punctuation, entry.time)
         return groups
 
-    def _unpacked(self, entries: Sequence[Entry]) -> Mapping[int, EventBatch]:
-        """The events of the entries whose streams are read, by position: all unpacked in one go, which takes a tenth of
-        the time that they take one by one."""
+    def _unpacked(self, entries: Sequence[Entry]) -> tuple[EventBatch, Mapping[int, tuple[int, int]]]:
+        """The events of the entries whose streams are read, and by position which of them are an entry's: all unpacked
+        in one go, which takes a tenth of the time that they take one by one."""
         wanted = {stream for query in self._all() for stream in query.shape.reads}
         read = [entry for entry in entries if entry.count and entry.stream in wanted]
-        if not read:
-            return {}
-        every = self._engine.unpack([entry.data for entry in read])
-        ends = list(accumulate(entry.count for entry in read))
-        return {e.position: every.slice(end - e.count, end) for e, end in zip(read, ends, strict=True)}
+        ends = list(accumulate((entry.count for entry in read), initial=0))
+        places = {entry.position: place for entry, place in zip(read, pairwise(ends), strict=True)}
+        return self._engine.unpack([entry.data for entry in read]), places
 
-    def _work(self, group: Sequence[Entry], batches: Mapping[int, EventBatch]) -> list[tuple[str, bytes]]:
+    def _work(
+        self, group: Sequence[Entry], events: EventBatch, places: Mapping[int, tuple[int, int]]
+    ) -> list[tuple[str, bytes]]:
         first, last = group[0], group[-1]
         self._join(first.position - 1)
         stream = first.stream
-        if first.count:
-            parts = [batches[entry.position] for entry in group if entry.position in batches]
-            made = self._engine.push(stream, EventBatch.concat(parts)) if parts else []
-            self._offsets[stream] = last.first + last.count
+        mine = [places[entry.position] for entry in group if entry.position in places]  # one after the other
+        made = self._engine.push(stream, events.slice(mine[0][0], mine[-1][1])) if mine else []
+        if pushed := [entry for entry in group if entry.count]:
+            self._offsets[stream] = pushed[-1].first + pushed[-1].count
             self._active[stream] = time.monotonic()
-            self._largest[stream] = max(self._largest.get(stream, first.time), *(entry.time for entry in group))
-        else:
-            made = self._engine.punctuate(stream, first.time)
+            self._largest[stream] = max(self._largest.get(stream, first.time), *(entry.time for entry in pushed))
+        if len(pushed) < len(group):
+            made += self._engine.punctuate(stream, max(entry.time for entry in group if not entry.count))
         self.position = last.position
         return made
 
@@ -232,7 +252,8 @@ class Worker:
         done, self._unstored = self._unstored, []
         for emission in done:
             for query in emission.failed:
-                self._journal.queries.set_state(query.name, "failed")
+                self._journal.queries.set_state(query.name, "failed", query.error)
+                self._metrics.failures.labels(query.name).inc()
             self._tell(emission)
         if events:
             self._wake.set()
@@ -245,6 +266,45 @@ class Worker:
             if topic is not None and topic.publish(found, count):
                 self._metrics.matches.labels(found.query).inc(count)
 
+    # --- budgets, with `lock` held (see budgets.py) -------------------------------------------------
+
+    def _keep_to_budgets(self) -> None:
+        """After a turn: queries whose state is beyond its budget forget, or fail."""
+        for query in self._engine.queries:
+            if query.decided <= self.position:
+                self._decide(query, self.position, self._offsets)
+        self._save_decisions()
+
+    def _decide(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> None:
+        """What is to be done about its state after the entry at `position`."""
+        with self._store_lock:
+            passed = query.watch.passed(query.run)
+            if not passed:
+                return
+            LOG.warning("query %s: %s", query.name, passed, extra={"query": query.name})
+            self._engine.forget(query)
+            if still := query.watch.passed(query.run):
+                passed = f"{still}, though it has forgotten all partial matches"
+        fails = bool(still) or query.watch.budget.policy == "fail"
+        self._decisions.append(_Decision(query, passed if fails else "", position, dict(offsets)))
+
+    def _save_decisions(self) -> None:
+        """Make what has been decided durable; nothing is worked through before. Raises FullError: tried again later."""
+        while self._decisions:
+            decision = self._decisions[0]
+            query = decision.query
+            self.flush()
+            if decision.error:
+                query.error = decision.error
+                self._journal.queries.set_state(query.name, "failed", query.error)
+            self._save_at(query, decision.position, decision.offsets)
+            self._decisions.pop(0)
+            if decision.error:
+                self._engine.remove(query)
+                self._metrics.failures.labels(query.name).inc()
+            else:
+                self._metrics.resets.labels(query.name).inc()
+
     # --- queries come and go, with `lock` held ------------------------------------------------------
 
     def add(self, query: LiveQuery) -> None:
@@ -254,13 +314,17 @@ class Worker:
             return  # a turn takes it up
         self._joining.remove(query)
         self.flush()
-        with self._store_lock:
-            emission = self._engine.collected(self._catch_up(query))
-        self._emit(emission)
+        try:
+            with self._engine.alone(query):
+                self._catch_up(query)
+        except FullError:
+            self.remove(query)
+            raise
 
     def remove(self, query: LiveQuery) -> None:
         """It sees nothing any more."""
         self._joining = [each for each in self._joining if each is not query]
+        self._decisions = [each for each in self._decisions if each.query is not query]
         self._engine.remove(query)
 
     def forget(self, stream: str) -> None:
@@ -290,20 +354,27 @@ class Worker:
             self._joining.remove(query)
             self._engine.add(query)
 
-    def _catch_up(self, query: LiveQuery) -> list[tuple[str, bytes]]:
-        made: list[tuple[str, bytes]] = []
-        at = query.position
-        with self._engine.alone(query) as alone:
-            while at < self.position and (entries := self._journal.log.follow(at, PAGE)):
+    def _catch_up(self, query: LiveQuery) -> None:
+        """Let a query that is alone see what all others have seen."""
+        at, offsets = query.position, dict[str, int]()
+        while at < self.position and query in self._engine.queries and (entries := self._journal.log.follow(at, PAGE)):
+            made: list[tuple[str, bytes]] = []
+            with self._store_lock:
                 for entry in entries:
-                    if entry.position > self.position or entry.stream not in query.shape.reads:
-                        continue
-                    if entry.count:
-                        made += alone.push(entry.stream, alone.unpack([entry.data]))
-                    else:
-                        made += alone.punctuate(entry.stream, entry.time)
-                at = entries[-1].position
-        return made
+                    if entry.position <= self.position and entry.stream in query.shape.reads:
+                        made += self._engine_takes(entry)
+                        offsets[entry.stream] = entry.first + entry.count
+                emission = self._engine.collected(made)
+            at = min(entries[-1].position, self.position)
+            self._emit(emission)
+            if query.decided <= at and query in self._engine.queries:
+                self._decide(query, at, offsets)
+                self._save_decisions()
+
+    def _engine_takes(self, entry: Entry) -> list[tuple[str, bytes]]:
+        if entry.count:
+            return self._engine.push(entry.stream, self._engine.unpack([entry.data]))
+        return self._engine.punctuate(entry.stream, entry.time)
 
     # --- between turns ------------------------------------------------------------------------------
 
@@ -351,16 +422,19 @@ class Worker:
 
     def save(self, query: LiveQuery) -> None:
         """A checkpoint of one query at work, with `lock` held: state, position and matches in one transaction."""
+        self._save_at(query, self.position, self._offsets)
+
+    def _save_at(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> None:
         self.flush()
-        if self.error is not None or query.saved == self.position:
+        if self.error is not None or query.saved == position:
             return
         with self._store_lock:
             state = self._engine.saved(query)
-        offsets = {stream: self._offsets[stream] for stream in query.shape.reads if stream in self._offsets}
+        known = {stream: offsets[stream] for stream in query.shape.reads if stream in offsets}
         before = self._journal.checkpoints.latest(query.name)
         if before is not None:
-            offsets = {**before.offsets, **offsets}
+            known = {**before.offsets, **known}
         self._journal.checkpoints.commit(
-            Checkpoint(query.name, state, offsets, {query.name: query.count}, position=self.position)
+            Checkpoint(query.name, state, known, {query.name: query.count}, position=position)
         )
-        query.saved = self.position
+        query.saved = position

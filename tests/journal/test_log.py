@@ -228,3 +228,46 @@ def test_what_is_deleted_while_it_is_read_is_told(journal: Journal, monkeypatch:
     journal.retain()
     with pytest.raises(CursorError):
         list(reading)
+
+
+# --- the time of arrival ----------------------------------------------------------------------------
+
+
+def test_an_event_gets_the_time_of_its_arrival(journal: Journal, clock: Clock) -> None:
+    clock.now = 100
+    first = journal.log.append_on_arrival(STREAM, blob([7]))
+    assert (first, first.time) == (Appended(0, 1), 100)
+    assert read(journal) == [(0, 100)]
+
+
+def test_each_arrival_is_later_than_all_before(journal: Journal, clock: Clock) -> None:
+    clock.now = 100
+    journal.log.append(STREAM, blob([500]))
+    assert journal.log.append_on_arrival(STREAM, blob([7])).time == 501
+    assert journal.log.append_on_arrival(STREAM, blob([7])).time == 503  # the first one's instant is over: 502
+    journal.log.advance(STREAM, 900)
+    assert journal.log.append_on_arrival(STREAM, blob([7])).time == 901
+    clock.now = 2_000
+    assert journal.log.append_on_arrival(STREAM, blob([7])).time == 2_000
+
+
+def test_an_arrival_completes_its_instant(journal: Journal, clock: Clock) -> None:
+    clock.now = 100
+    journal.log.append_on_arrival(STREAM, blob([7]))
+    event, punctuation = journal.log.follow(0, 1 << 20)
+    assert (event.count, event.time, punctuation.count, punctuation.time) == (1, 100, 0, 101)
+
+
+def test_an_arrival_is_idempotent(journal: Journal, clock: Clock) -> None:
+    clock.now = 100
+    journal.log.append_on_arrival(STREAM, blob([7]), "a")
+    clock.now = 200
+    again = journal.log.append_on_arrival(STREAM, blob([7]), "a")
+    assert (again, again.time) == (Appended(0, 1, repeated=True), None)
+    assert read(journal) == [(0, 100)]
+
+
+def test_only_one_event_arrives_at_a_time(journal: Journal) -> None:
+    with pytest.raises(ValueError, match="one event can be stamped, not 2"):
+        journal.log.append_on_arrival(STREAM, blob([7, 8]))
+    assert read(journal) == []

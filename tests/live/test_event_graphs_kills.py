@@ -77,6 +77,9 @@ def test_kills_while_events_come(server: ServeProcess) -> None:
         asked(server)
         server.kill()
         server.start()
+    until = time.monotonic() + 60
+    while len(sent) <= 10 and time.monotonic() < until:
+        time.sleep(0.05)
     ended.set()
     pusher.join(60)
     assert len(sent) > 10

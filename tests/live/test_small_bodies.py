@@ -7,9 +7,13 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import RdfFormat, parse
 
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.journal import pack_events
 from oxiseq.live.intake import RejectedError, read_with_tables
-from oxiseq.live.small import read_one
+from oxiseq.live.small import pack_one, read_one
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TIME = f'<http://e/ev> <http://www.w3.org/ns/prov#generatedAtTime> "2024-05-01T10:00:00.25Z"^^<{XSD}dateTime> .\n'
@@ -64,3 +68,17 @@ def test_what_is_no_event_is_left_alone(body: bytes) -> None:
     assert read_one(body) is None
     with suppress(RejectedError):
         read_with_tables(body, "nquads")
+
+
+@given(st.lists(lines.filter(lambda line: "<http://e/ev>" in line), max_size=6))
+def test_a_graph_goes_both_ways(quads: list[str]) -> None:
+    text = "".join(quad.replace(" <http://e/ev>", "") for quad in quads).encode()
+    try:
+        triples = [quad.triple for quad in parse(text, RdfFormat.N_TRIPLES)]
+    except SyntaxError:
+        return
+    blob = pack_one(triples, 7)
+    if blob is None:
+        return
+    terms = TermDictionary()
+    assert blob == pack_events(encode_events([(7, triples)], terms), terms)

@@ -131,6 +131,21 @@ def test_a_batch_id_is_idempotent(address: str, rises: str) -> None:
     told(push(address, 1, 6, key), 409)
 
 
+def test_events_are_stamped_when_they_arrive(address: str, rises: str) -> None:
+    answers = [
+        told(ask(address, "POST", f"{PATH}?time=arrival", [TURTLE], f"<{EX}h> <{EX}watts> {watts} .".encode()))
+        for watts in (100, 300)
+    ]
+    assert [(answer["accepted"], answer["late"]) for answer in answers] == [(1, 0)] * 2
+    assert answers[0]["time"] < answers[1]["time"]
+    while not (rows := told_rows(ask(address, "GET", f"{rises}/matches"))):
+        pass  # nothing later comes: the instant is complete by itself
+    assert [row["after"]["value"] for row in rows] == ["300"]
+    event = f"<{EX}h> <{EX}watts> 5 ."
+    told(ask(address, "POST", f"{PATH}?time=arrival&advance=5", [TURTLE], event.encode()), 400)
+    told(ask(address, "POST", f"{PATH}?time=arrival", [("Content-Type", "application/n-quads")], b""), 400)
+
+
 def test_bodies_of_events(address: str, rises: str) -> None:
     stamp = '<http://www.w3.org/ns/prov#generatedAtTime> "2024-05-01T10:00:01Z"'
     quads = f"<{EX}e> {stamp}^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n<{EX}h> <{EX}watts> 5 <{EX}e> .\n"
@@ -264,9 +279,11 @@ def test_subscribers_are_capped(tmp_path: Path) -> None:
         parts = urlsplit(address)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
         connection.request("GET", "/queries/q/matches", headers={"Accept": "text/event-stream"})
-        assert connection.getresponse().readline()
+        response = connection.getresponse()  # kept: its socket closes with it
+        assert response.readline()
         refused = ask(address, "GET", "/queries/q/matches", [("Accept", "text/event-stream")])
         assert (refused.status, refused.headers["retry-after"]) == (503, "5")
+        response.close()
         connection.close()
         while ask(address, "GET", "/metrics").body.count(b"oxiseq_subscribers 0.0") == 0:
             pass  # its next comment tells the server

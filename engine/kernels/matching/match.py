@@ -81,7 +81,7 @@ def _trailing_zeros(typing_context: Any, mask: Any) -> tuple[Any, Callable[..., 
     return types.int64(types.int64), generate
 
 
-_lowest: Callable[[int], int] = _trailing_zeros
+lowest: Callable[[int], int] = _trailing_zeros
 """The number of the lowest bit of a mask that is not 0."""
 
 
@@ -371,7 +371,7 @@ def match_events(
                         depths[_u(d), 0] = head[h, by] if head[h, 3 + by] == stamp else -1
                     continue
                 while mask != 0:
-                    q = first_gpm + _lowest(mask)
+                    q = first_gpm + lowest(mask)
                     bit = mask & -mask
                     mask ^= bit
                     g = np.int64(gpm[_u(q)])

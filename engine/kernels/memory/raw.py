@@ -114,6 +114,19 @@ def _store_number(typing_context: Any, table: Any, index: Any, value: Any) -> tu
     return types.none(types.int64, types.int64, types.float64), generate
 
 
+@intrinsic
+def _fetch(typing_context: Any, address: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        flag, pointer = ir.IntType(32), cgutils.voidptr_t
+        fetching = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+        function = cgutils.get_or_insert_function(builder.module, fetching, "llvm.prefetch.p0")
+        to_read_or_write, keep, data = flag(0), flag(3), flag(1)
+        builder.call(function, [builder.inttoptr(args[0], pointer), to_read_or_write, keep, data])
+        return context.get_dummy_value()
+
+    return types.none(types.int64), generate
+
+
 byte: Callable[[int], int] = _load_byte
 """The byte at an address, 0 to 255, as i64."""
 word: Callable[[int], int] = _load_word
@@ -134,6 +147,9 @@ set_word: Callable[[int, np.uint64], None] = _store_unaligned
 """Write eight bytes at any address."""
 put_number: Callable[[int, int, float], None] = _store_number
 """Write the f64 at `index` of the array at an address."""
+
+fetch: Callable[[int], None] = _fetch
+"""Have the processor bring the memory at an address nearer; it goes on meanwhile, and any address will do."""
 
 
 @inner

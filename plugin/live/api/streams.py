@@ -11,7 +11,7 @@ from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.quads import QuadFormat
-from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.journal import Retention, StreamRecord
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
 from oxiseq.live.intake import EVENTS, GRAPHS, Reading, read_batch, read_graph
@@ -23,6 +23,8 @@ from oxiseq.sparql.problems import Problem
 
 _DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 _RDF: Final[Mapping[str, QuadFormat]] = {"application/n-quads": "nquads", "application/trig": "trig"}
+ON_ARRIVAL: Final = "arrival"
+"""As ?time=: the server stamps the event."""
 STREAM: Final = Parameter("stream", "The stream's IRI, percent-encoded.", where="path", example="http://example.org/s")
 
 
@@ -71,11 +73,16 @@ def push(call: Call) -> Response:
     batch_id = call.request.header("idempotency-key")
     if batch_id is not None and not 0 < len(batch_id) <= 200:
         raise Problem(400, "the batch id is too long", "1 to 200 characters")
-    advance, time = _time(call, "advance"), _time(call, "time")
+    on_arrival = call.one("time") == ON_ARRIVAL
+    advance, time = _time(call, "advance"), 0 if on_arrival else _time(call, "time")
+    if on_arrival and advance is not None:
+        raise Problem(400, "advance is given twice", "an event stamped on arrival completes its instant itself")
     if not body and advance is not None:
         call.service.streams.advance(iri, advance)
         return json_response({"advanced": True})
-    pushed = call.service.streams.push(iri, lambda: _reading(call, time), body, batch_id, advance)
+    pushed = call.service.streams.push(
+        iri, lambda: _reading(call, time), body, batch_id, advance, on_arrival=on_arrival
+    )
     return json_response(pushed_value(pushed))
 
 
@@ -104,6 +111,7 @@ def pushed_value(pushed: Pushed) -> dict[str, Any]:
         "offsets": {"first": pushed.first, "next": pushed.first + pushed.accepted}, "accepted": pushed.accepted,
         "late": pushed.late, "rejected": pushed.rejected, "repeated": pushed.repeated,
         "reasons": [asdict(reason) for reason in pushed.reasons],
+        **({} if pushed.time is None else {"time": to_text(pushed.time)}),
     }  # fmt: skip
 
 
@@ -196,7 +204,8 @@ ROUTES: Final = (
         "durable.",
         (
             STREAM,
-            Parameter("time", "The time of the one event, xsd:dateTime or integer microseconds.",
+            Parameter("time", "The time of the one event, xsd:dateTime or integer microseconds; `arrival`: the server "
+                      "stamps it when it is stored, later than all before, and its instant is complete at once.",
                       example="2024-05-01T10:00:00Z"),
             Parameter("advance", "Also, or without a body only: no event before this time will come any more."),
             Parameter("Idempotency-Key", "The batch's id: the same again stores nothing and answers the same offsets.",

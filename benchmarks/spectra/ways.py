@@ -1,0 +1,306 @@
+"""Ways to answer a query over a window: incrementally, and by asking again.
+
+    incremental   the engine's push of coded batches: new rows, or new and ended ones
+    again         the engine's own full answer at every instant
+    whole         pyoxigraph: a store follows the window's summary, the whole query is asked after each event that added
+                  to it
+    delta         pyoxigraph at its best for new rows: the query is asked with the added triple put in at each position
+    rdflib        like `whole`
+
+Outside the clock on all sides: coding terms, making quads and texts, and for the stores finding out what an event adds
+to the summary (the triples that agree with some pattern's constants) and what leaves it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+from time import process_time
+from typing import Final
+
+import numpy as np
+import rdflib
+from numpy.typing import NDArray
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Store, Variable
+from rdflib.plugins.sparql import prepareQuery
+
+from benchmarks.spectra.queries import WindowQuery
+from benchmarks.spectra.streams import Stream, batch
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.windows import Report, Window, WindowRun, compile_windows
+from oxiseq.grammar.algebra import TriplePattern
+
+STRETCH: Final = 20_000
+"""Triples of one timed push, at least an event."""
+Term = NamedNode | Literal | BlankNode
+Triple = tuple[Term, Term, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A window of `triples` triples over events of `size`; tumbling, or sliding by one event."""
+
+    triples: int
+    size: int
+    tumbling: bool
+
+    @property
+    def window(self) -> Window:
+        """As the engine takes it: in events."""
+        events = self.triples // self.size
+        return Window(events, events if self.tumbling else 1, counted=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Triples of the raw stream per second of CPU time, and how many rows the full answer has at the end, after
+    `events` events."""
+
+    rate: float
+    rows: int
+    events: int
+
+
+class Coded:
+    """A stream in a dictionary, as ids and as pyoxigraph's terms."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.dictionary = TermDictionary()
+        self.ids = stream.coded(self.dictionary)
+        self.columns = stream.columns
+        self._texts = stream.texts
+        self._terms: dict[int, Term] = {}
+
+    def term(self, number: int) -> Term:
+        """A term by its number in the stream."""
+        known = self._terms.get(number)
+        if known is None:
+            known = self.dictionary.term(self.dictionary.intern_written(self._texts[number].encode()))
+            assert isinstance(known, (NamedNode, Literal))
+            self._terms[number] = known
+        return known
+
+
+def incremental(query: WindowQuery, coded: Coded, setting: Setting, triples: int) -> dict[Report, Rate]:
+    """New rows, and new and ended rows, measured in turns over `triples` triples after a full window."""
+    reports = (Report.NEW, Report.NEW | Report.ENDED)
+    runs = [_run(query, coded, setting, report) for report in reports]
+    seconds: list[list[float]] = [[] for _ in runs]
+    step = max(STRETCH, setting.size)
+    for first in range(setting.triples, setting.triples + triples, step):
+        events = batch(coded.ids, first, first + step, setting.size)
+        for run, spent in zip(runs, seconds, strict=True):
+            begun = process_time()
+            run.push(events)
+            spent.append(process_time() - begun)
+    middle = [sum(spent) / len(spent) if setting.tumbling else median(spent) for spent in seconds]
+    return {
+        report: Rate(step / spent, len(run.rows()), 0) for report, run, spent in zip(reports, runs, middle, strict=True)
+    }
+
+
+def again(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> Rate:
+    """The full answer at every event, for `budget` seconds."""
+    run = _run(query, coded, setting, Report(0))
+    run.report(Report.ALL)
+    spent, events, first, together = 0.0, 0, setting.triples, 1
+    while spent < budget and first + together * setting.size <= coded.ids.shape[1]:
+        some = batch(coded.ids, first, first + together * setting.size, setting.size)
+        begun = process_time()
+        run.push(some)
+        spent += process_time() - begun
+        first, events = first + together * setting.size, events + together
+        together = min(2 * together, 64) if spent < budget / 4 else together
+    return Rate(events * setting.size / spent, len(run.rows()), events)
+
+
+def rows_after(query: WindowQuery, coded: Coded, setting: Setting, events: int) -> int:
+    """How many rows the full answer has so many events after a full window, by the engine."""
+    run = _run(query, coded, setting, Report(0))
+    last = setting.triples + events * setting.size
+    if events:
+        run.push(batch(coded.ids, setting.triples, last, setting.size))
+    return len(run.rows())
+
+
+def _run(query: WindowQuery, coded: Coded, setting: Setting, report: Report) -> WindowRun:
+    """A run that has seen a window full."""
+    terms = coded.dictionary
+    run = WindowRun(compile_windows([query.conjunctive], terms), terms, setting.window, report)
+    run.push(batch(coded.ids, 0, setting.triples, setting.size))
+    return run
+
+
+# --- stores ------------------------------------------------------------------------------------------
+
+
+class Summary:
+    """The triples in a window that agree with some pattern, event by event."""
+
+    def __init__(self, query: WindowQuery, coded: Coded, setting: Setting) -> None:
+        self._coded, self._setting = coded, setting
+        self.patterns = query.conjunctive.patterns
+        self._relevant = self._agreeing()
+        self._alive: OrderedDict[tuple[int, int, int], int] = OrderedDict()
+        self._event = 0
+
+    def _agreeing(self) -> NDArray[np.bool_]:
+        terms, ids = self._coded.dictionary, self._coded.ids
+        relevant = np.zeros(ids.shape[1], np.bool_)
+        for pattern in self.patterns:
+            agrees = np.ones(ids.shape[1], np.bool_)
+            for column, term in zip(ids, (pattern.subject, pattern.predicate, pattern.object), strict=True):
+                if not isinstance(term, Variable):
+                    agrees &= column == terms.constant(term)
+            relevant |= agrees
+        return relevant
+
+    def step(self) -> tuple[list[Triple], list[Triple]]:
+        """The next event: what is new in the summary, and what leaves it."""
+        self._event += 1
+        size, window = self._setting.size, self._setting.window
+        assert window.range is not None
+        low = -(-self._event // window.slide) * window.slide - window.range
+        first = (self._event - 1) * size
+        added = []
+        for i in range(first, first + size):
+            if self._relevant[i]:
+                key = tuple(self._coded.columns[:, i].tolist())
+                if key not in self._alive:
+                    added.append(key)
+                self._alive[key] = self._event
+                self._alive.move_to_end(key)
+        removed = []
+        while self._alive and next(iter(self._alive.values())) <= low:
+            removed.append(self._alive.popitem(last=False)[0])
+        return [self._decoded(t) for t in added], [self._decoded(t) for t in removed]
+
+    def filled(self) -> list[Triple]:
+        """What is there once the window is full."""
+        for _ in range(self._setting.triples // self._setting.size):
+            self._quiet_step()
+        return [self._decoded(t) for t in self._alive]
+
+    def _quiet_step(self) -> None:
+        """`step` without terms."""
+        self._event += 1
+        first = (self._event - 1) * self._setting.size
+        for i in np.flatnonzero(self._relevant[first : first + self._setting.size]).tolist():
+            key = tuple(self._coded.columns[:, first + i].tolist())
+            self._alive[key] = self._event
+            self._alive.move_to_end(key)
+
+    def _decoded(self, numbers: tuple[int, ...]) -> Triple:
+        s, p, o = (self._coded.term(number) for number in numbers)
+        return s, p, o
+
+
+def whole(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> Rate:
+    """pyoxigraph, the whole query again."""
+    summary, store = Summary(query, coded, setting), Store()
+    store.extend(map(_quad, summary.filled()))
+    spent, events = 0.0, 0
+    for added, removed in _events(summary, coded, setting):
+        new, old = [_quad(t) for t in added], [_quad(t) for t in removed]
+        begun = process_time()
+        _follow(store, new, old)
+        if new:
+            for _ in store.query(query.text):  # type: ignore[union-attr]
+                pass
+        spent, events = spent + process_time() - begun, events + 1
+        if spent > budget:
+            break
+    rows = sum(1 for _ in store.query(query.text))  # type: ignore[union-attr, misc]
+    return Rate(events * setting.size / spent, rows, events)
+
+
+def delta(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> Rate:
+    """pyoxigraph, the query with each added triple at each of its positions."""
+    summary, store = Summary(query, coded, setting), Store()
+    store.extend(map(_quad, summary.filled()))
+    spent, events = 0.0, 0
+    for added, removed in _events(summary, coded, setting):
+        new, old = [_quad(t) for t in added], [_quad(t) for t in removed]
+        texts = [text for t in added for text in substituted(query, summary.patterns, t)]
+        begun = process_time()
+        _follow(store, new, old)
+        for text in texts:
+            for _ in store.query(text):  # type: ignore[union-attr]
+                pass
+        spent, events = spent + process_time() - begun, events + 1
+        if spent > budget:
+            break
+    rows = sum(1 for _ in store.query(query.text))  # type: ignore[union-attr, misc]
+    return Rate(events * setting.size / spent, rows, events)
+
+
+def by_rdflib(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> Rate:
+    """rdflib, the whole query again, parsed once."""
+    summary, graph = Summary(query, coded, setting), rdflib.Graph()
+    for triple in summary.filled():
+        graph.add(_of_rdflib(triple))
+    prepared = prepareQuery(query.text)
+    spent, events = 0.0, 0
+    for added, removed in _events(summary, coded, setting):
+        new, old = [_of_rdflib(t) for t in added], [_of_rdflib(t) for t in removed]
+        begun = process_time()
+        for triple in new:
+            graph.add(triple)
+        for triple in old:
+            graph.remove(triple)
+        if new:
+            for _ in graph.query(prepared):
+                pass
+        spent, events = spent + process_time() - begun, events + 1
+        if spent > budget:
+            break
+    return Rate(events * setting.size / spent, len(graph.query(prepared)), events)
+
+
+def _events(summary: Summary, coded: Coded, setting: Setting) -> Iterator[tuple[list[Triple], list[Triple]]]:
+    """The events after a full window."""
+    for _ in range((coded.ids.shape[1] - setting.triples) // setting.size):
+        yield summary.step()
+
+
+def _follow(store: Store, new: list[Quad], old: list[Quad]) -> None:
+    if new:
+        store.extend(new)
+    for quad in old:
+        store.remove(quad)
+
+
+def _quad(triple: Triple) -> Quad:
+    return Quad(*triple)  # type: ignore[arg-type]
+
+
+def _of_rdflib(triple: Triple) -> tuple[rdflib.term.Node, rdflib.term.Node, rdflib.term.Node]:
+    s, p, o = (
+        rdflib.URIRef(t.value) if isinstance(t, NamedNode)
+        else rdflib.Literal(t.value, datatype=rdflib.URIRef(t.datatype.value)) if isinstance(t, Literal)
+        else rdflib.BNode(t.value)
+        for t in triple
+    )  # fmt: skip
+    return s, p, o
+
+
+def substituted(query: WindowQuery, patterns: tuple[TriplePattern, ...], triple: Triple) -> Iterator[str]:
+    """The query's texts with a triple in the place of each pattern that it agrees with."""
+    for pattern in patterns:
+        bound: dict[str, Term] = {}
+        for asked, given in zip((pattern.subject, pattern.predicate, pattern.object), triple, strict=True):
+            if isinstance(asked, Variable):
+                if bound.setdefault(asked.value, given) != given:
+                    break
+            elif asked != given:
+                break
+        else:
+            yield _put_in(query.text, bound)
+
+
+def _put_in(text: str, bound: Mapping[str, Term]) -> str:
+    head, body = text.split("{", 1)
+    return head + "{" + re.sub(r"\?(\w+)", lambda m: str(bound.get(m[1], m[0])), body)

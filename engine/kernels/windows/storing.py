@@ -1,0 +1,162 @@
+"""Entries come into their view's chains, are refreshed, and leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.windows import views as v
+from oxiseq.engine.kernels.windows.hashing import (
+    bucket_key,
+    drop_pair,
+    enter_bucket,
+    fetch_bucket,
+    fetch_pair,
+    leave_bucket,
+    pair_hash,
+    put_pair,
+)
+from oxiseq.engine.kernels.windows.records import (
+    COUNT,
+    FIRST,
+    FREE,
+    INDEX_OBJECT,
+    INDEX_PREDICATE,
+    INDEX_SUBJECT,
+    LAST,
+    TOP,
+)
+
+
+@inner
+def refresh_entry(S: Any, e: int, clock: int) -> None:
+    """An event of this clock, the largest so far, holds the triple again: the entry goes to the end of the list."""
+    scalars, entries = v.scalars(S), v.entries(S)
+    entry = entries[e]
+    entry.last = clock
+    if scalars[LAST] == e:
+        return
+    _unlist(S, e)
+    _append(S, e)
+
+
+@inner
+def _append(S: Any, e: int) -> None:
+    scalars, entries = v.scalars(S), v.entries(S)
+    last = scalars[LAST]
+    entries[e].lp = last
+    entries[e].ln = -1
+    if last >= 0:
+        entries[last].ln = e
+    else:
+        scalars[FIRST] = e
+    scalars[LAST] = e
+
+
+@inner
+def _unlist(S: Any, e: int) -> None:
+    scalars, entries = v.scalars(S), v.entries(S)
+    following, previous = np.int64(entries[e].ln), np.int64(entries[e].lp)
+    if previous >= 0:
+        entries[previous].ln = following
+    else:
+        scalars[FIRST] = following
+    if following >= 0:
+        entries[following].lp = previous
+    else:
+        scalars[LAST] = previous
+
+
+@inner
+def store_entry(T: Any, S: Any, h: int, view: int, s: int, p: int, o: int, clock: int) -> int:
+    """A new entry, whose pair hash is `h`; there is room in all tables."""
+    scalars, entries, index = v.scalars(S), v.entries(S), v.views(T)[view].index
+    e = scalars[FREE]
+    if e >= 0:
+        scalars[FREE] = np.int64(entries[e].ln)
+    else:
+        e = scalars[TOP]
+        scalars[TOP] = e + 1
+    scalars[COUNT] += 1
+    entry = entries[e]
+    entry.s, entry.p, entry.o, entry.of, entry.last = s, p, o, view, clock
+    entry.sp, entry.pp, entry.op, entry.vp = -1, -1, -1, -1
+    if index & INDEX_SUBJECT:
+        head = enter_bucket(S, bucket_key(view, 0, s), e)
+        entry.sn = head
+        if head >= 0:
+            entries[head].sp = e
+    if index & INDEX_PREDICATE:
+        head = enter_bucket(S, bucket_key(view, 1, p), e)
+        entry.pn = head
+        if head >= 0:
+            entries[head].pp = e
+    if index & INDEX_OBJECT:
+        head = enter_bucket(S, bucket_key(view, 2, o), e)
+        entry.on = head
+        if head >= 0:
+            entries[head].op = e
+    stored = v.stored(S)[view]
+    head = np.int64(stored.head)
+    entry.vn = head
+    if head >= 0:
+        entries[head].vp = e
+    stored.head = e
+    stored.count += 1
+    _append(S, e)
+    put_pair(S, h, e)
+    return e
+
+
+@inner
+def fetch_stored(T: Any, S: Any, view: int, s: int, p: int, o: int) -> None:
+    """A triple of this view will be sought, stored or removed soon."""
+    index = v.views(T)[view].index
+    fetch_pair(S, view, s, p, o)
+    if index & INDEX_SUBJECT:
+        fetch_bucket(S, bucket_key(view, 0, s))
+    if index & INDEX_OBJECT:
+        fetch_bucket(S, bucket_key(view, 2, o))
+
+
+@inner
+def remove_entry(T: Any, S: Any, e: int) -> None:
+    """An entry leaves; its record will be used again."""
+    scalars, entries = v.scalars(S), v.entries(S)
+    entry = entries[e]
+    view = np.int64(entry.of)
+    index = v.views(T)[view].index
+    drop_pair(S, pair_hash(view, entry.s, entry.p, entry.o), e)
+    if index & INDEX_SUBJECT:
+        leave_bucket(S, bucket_key(view, 0, entry.s), entry.sp, entry.sn)
+        if entry.sp >= 0:
+            entries[entry.sp].sn = entry.sn
+        if entry.sn >= 0:
+            entries[entry.sn].sp = entry.sp
+    if index & INDEX_PREDICATE:
+        leave_bucket(S, bucket_key(view, 1, entry.p), entry.pp, entry.pn)
+        if entry.pp >= 0:
+            entries[entry.pp].pn = entry.pn
+        if entry.pn >= 0:
+            entries[entry.pn].pp = entry.pp
+    if index & INDEX_OBJECT:
+        leave_bucket(S, bucket_key(view, 2, entry.o), entry.op, entry.on)
+        if entry.op >= 0:
+            entries[entry.op].on = entry.on
+        if entry.on >= 0:
+            entries[entry.on].op = entry.op
+    stored = v.stored(S)[view]
+    if entry.vp >= 0:
+        entries[entry.vp].vn = entry.vn
+    else:
+        stored.head = entry.vn
+    if entry.vn >= 0:
+        entries[entry.vn].vp = entry.vp
+    stored.count -= 1
+    _unlist(S, e)
+    entry.of = -1
+    entry.ln = scalars[FREE]
+    scalars[FREE] = e
+    scalars[COUNT] -= 1

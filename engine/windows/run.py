@@ -1,0 +1,317 @@
+"""A run of a window's queries: event batches in, rows out.
+
+Where it stands: plan → event batch → **run** → columns of term ids. It says which events make an instant and what has
+left the window by then, calls the kernel, gives it room when it asks, and decides what needs exact arithmetic or
+functions of strings.
+
+An **instant** is all consecutive events of one time: they are merged, and the queries are evaluated once, after the
+last of them. `NEW` rows were not in the answer of the instant before, `ENDED` rows were and are no more, `ALL` is the
+whole answer. Rows are full mappings, bags with no row twice but for blank nodes; projection, DISTINCT, aggregates
+and `CompiledQuery.left` are the caller's. Their order depends on the history alone, not on batches.
+
+**Terms**: the run holds the ids of what is in the window, no more; ids in answers are the caller's to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntFlag
+from itertools import pairwise
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.kernels.windows import records as k
+from oxiseq.engine.kernels.windows.advance import advance
+from oxiseq.engine.matching.conditions import ConditionMemo, passes
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.windows.memory import Capacities, allocate, grow, more_out
+from oxiseq.engine.windows.plan import WindowPlan
+from oxiseq.engine.windows.saved import restore_memory, save_memory
+from oxiseq.engine.windows.tables import build_tables
+from oxiseq.engine.windows.window import BEFORE_ALL, Window
+
+I64s = NDArray[np.int64]
+_Id = TypeVar("_Id", np.int64, np.uint32)
+
+
+class Report(IntFlag):
+    """Which rows are wanted: ISTREAM, DSTREAM, RSTREAM."""
+
+    NEW = k.NEW
+    ENDED = k.ENDED
+    ALL = k.ALL
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """n rows of one query. at: i64[n], ascending, the instant's number in `Answers.time`; values: u32[n, keys], term
+    ids, the columns being `CompiledQuery.keys`."""
+
+    at: I64s
+    values: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a push has brought. time: i64[instants], the time of each; by query the rows, none where not wanted."""
+
+    time: I64s
+    new: tuple[Rows, ...]
+    ended: tuple[Rows, ...]
+    all: tuple[Rows, ...]
+
+
+class WindowRun:
+    """The running state of a plan on one stream."""
+
+    def __init__(
+        self,
+        plan: WindowPlan,
+        terms: TermDictionary,
+        window: Window,
+        report: Report | Sequence[Report] = Report.NEW,
+        capacities: Capacities | None = None,
+    ) -> None:
+        """`report`: of every query, or one for each."""
+        self.plan = plan
+        self.window = window
+        self._terms = terms
+        self._memo = ConditionMemo(plan.conditions, terms)
+        self._tables = Pointers(build_tables(plan))
+        self._capacities = capacities or Capacities()
+        self._memory = allocate(plan, self._capacities)
+        self._widths = [len(query.keys) for query in plan.queries]
+        self.report(report)
+        self._none = tuple(Rows(_NO_INSTANT, np.zeros((0, width), np.uint32)) for width in self._widths)
+        self._pointers: dict[type, tuple[object, Pointers]] = {}
+        self._instants = 0
+        self._clock = BEFORE_ALL
+        self._low = BEFORE_ALL
+        terms.register(self)
+
+    def report(self, report: Report | Sequence[Report]) -> None:
+        """Other rows from the next push on, of every query or one for each."""
+        self._reports = [report] * len(self.plan.queries) if isinstance(report, Report) else list(report)
+        self._set_reports(self._reports)
+
+    # --- events in, rows out ------------------------------------------------------------------------
+
+    def push(self, batch: EventBatch, *, low: I64s | None = None, instant: I64s | None = None) -> Answers:
+        """Events in order of time, after those of earlier pushes; a batch never splits an instant.
+
+        low: i64[events], in place of the window's τ_b; that of an instant's last event counts, and it never falls.
+        instant: i64[events], ascending, in place of the times: consecutive events with one number are one instant.
+        Raises ValueError for times or bounds that fall.
+        """
+        first = _firsts(batch.time if instant is None else instant)
+        last = first[1:] - 1
+        clock = self._clocks(batch, first)
+        bounds = self.window.low(clock[last]) if low is None else np.ascontiguousarray(low, np.int64)[last]
+        self._check(clock, bounds)
+        parts = self._run(batch, clock, first, bounds)
+        self._instants += len(last)
+        if len(last):
+            self._clock, self._low = int(clock[-1]), int(bounds[-1])
+        return self._answers(batch.time[last], parts)
+
+    def tick(self, time: int, low: int | None = None) -> Answers:
+        """An instant without events: what has left by now. Raises ValueError for a window that counts."""
+        if self.window.counted and low is None:
+            raise ValueError("a window of events moves with events only")
+        ids = np.zeros(0, np.uint32)
+        empty = EventBatch(np.array([time], np.int64), np.zeros(2, np.int64), ids, ids, ids)
+        return self.push(empty, low=None if low is None else np.array([low], np.int64))
+
+    def rows(self, query: int = 0) -> NDArray[np.uint32]:
+        """The whole answer of one query as it stands: u32[n, keys]."""
+        wanted = [Report(0)] * len(self.plan.queries)
+        wanted[query] = Report.ALL
+        self._set_reports(wanted)
+        try:
+            nothing = EventBatch.empty()
+            parts = self._run(nothing, nothing.time, np.zeros(2, np.int64), np.array([self._low], np.int64))
+        finally:
+            self._set_reports(self._reports)
+        return self._answers(np.zeros(1, np.int64), parts, listed=True).all[query].values
+
+    def __len__(self) -> int:
+        """The triples stored, a triple in two views being two."""
+        return int(self._memory.scalars[k.COUNT])
+
+    # --- terms --------------------------------------------------------------------------------------
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are; with room for more."""
+        return sum(array.nbytes for array in self._memory)
+
+    def held_ids(self) -> Iterable[AnyIds]:
+        """The terms of what is stored, for the dictionary's collections."""
+        entries = self._memory.entries[: int(self._memory.scalars[k.TOP])]
+        alive = entries[entries["of"] >= 0]
+        return [alive["s"], alive["p"], alive["o"]]
+
+    # --- states -------------------------------------------------------------------------------------
+
+    def save(self, terms: SavedTerms) -> State:
+        """What is stored, between pushes; whoever asks saves the terms."""
+        memory = save_memory(self._memory, terms)
+        return {**memory, "instants": self._instants, "clock": self._clock, "low": self._low}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from what another run of the same plan and window has saved. Raises ValueError for another plan's."""
+        self._memory = restore_memory(state, self.plan, self._tables, self._capacities, terms)
+        self._set_reports(self._reports)
+        self._instants, self._clock, self._low = state["instants"], state["clock"], state["low"]
+
+    # --- steps --------------------------------------------------------------------------------------
+
+    def _clocks(self, batch: EventBatch, first: I64s) -> I64s:
+        if not self.window.counted:
+            return _plain(batch.time)
+        if len(first) == 2:
+            return np.full(len(batch), self._instants + 1)
+        numbers = np.arange(self._instants + 1, self._instants + len(first))
+        return np.repeat(numbers, np.diff(first))
+
+    def _check(self, clock: I64s, bounds: I64s) -> None:
+        if len(clock) == 0:
+            return
+        if clock[0] < self._clock or _falls(clock):
+            raise ValueError("events are not in order of time")
+        if bounds[0] < self._low or _falls(bounds):
+            raise ValueError("a window's bound has fallen")
+
+    def _set_reports(self, reports: Sequence[Report]) -> None:
+        for number, (query, report) in enumerate(zip(self.plan.queries, reports, strict=True)):
+            self._memory.reports[number] = 0 if query.never else int(report)
+
+    def _run(self, batch: EventBatch, clock: I64s, first: I64s, bounds: I64s) -> list[_Part]:
+        """Have the kernel work through the batch."""
+        s, p, o = (_plain(ids) for ids in batch.ids)
+        offset = _plain(batch.offset)
+        if self.plan.conditions:
+            self._learn(batch)
+        scalars = self._memory.scalars
+        scalars[k.INSTANT] = scalars[k.PHASE] = scalars[k.EVENT] = scalars[k.TRIPLE] = 0
+        parts: list[_Part] = []
+        while True:
+            C = self._point(self._terms.columns).address
+            S = self._point(self._memory).address
+            need = advance(self._tables.address, S, C, offset, s, p, o, clock, first, bounds)
+            if need == k.DONE:
+                break
+            if need == k.OUT_FULL:
+                self._drain(parts)
+                self._memory = more_out(self._memory)
+            elif need == k.NEED_DECISION:
+                condition, term = int(scalars[k.ASKED_CONDITION]), int(scalars[k.ASKED_TERM])
+                self._memo.outcomes(condition, np.array([term]))
+                self._memory = self._memory._replace(memo=self._memo.table)
+            else:
+                self._memory = grow(self._memory, self._tables, need)
+        self._drain(parts)
+        return parts
+
+    def _learn(self, batch: EventBatch) -> None:
+        """Ask conditions that the machine lacks functions for about all terms of the batch at once."""
+        memo = self._memo.reserve()
+        if memo is not self._memory.memo:
+            self._memory = self._memory._replace(memo=memo)
+        for view in self.plan.views:
+            predicate = view.constants[1]
+            for conditions, ids in zip(view.conditions, batch.ids, strict=True):
+                for number in conditions:
+                    if self.plan.conditions[number].wants_memo:
+                        self._memo.outcomes(number, ids[batch.predicate == predicate] if predicate else ids)
+
+    def _point(self, arrays: k.Memory | TermColumns) -> Pointers:
+        """The pointer table of a group of arrays, made anew only when the group has been replaced."""
+        known = self._pointers.get(type(arrays))
+        if known is None or known[0] is not arrays:
+            known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
+        return known[1]
+
+    def _drain(self, parts: list[_Part]) -> None:
+        memory = self._memory
+        rows = int(memory.scalars[k.ROWS])
+        if rows == 0:
+            return
+        out, values = memory.out[:rows].copy(), memory.out_values[:rows].copy()
+        if memory.scalars[k.DOUBTFUL]:
+            keep = self._decided(out, values)
+            out, values = out[keep], values[keep]
+        memory.scalars[[k.ROWS, k.DOUBTFUL]] = 0
+        parts.append((out, values))
+
+    def _decided(self, out: NDArray[np.void], values: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Which rows stand once those in doubt have been decided exactly."""
+        keep = np.ones(len(out), np.bool_)
+        for number in np.unique(out["query"][out["doubt"] != 0]).tolist():
+            asked = np.flatnonzero((out["doubt"] != 0) & (out["query"] == number))
+            for each in self.plan.queries[number].joint:
+                unbound = np.zeros(len(asked), np.uint32)
+                columns = [values[asked, place] if place >= 0 else unbound for place in each.places]
+                holds = passes(each.condition, columns, self._terms)
+                keep[asked[~holds]] = False
+                asked = asked[holds]
+        return keep
+
+    def _answers(self, time: I64s, parts: list[_Part], listed: bool = False) -> Answers:
+        if not parts:
+            none = self._none
+            return Answers(time, none, none, none)
+        out = parts[0][0] if len(parts) == 1 else np.concatenate([part[0] for part in parts])
+        values = parts[0][1] if len(parts) == 1 else np.concatenate([part[1] for part in parts])
+        kinds = [self._split(out, values, kind, listed) for kind in Report]
+        return Answers(time, *kinds)
+
+    def _split(self, out: NDArray[np.void], values: NDArray[np.uint32], kind: Report, listed: bool) -> tuple[Rows, ...]:
+        """The rows of one kind by query."""
+        reported = [kind] if listed else self._reports
+        if not any(kind & report for report in reported):
+            return self._none
+        if not listed and len(self._widths) == 1 and self._reports[0] == kind:
+            return (Rows(out["at"].astype(np.int64), values),)
+        mine = out["kind"] == kind
+        queries, at, values = out["query"][mine], out["at"][mine].astype(np.int64), values[mine]
+        order = np.argsort(queries, kind="stable")
+        ends = np.searchsorted(queries[order], np.arange(len(self._widths) + 1))
+        picked = [order[low:high] for low, high in pairwise(ends)]
+        return tuple(
+            Rows(at[rows], values[rows, :width]) for rows, width in zip(picked, self._widths, strict=True)
+        )
+
+
+
+_Part = tuple[NDArray[np.void], NDArray[np.uint32]]
+_NO_INSTANT: Final = np.zeros(0, np.int64)
+
+
+def _firsts(labels: I64s) -> I64s:
+    """Where runs of equal numbers begin, and where the last ends: i64[runs + 1]."""
+    if len(labels) < 2:
+        return np.arange(len(labels) + 1)
+    changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+    return np.concatenate([[0], changes, [len(labels)]]).astype(np.int64)
+
+
+def _falls(numbers: I64s) -> bool:
+    """Whether a number is smaller than the one before."""
+    return len(numbers) > 1 and bool(np.any(numbers[1:] < numbers[:-1]))
+
+
+def _plain(array: NDArray[_Id]) -> NDArray[_Id]:
+    """C-contiguous and writable: Numba compiles anew for anything else."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.writeable else np.require(array, None, ("C", "W"))

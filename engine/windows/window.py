@@ -1,0 +1,38 @@
+"""Windows: at each instant one number, the clock up to which events are out (semantics.md, section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+BEFORE_ALL: Final = np.iinfo(np.int64).min
+"""A clock before all others: nothing is out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The window at clock τ holds the events with τ_b < τ' ≤ τ, τ_b = ⌈τ/slide⌉·slide − range.
+
+    `range`, `slide`: microseconds, the clock being the time; if `counted`, numbers of instants, the clock being the
+    instant's number from 1 on. `range` None: nothing ever leaves, so that memory is not bounded.
+    Raises ValueError for a range or slide below 1.
+    """
+
+    range: int | None
+    slide: int = 1
+    counted: bool = False
+
+    def __post_init__(self) -> None:
+        if self.slide < 1 or (self.range is not None and self.range < 1):
+            raise ValueError(f"a window's range and slide are at least 1: {self.range}, {self.slide}")
+
+    def low(self, clock: NDArray[np.int64]) -> NDArray[np.int64]:
+        """τ_b of each clock, i64 like them."""
+        if self.range is None:
+            return np.full(len(clock), BEFORE_ALL)
+        ends = clock if self.slide == 1 else -(-clock // self.slide) * self.slide
+        bounds: NDArray[np.int64] = ends - self.range
+        return bounds

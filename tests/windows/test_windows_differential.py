@@ -1,0 +1,82 @@
+"""Incremental windows against evaluation from scratch, at every instant."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from reference.windows import At, Instant, evaluate, sliding
+from window_cases import Case, decoded, graphs, random_case
+from window_invariants import check
+
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.windows import Answers, Report, Window, WindowRun, compile_windows
+
+EVERYTHING = Report.NEW | Report.ENDED | Report.ALL
+
+
+def run_and_compare(case: Case) -> None:
+    """Push the case's batches, by its window."""
+    terms = TermDictionary()
+    run = WindowRun(compile_windows(case.queries, terms), terms, case.window, EVERYTHING, case.capacities)
+    batches = case.batches(terms)
+    events = [event for batch in batches for event in graphs(batch, terms)]
+    window = case.window
+    instants = [*sliding(events, window.range, window.slide, window.counted)]
+    expected = [evaluate(q.patterns, q.filters, instants) for q in case.queries]
+    for batch in batches:
+        answers = run.push(batch)
+        assert answers.time.tolist() == sorted(set(batch.time.tolist()))
+        compare(run, answers, expected, terms)
+
+
+def compare(run: WindowRun, answers: Answers, expected: Sequence[Iterator[At]], terms: TermDictionary) -> None:
+    """The answers of one push with what is expected at its instants."""
+    check(run)
+    for number, query in enumerate(run.plan.queries):
+        assert query.left == ()
+        kinds = (answers.new, answers.ended, answers.all)
+        by_instant = [decoded(kind[number], query.keys, len(answers.time), terms) for kind in kinds]
+        for time, new, ended, every in zip(answers.time.tolist(), *by_instant, strict=True):
+            assert all(len(set(kind)) == len(kind) for kind in (new, ended, every))
+            wanted = next(expected[number])
+            assert At(time, frozenset(new), frozenset(ended), frozenset(every)) == wanted, number
+        if len(answers.time):
+            assert len(run.rows(number)) == len(wanted.all)
+            check(run)
+
+
+@given(st.integers(0, 2**62))
+def test_rows_are_those_of_evaluation_from_scratch(seed: int) -> None:
+    run_and_compare(random_case(random.Random(seed)))
+
+
+@given(st.integers(0, 2**62))
+def test_instants_and_bounds_may_be_given(seed: int) -> None:
+    """Reports at times of their own: events of several clocks in one instant, any bound that does not fall."""
+    dice = random.Random(seed)
+    case = random_case(dice, most_events=14)
+    terms = TermDictionary()
+    run = WindowRun(compile_windows(case.queries, terms), terms, Window(None), EVERYTHING, case.capacities)
+    low, label = -20, 0
+    instants: list[Instant] = []
+    pushes = []
+    for batch in case.batches(terms):
+        events, labels, lows = graphs(batch, terms), [], []
+        label += 1
+        for i, event in enumerate(events):
+            if i and dice.random() < 0.5:
+                label += 1
+            if not labels or label != labels[-1]:
+                low = max(low, event[0] - dice.randint(-1, 8))
+                instants.append(Instant(0, 0, ()))
+            labels.append(label)
+            lows.append(low)
+            instants[-1] = Instant(event[0], low, (*instants[-1].events, event))
+        pushes.append((batch, np.array(lows), np.array(labels)))
+    expected = [evaluate(q.patterns, q.filters, instants) for q in case.queries]
+    for batch, lows_, labels_ in pushes:
+        compare(run, run.push(batch, low=lows_, instant=labels_), expected, terms)
