@@ -33,6 +33,8 @@ class RunRequest:
     """Of queries over windows, like the next two: what their text leaves open."""
     instants: tuple[int, ...] | None = None
     consumption: str | None = None
+    rules: tuple[QuerySource, ...] = ()
+    """Of an EP-SPARQL query."""
 
 
 @dataclass(frozen=True, slots=True)
