@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -13,16 +13,12 @@ from benchmarks.spectra import page, ways
 from benchmarks.spectra.page import Found
 from benchmarks.spectra.queries import QUERIES, WindowQuery
 from benchmarks.spectra.streams import stream
-from benchmarks.spectra.ways import Coded, Rate, Setting
-from oxiseq.engine.windows import Report
+from benchmarks.spectra.ways import Coded, Setting
 
 WINDOWS: Final = (1_000, 10_000, 100_000, 1_000_000)
 SIZES: Final = (1, 20)
 RDFLIB_UP_TO: Final = 1_000
 """Triples of a window; above, rdflib does not finish."""
-_RIVALS: Final[dict[str, Callable[[WindowQuery, Coded, Setting, float], Rate]]] = {
-    page.AGAIN: ways.again, page.WHOLE: ways.whole, page.DELTA: ways.delta, page.RDFLIB: ways.by_rdflib,
-}  # fmt: skip
 _EXPLAINED: Final = """Thousand triples of the raw stream per second of CPU time, one process, one thread: `new` and
 `new and ended` are the engine's incremental push of coded batches (20,000 triples each; the median when sliding, the
 mean when tumbling); `again` is its own full answer at every event; `whole` is pyoxigraph, a store that follows the
@@ -68,17 +64,17 @@ def _measured(options: argparse.Namespace) -> Iterator[Found]:
 def _one(query: WindowQuery, coded: Coded, setting: Setting, triples: int, options: argparse.Namespace) -> Found:
     found = Found(query, setting)
     _warm(query, coded)
-    ours = ways.incremental(query, coded, setting, max(setting.triples, triples) if setting.tumbling else triples)
-    found.rates[page.NEW], found.rates[page.ENDED] = ours[Report.NEW], ours[Report.NEW | Report.ENDED]
+    found.rates |= ways.incremental(
+        query, coded, setting, max(setting.triples, triples) if setting.tumbling else triples
+    )
     if setting.triples > options.rivals:
         return found
-    for name, rival in _RIVALS.items():
-        if name == page.RDFLIB and setting.triples > RDFLIB_UP_TO:
-            continue
-        rate = found.rates[name] = rival(query, coded, setting, options.budget)
-        expected = ways.rows_after(query, coded, setting, rate.events)
-        if rate.rows != expected:
-            found.faults.append(f"{found.name}: {rate.rows} rows by {name}, {expected} by the engine")
+    for rival in (ways.again, ways.stores, *([ways.by_rdflib] if setting.triples <= RDFLIB_UP_TO else [])):
+        for name, rate in rival(query, coded, setting, options.budget).items():
+            found.rates[name] = rate
+            expected = ways.rows_after(query, coded, setting, rate.events)
+            if rate.rows != expected:
+                found.faults.append(f"{found.name}: {rate.rows} rows by {name}, {expected} by the engine")
     return found
 
 

@@ -173,7 +173,7 @@ class WindowRun:
 
     def _clocks(self, batch: EventBatch, first: I64s) -> I64s:
         if not self.window.counted:
-            return _plain(batch.time)
+            return _plain(batch.time, _I64)
         if len(first) == 2:
             return np.full(len(batch), self._instants + 1)
         numbers = np.arange(self._instants + 1, self._instants + len(first))
@@ -193,8 +193,8 @@ class WindowRun:
 
     def _run(self, batch: EventBatch, clock: I64s, first: I64s, bounds: I64s) -> list[_Part]:
         """Have the kernel work through the batch."""
-        s, p, o = (_plain(ids) for ids in batch.ids)
-        offset = _plain(batch.offset)
+        s, p, o = (_plain(ids, _U32) for ids in batch.ids)
+        offset = _plain(batch.offset, _I64)
         if self.plan.conditions:
             self._learn(batch)
         scalars = self._memory.scalars
@@ -290,6 +290,8 @@ class WindowRun:
 
 
 _Part = tuple[NDArray[np.void], NDArray[np.uint32]]
+_I64: Final = np.dtype(np.int64)
+_U32: Final = np.dtype(np.uint32)
 _NO_INSTANT: Final = np.zeros(0, np.int64)
 
 
@@ -306,7 +308,9 @@ def _falls(numbers: I64s) -> bool:
     return len(numbers) > 1 and bool(np.any(numbers[1:] < numbers[:-1]))
 
 
-def _plain(array: NDArray[_Id]) -> NDArray[_Id]:
+def _plain(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
     """C-contiguous and writable: Numba compiles anew for anything else."""
     flags = array.flags
-    return array if flags.c_contiguous and flags.writeable else np.require(array, None, ("C", "W"))
+    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+        return array
+    return np.require(array, dtype, ("C", "W"))
