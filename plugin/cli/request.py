@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from oxiseq.cli.options import QuerySource
 
 OnError: TypeAlias = Literal["stop", "skip"]
+Engine: TypeAlias = Literal["auto", "plain", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,5 +108,9 @@ class LoadRequest:
     skolemise: bool
     strict: bool
     quarantine: Path | None
+    engine: Engine
+    master: str | None
+    memory: str | None
+    parts: Path | None
     restart: bool
     quiet: bool
