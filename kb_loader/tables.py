@@ -100,7 +100,7 @@ def _mapped(
     source: Source, content: IO[bytes], mapping: Mapping, tell: Callable[[Fault], None]
 ) -> Iterator[Quad]:
     try:
-        for batch in _batches(source, content, tell):
+        for batch in table_batches(source, content, tell):
             for start in range(0, batch.num_rows, _ROWS):
                 for triple in mapping.triples(batch.slice(start, _ROWS)):
                     yield Quad(triple.subject, triple.predicate, triple.object)
@@ -110,7 +110,8 @@ def _mapped(
         raise KbError(f"{mapping.name}: with the columns of {source.path}: {syntax_reason(error)}") from error
 
 
-def _batches(source: Source, content: IO[bytes], tell: Callable[[Fault], None]) -> Iterator[pa.RecordBatch]:
+def table_batches(source: Source, content: IO[bytes], tell: Callable[[Fault], None]) -> Iterator[pa.RecordBatch]:
+    """A table's rows. CSV rows that do not fit go to `tell`. Raises ArrowInvalid, OSError, EOFError."""
     if source.ending == ".parquet":
         opened = pa.BufferReader(content.read()) if source.packing else content
         yield from pa.parquet.ParquetFile(opened).iter_batches()

@@ -24,7 +24,8 @@ _EXPLAINED: Final = """Thousand triples of the raw stream per second of CPU time
 mean when tumbling); `again` is its own full answer at every event; `whole` is pyoxigraph, a store that follows the
 window's summary and is asked the whole query after each event that added to it; `delta` is pyoxigraph asked with the
 added triple put in at each position of the query; `rdflib` is like `whole`. Coding terms, making quads and query texts,
-and keeping the summary are outside the clock on all sides. The windows are full when measuring begins, and the engine's runs over
+and keeping the summary are outside the clock on all sides. The windows are full when measuring begins, and the engine's
+runs over
 all windows of a query are measured in turns. `times` is how
 many times quicker `new` is. Every way's full answer after its last event has been compared with the engine's."""
 

@@ -376,7 +376,7 @@ class QueryRun:
     @property
     def watchful(self) -> bool:
         """Whether it must be told of instants in which the kernel has found nothing for it."""
-        return self._partly_native or self._waits or (self._start is None and self.plan.window is not None)
+        return self._partly_native or self.waits or (self._start is None and self.plan.window is not None)
 
     @property
     def nothing(self) -> list[list[Rows]]:
@@ -406,7 +406,7 @@ class QueryRun:
             if split is not None:
                 sources = self._letters.sources(rows, instants.where, answers, split.frame)
         batches: list[MatchBatch] = []
-        if sources or self._waits:
+        if sources or self.waits:
             if sources:
                 self._write_rows(sources, times, number, answers, split)
             until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
@@ -453,7 +453,7 @@ class QueryRun:
         return PartitionInstants(arrays.partition[:k], arrays.instant[:k], arrays.moment[:k])
 
     @property
-    def _waits(self) -> bool:
+    def waits(self) -> bool:
         """Whether the clock alone may let it report something."""
         return self._sequence.waits or (self._deferred is not None and self._deferred.waits)
 

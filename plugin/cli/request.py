@@ -114,3 +114,20 @@ class LoadRequest:
     parts: Path | None
     restart: bool
     quiet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EventsRequest:
+    """What `oxiseq events` is asked for; `every` in seconds."""
+
+    sources: tuple[str, ...]
+    output: Path
+    mapping: Path | None
+    time: str
+    every: float
+    to: str
+    engine: str
+    master: str
+    memory: str
+    time_predicate: str
+    quiet: bool

@@ -1,23 +1,20 @@
-"""The example of a load on Spark."""
+"""The example of streams on Spark: what was planted is found, the broken rows are left out."""
 
 from __future__ import annotations
 
-from importlib.util import module_from_spec, spec_from_file_location
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
+from example_loading import load
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "10-big-kb" / "on_spark.py"
 
-
-def test_only_the_machine_matches(spark: SparkSession) -> None:
-    spec = spec_from_file_location("on_spark", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    report, lines, matches = module.main()
-    assert (report.engine, report.stored, report.quarantined) == ("spark", 9, 1)
-    assert lines == sorted(lines)
-    assert [(match["device"].value[-2:], match["hall"].value) for match in matches] == [("m1", "North")]
+def test_the_planted_v_is_found(spark: SparkSession) -> None:
+    arranged, rows = load("12-spark").main()
+    assert (arranged.events, arranged.bad) == (1200, 2)
+    found = {(*row[:3], *row[4:]) for row in rows}  # each quote before the fall begins one
+    assert found == {("09:01:44", "http://example.org/co2", "paper", "80", "120")}
