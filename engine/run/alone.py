@@ -21,11 +21,9 @@ class ReadsStreams(Protocol):
 class AloneRun(ABC):
     """The running state of a query with an order of its own. It gives batches of matches; each tells its length."""
 
+    resets: Resets = Resets()
     one_by_one: ClassVar[bool] = False
     """Whether how events are put together can be seen: where a faulty one costs its whole batch."""
-    can_forget: ClassVar[bool] = False
-    """Whether it can `forget`."""
-    resets: Resets = Resets()
 
     @property
     @abstractmethod
@@ -76,6 +74,15 @@ class AloneRun(ABC):
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for a run that has not seen any event."""
 
+    @abstractmethod
+    def forget(self, at: int) -> None:
+        """Between batches: give up all partial matches and go on as if registered now (`at`, µs since 1970). Counters
+        go on; `resets` tells of it."""
+
+    def collect(self) -> None:
+        """Free what is dead now, so that `records` tells what lives."""
+        return
+
     # --- what it tells ------------------------------------------------------------------------------
 
     @property
@@ -102,15 +109,6 @@ class AloneRun(ABC):
     def bytes(self) -> int:
         """How large its arrays are, as far as it tells."""
         return self.state.get("bytes", 0)
-
-    def collect(self) -> None:
-        """Free what is dead now, so that `records` tells what lives."""
-        return
-
-    def forget(self, at: int) -> None:
-        """Between batches: give up all that it remembers of events; `at` is now (µs since 1970). It goes on as if it
-        had been registered now."""
-        raise NotImplementedError(f"{type(self).__name__} cannot forget")
 
     @property
     @abstractmethod

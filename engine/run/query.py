@@ -47,8 +47,6 @@ class QueryRun:
     completed, `late` refused, `matches` found.
     """
 
-    can_forget: Final = True
-
     def __init__(
         self, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase,
         start: int | None = None, lateness: int = 0, capacities: Capacities | None = None,

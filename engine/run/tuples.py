@@ -42,7 +42,6 @@ class TupleRun(AloneRun):
 
     one_by_one: ClassVar[bool] = True
     """An event that is no tuple costs its batch."""
-    can_forget: ClassVar[bool] = True
 
     def __init__(
         self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0,

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from oxiseq.cli.options import QuerySource
 
 OnError: TypeAlias = Literal["stop", "skip"]
+Engine: TypeAlias = Literal["auto", "plain", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,12 @@ class RunRequest:
     on_error: OnError
     sort: bool
     quiet: bool
+    report: str | None = None
+    """Of queries over windows, like the next two: what their text leaves open."""
+    instants: tuple[int, ...] | None = None
+    consumption: str | None = None
+    rules: tuple[QuerySource, ...] = ()
+    """Of an EP-SPARQL query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,5 +108,9 @@ class LoadRequest:
     skolemise: bool
     strict: bool
     quarantine: Path | None
+    engine: Engine
+    master: str | None
+    memory: str | None
+    parts: Path | None
     restart: bool
     quiet: bool

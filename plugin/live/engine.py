@@ -25,8 +25,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.journal import Found, Heading, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
-from oxiseq.languages.front import AnswerShape, Front, Options
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.front import AnswerShape, Front, Options, said, without_reports
+from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.live.budgets import Budget, Watch
 
 LOG = logging.getLogger("oxiseq.live")
@@ -93,7 +93,12 @@ class Engine:
         query = load(text, language)
         front = front_of(query)
         begin = None if options.get("start") is None else to_microseconds(options["start"])
-        given = Options(begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}))
+        asked = said(options.get("report"), options.get("instants"), options.get("consumption"))
+        given = Options(
+            begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}), said=asked,
+            rules=rules_of(front, options.get("rules", ())), reads=tuple(options.get("reads", ())),
+        )  # fmt: skip
+        without_reports(front, given)
         run, shape = front.compile(query, self.terms, self._kb, given)
         budget = self._budget.of(options)
         budget.check(run)

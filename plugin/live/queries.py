@@ -72,14 +72,16 @@ class Queries:
         """A query that sees what comes from now on; its streams are made where they are missing.
 
         options: `lateness` (µs), `start` (µs), `stateBudget` ({"records": n, "bytes": n}, a missing one is no bound),
-        `onBudget` (fail or reset), and for CEQL `streamNames`. With `replace` a query of this name goes;
-        ids of matches go on. Raises QueryError, ConflictError, BoundError, KbError, OxiseqError.
+        `onBudget` (fail or reset), for CEQL `streamNames`, for EP-SPARQL `rules`. With `replace` a query of this name
+        goes; ids of matches go on. Raises QueryError, ConflictError, BoundError, KbError, OxiseqError.
         """
         chosen = name if name is not None else f"q{secrets.token_hex(4)}"
         if not NAME.fullmatch(chosen):
             raise OxiseqError(f"{chosen!r} is no name for a query: letters, digits and . _ ~ -, at most 100")
         given = dict(options or {})
         front_named(language).prepare()
+        if language == "epsparql":  # one that names no stream reads those that are here now, also after a restart
+            given.setdefault("reads", [record.iri for record in self._streams.all()])
         if self._learn is not None:  # without locks: it may take long
             with self._engine_lock:
                 asks = self._engine.compile(chosen, text, language, given).run.kb_texts
