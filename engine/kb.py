@@ -6,7 +6,7 @@ wraps a plain pyoxigraph store whose owner says when its content changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from pyoxigraph import QuerySolutions, Store
@@ -18,6 +18,8 @@ class Solution(Protocol):
     """What a query binds, by the place of a variable in SELECT or by its name: a term, None where it is unbound."""
 
     def __getitem__(self, key: Any, /) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
 
 
 class KnowledgeBase(Protocol):

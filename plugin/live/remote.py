@@ -66,6 +66,8 @@ class RemoteKnowledge:
         self._guards: list[Callable[[], AbstractContextManager[object]]] = []
         self._kept: KbAnswers | None = None
         self._answers: dict[str, KbAnswer] = {}
+        self._given: set[str] = set()
+        """What has been answered since the start: also what queries ask that do not tell it ahead."""
         self._asking = threading.Lock()
         self._told = Refreshed()
 
@@ -98,7 +100,7 @@ class RemoteKnowledge:
         Raises KbError; ChangeRefusedError, FullError.
         """
         with self._asking:
-            wanted = set(texts)
+            wanted = set(texts) | self._given
             unused = self._answers.keys() - wanted
             try:
                 bodies = self._ask(wanted)
@@ -134,10 +136,13 @@ class RemoteKnowledge:
         self._told = replace(self._told, answers=len(self._answers), asked=microseconds())
 
     def body(self, text: str) -> bytes:
-        """The answer that is kept; asked for now if there is none, which only happens when two threads have met."""
-        if text not in self._answers:
+        """The answer that is kept; asked for now if there is none: of a query that does not tell ahead what it asks."""
+        answer = self._answers.get(text)
+        if answer is None:
             self.learn([text])
-        return self._answers[text].body
+            answer = self._answers[text]
+        self._given.add(text)
+        return answer.body
 
 
 class KeptKb:
@@ -190,6 +195,9 @@ class _Labelled:
 
     terms: list[Any]
     names: list[str]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.terms)
 
     def __getitem__(self, key: int | str) -> Any:
         return self.terms[key if isinstance(key, int) else self.names.index(key)]

@@ -185,6 +185,7 @@ def test_blank_nodes_are_of_one_answer() -> None:
     assert labels(results("b0", "b1", "b0")) == one  # the same answer again
     assert not set(one) & set(labels(results("b0", "b1")))
     (solution,) = read_answer(results("b0"))
+    assert list(solution) == [solution[0], solution[1]]
     assert (solution[1].value, solution["o"].value) == ("x", "x")
 
 
@@ -206,7 +207,7 @@ class Flaky:
     version = 1
 
     def __init__(self) -> None:
-        self.bodies = {"a": results("x"), "b": results("y")}
+        self.bodies = {"a": results("x"), "b": results("y"), "c": results("z")}
         self.fails = False
 
     def solutions(self, text: str) -> Any:
@@ -222,7 +223,7 @@ def test_a_refresh_is_done_whole_or_not_at_all(tmp_path: Path) -> None:
     endpoint = Flaky()
     knowledge = RemoteKnowledge(endpoint)
     with LiveService(knowledge, tmp_path, LiveSettings(), "normal"):
-        knowledge.learn(["a", "b"])
+        knowledge.learn(["a", "b", "c"])
         version, before = knowledge.kb.version, knowledge.body("a")
         endpoint.bodies["a"], endpoint.fails = results("z"), True
         with pytest.raises(UpstreamError):
@@ -233,6 +234,7 @@ def test_a_refresh_is_done_whole_or_not_at_all(tmp_path: Path) -> None:
         assert knowledge.refresh(["a", "b"]).error == ""
         assert knowledge.body("a") == results("z")
         assert knowledge.kb.version != version
-        assert knowledge.refresh(["a"]).answers == 2  # nothing new: what is not asked may stay
+        assert knowledge.refresh(["a", "b"]).answers == 2  # what is not asked has gone with the change
         endpoint.bodies["a"] = results("w")
-        assert knowledge.refresh(["a"]).answers == 1
+        assert knowledge.refresh(["b"]).answers == 2  # "a" has been given to somebody
+        assert knowledge.body("a") == results("w")
