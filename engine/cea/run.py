@@ -150,12 +150,34 @@ class CeaRun:
     @property
     def state(self) -> dict[str, int]:
         """Numbers of records, for tests of leaks and for explanations."""
-        s, parts, cache = self._memory.scalars, self._memory.parts, self._cache
-        arrays = (*self._memory, *cache.arrays)
-        return {"nodes": int(s[k.NODE_TOP]), "live": int(parts["count"][parts["epoch"] == s[k.EPOCH]].sum()),
+        s, cache = self._memory.scalars, self._cache
+        return {"nodes": int(s[k.NODE_TOP]), "live": self._live,
                 "states": cache.states, "symbols": cache.symbols, "rebuilds": cache.rebuilds,
                 "steps": cache.steps, "touched": int(s[k.TOUCHED]),
-                "bytes": sum(int(a.nbytes) for a in arrays) + self._holders.bytes}  # fmt: skip
+                "bytes": self.bytes}  # fmt: skip
+
+    @property
+    def records(self) -> int:
+        """Nodes and the places where they wait."""
+        return int(self._memory.scalars[k.NODE_TOP]) + self._live
+
+    @property
+    def _live(self) -> int:
+        parts = self._memory.parts
+        return int(parts["count"][parts["epoch"] == self._memory.scalars[k.EPOCH]].sum())
+
+    @property
+    def bytes(self) -> int:
+        """Of all arrays."""
+        return sum([a.nbytes for a in (*self._memory, *self._cache.arrays)]) + self._holders.bytes
+
+    def forget(self) -> None:
+        """Give up all partial matches; positions go on."""
+        position = self.position
+        self._memory = allocate(self._capacities)
+        self._memory.scalars[k.BASE] = self.oldest = position
+        self._holders.forget(position)
+        self._collected, self._rebuilt = 0, -1
 
     def save(self) -> State:
         """Its state between batches, without what is dead."""

@@ -71,6 +71,11 @@ class DeferredMatches:
         return bool(self._ends)
 
     @property
+    def held(self) -> int:
+        """How many matches."""
+        return self._count
+
+    @property
     def oldest_row(self) -> int:
         """The smallest row id that a match held refers to; a large number if there is none."""
         held = (match.rows for end in self._ends.values() for match in end.matches)

@@ -157,6 +157,11 @@ class RowStore:
         return (self._block.stored[self._low : self._low + self.held],)
 
     @property
+    def bytes(self) -> int:
+        """Of all columns, with room for more rows."""
+        return sum([getattr(self._block, name).nbytes for name in _COLUMNS])
+
+    @property
     def held(self) -> int:
         """How many rows are held."""
         return self.end - self.base

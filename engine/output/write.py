@@ -129,6 +129,11 @@ class AnswerWriter:
             for epoch in state["epochs"]
         ]
 
+    @property
+    def remembered(self) -> int:
+        """How many rows DISTINCT remembers."""
+        return sum([len(rows) for rows in self._seen.values()])
+
     def held_ids(self) -> Iterator[AnyIds]:
         """The rows that DISTINCT remembers."""
         for rows in self._seen.values():

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
+from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
@@ -20,6 +21,7 @@ class ReadsStreams(Protocol):
 class AloneRun(ABC):
     """The running state of a query with an order of its own. It gives batches of matches; each tells its length."""
 
+    resets: Resets = Resets()
     one_by_one: ClassVar[bool] = False
     """Whether how events are put together can be seen: where a faulty one costs its whole batch."""
 
@@ -49,14 +51,20 @@ class AloneRun(ABC):
     def advance(self) -> Sequence[Any]:
         """Work through all that is complete by now; the batches of matches found."""
 
-    def keep_answers(self) -> None:
-        """The KB is about to change: events that are here already keep the answers of now."""
-        return
+    def keep_answers(self) -> bool:
+        """The KB is about to change: events that are here already keep the answers of now. Whether some do that did not
+        before."""
+        return False
 
     @property
     def reads_kb(self) -> bool:
         """Whether its matches depend on the KB."""
         return False
+
+    @property
+    def kb_texts(self) -> tuple[str, ...]:
+        """What it asks the knowledge base, as SPARQL."""
+        return ()
 
     @abstractmethod
     def save(self, terms: SavedTerms) -> State:
@@ -65,6 +73,15 @@ class AloneRun(ABC):
     @abstractmethod
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for a run that has not seen any event."""
+
+    @abstractmethod
+    def forget(self, at: int) -> None:
+        """Between batches: give up all partial matches and go on as if registered now (`at`, µs since 1970). Counters
+        go on; `resets` tells of it."""
+
+    def collect(self) -> None:
+        """Free what is dead now, so that `records` tells what lives."""
+        return
 
     # --- what it tells ------------------------------------------------------------------------------
 
@@ -82,6 +99,16 @@ class AloneRun(ABC):
     @abstractmethod
     def state(self) -> dict[str, int]:
         """Numbers of live records, by kind."""
+
+    @property
+    def records(self) -> int:
+        """How many records its state has; some may be dead by now (`collect`)."""
+        return sum(number for kind, number in self.state.items() if kind != "bytes")
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are, as far as it tells."""
+        return self.state.get("bytes", 0)
 
     @property
     @abstractmethod

@@ -74,6 +74,11 @@ class PartitionTable:
         """How many partitions are known."""
         return self._top - len(self._free)
 
+    @property
+    def bytes(self) -> int:
+        """Of its arrays."""
+        return self.count.nbytes + self._values.nbytes + self._single.nbytes
+
     def held_ids(self) -> tuple[AnyIds, ...]:
         """The values of partitions, some of which are forgotten."""
         return (self._values[: self._top],)

@@ -26,6 +26,7 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, Clock, Instants
 from oxiseq.engine.run.letters import LetterRows, Source
 from oxiseq.engine.run.partitions import Partitions, Split
+from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
@@ -52,6 +53,7 @@ class QueryRun:
     ) -> None:
         self.plan = plan
         self.matches = 0
+        self.resets = Resets()
         self.clock = Clock(len(plan.streams), lateness, start)
         self._joined = _Counters(0, 0, 0)
         self._terms = terms
@@ -63,15 +65,9 @@ class QueryRun:
         ]
         self._terms_stored = np.array([v != PARTITION for v in plan.stored], np.bool_)
         self._letters = LetterRows(plan, terms)
-        self._sequence = SequenceRun(plan.sequence, terms, capacities)
-        self._rows = RowStore(len(plan.stored))
-        self._writer = AnswerWriter(plan, terms)
-        self._deferred = _deferred(plan)
-        self._partitions: Partitions | None = None
-        if plan.query.partition is not None:
-            self._partitions = Partitions(plan, self._sequence, (capacities or Capacities()).groups)
+        self._capacities = capacities or Capacities()
+        self._begin()
         self._kept_answers: list[tuple[int, dict[str, KbAnswer], int]] = []
-        self._kept_rows = 0
         terms.register(self)
         self._answering = [name for name, gpm in plan.gpms.items() if gpm.kb is not None]
         self._reads_kb = any(gpm.kb is not None for gpm in plan.gpms.values()) or any(
@@ -84,6 +80,18 @@ class QueryRun:
             settings[lr.BY_NUMBER], settings[lr.SLIDING], settings[lr.WINDOW_SIZE] = (
                 window.events, window.sliding, window.size
             )  # fmt: skip
+
+    def _begin(self) -> None:
+        """Nothing has been seen."""
+        plan = self.plan
+        self._sequence = SequenceRun(plan.sequence, self._terms, self._capacities)
+        self._rows = RowStore(len(plan.stored))
+        self._writer = AnswerWriter(plan, self._terms)
+        self._deferred = _deferred(plan)
+        self._partitions: Partitions | None = None
+        if plan.query.partition is not None:
+            self._partitions = Partitions(plan, self._sequence, self._capacities.groups)
+        self._kept_rows = 0
 
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of all that it may still look at (see `TermDictionary`)."""
@@ -145,6 +153,37 @@ class QueryRun:
         return {**self._sequence.live, "rows": self._rows.held, **partitions}
 
     @property
+    def records(self) -> int:
+        """How many records its state has; some may be dead by now (`collect`)."""
+        partitions = 0 if self._partitions is None else self._partitions.table.live
+        held = 0 if self._deferred is None else self._deferred.held
+        return self._sequence.records + self._rows.held + partitions + held + self._writer.remembered
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are. They do not become smaller, but by `forget`."""
+        partitions = 0 if self._partitions is None else self._partitions.table.bytes
+        return self._sequence.bytes + self._rows.bytes + partitions
+
+    def collect(self) -> None:
+        """Free what is dead now, so that `records` tells what lives."""
+        if self.instants:
+            self._forget(self.clock.completed, self.instants - 1)
+        self._sequence.collect()
+        if self._endless:
+            self._forget_unnamed()
+
+    def forget(self, at: int) -> None:
+        """Between batches: give up all partial matches, matches held and what DISTINCT remembers; `at` is now (µs
+        since 1970).
+
+        It goes on as if it had been registered now, and sees the events that wait for their instant. Counters, the
+        beginning of tumbling windows and the KB's answers stay; windows of n EVENTS in partitions begin anew.
+        """
+        self.resets = self.resets.another(at, self.clock.completed, self.records)
+        self._begin()
+
+    @property
     def lateness(self) -> int:
         """How much a stream may be out of order, in microseconds."""
         return self.clock.lateness
@@ -169,7 +208,8 @@ class QueryRun:
         if self._endless:
             self._forget_unnamed()
         state = {
-            "matches": self.matches, "start": self._start, "joined": list(self._joined), "kept_rows": self._kept_rows,
+            "matches": self.matches, "resets": self.resets.save(), "start": self._start,
+            "joined": list(self._joined), "kept_rows": self._kept_rows,
             "sequence": sequence, "rows": self._rows.save(self._terms_stored, terms),
             "answers": self._writer.save(self._rows, terms), "kept": self._save_kept(terms),
             "deferred": None if self._deferred is None else self._deferred.save(),
@@ -189,6 +229,7 @@ class QueryRun:
         """Go on from a saved state, with a clock in the state of then; for a run that has not seen any event."""
         start = state["start"]
         self.matches, self._start = int(state["matches"]), None if start is None else int(start)
+        self.resets = Resets.restored(state["resets"])
         self._kept_rows = int(state["kept_rows"])
         self.clock, self._joined = clock, _Counters(*map(int, state["joined"]))
         self._sequence.restore(state["sequence"], terms)
@@ -242,21 +283,23 @@ class QueryRun:
 
     # --- the KB -------------------------------------------------------------------------------------
 
-    def keep_answers(self) -> None:
-        """The KB is about to change: what has been pushed so far keeps the answers of now.
+    def keep_answers(self) -> bool:
+        """The KB is about to change: what has been pushed so far keeps the answers of now. Whether some do that did not
+        before.
 
         Of patterns that are evaluated in place only the copy before the first change is kept while events wait.
         """
         newest = self.clock.newest
         if not self.clock.open or not self._reads_kb:
-            return
+            return False
         if self._kept_answers and self._kept_answers[-1][0] >= newest:
-            return  # nothing has come since the change before
+            return False  # nothing has come since the change before
         if not self._kept_answers:
             for matcher in self._matchers:
                 if matcher is not None:
                     matcher.refresh()
         self._kept_answers.append((newest, self._answers(), self._kb.version))
+        return True
 
     def _answers(self) -> dict[str, KbAnswer]:
         answers = {}
@@ -317,6 +360,13 @@ class QueryRun:
     def reads_kb(self) -> bool:
         """Whether its matches depend on the knowledge base too."""
         return self._reads_kb
+
+    @property
+    def kb_texts(self) -> tuple[str, ...]:
+        """What it asks the knowledge base, as SPARQL."""
+        patterns = [self.plan.gpms[name].kb for name in self._answering]
+        copies = [matcher.graphs for matcher in self._matchers if matcher is not None]
+        return tuple(dict.fromkeys(each.text for each in (*patterns, *copies) if each is not None))
 
     @property
     def own_answers(self) -> bool:

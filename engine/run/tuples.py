@@ -23,6 +23,7 @@ from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.merging import Merging
+from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow
@@ -48,6 +49,7 @@ class TupleRun(AloneRun):
     ) -> None:
         self._plan = plan
         self.matches = 0
+        self.resets = Resets()
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
         window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
@@ -113,11 +115,12 @@ class TupleRun(AloneRun):
         """Its state between batches; it holds no ids."""
         automaton = self._cea.save()
         self._log.forget(self._cea.oldest)
-        return {"matches": self.matches, "partitions": self._partitions.save(), "merging": self._merging.save(),
+        return {"matches": self.matches, "resets": self.resets.save(),
+                "partitions": self._partitions.save(), "merging": self._merging.save(),
                 "automaton": automaton, "log": self._log.save()}  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        self.matches = int(state["matches"])
+        self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
         self._partitions.restore(state["partitions"])
         self._merging.restore(state["merging"])
         self._cea.restore(state["automaton"])
@@ -145,6 +148,27 @@ class TupleRun(AloneRun):
         return {**self._cea.state, "events": self._log.held, "behind": self.behind}
 
     @property
+    def records(self) -> int:
+        """How many records its state has; some may be dead by now (`collect`)."""
+        return self._cea.records + self._log.held
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are. They do not become smaller, but by `forget`."""
+        return self._cea.bytes + self._log.bytes
+
+    def collect(self) -> None:
+        """Free what is dead now, so that `records` tells what lives."""
+        self._cea.collect()
+        self._log.forget(self._cea.oldest)
+
+    def forget(self, at: int) -> None:
+        """As there; counters and positions go on."""
+        self.resets = self.resets.another(at, self._log.newest, self.records)
+        self._cea.forget()
+        self._log = _Log(self._cea.position)
+
+    @property
     def lateness(self) -> int:
         return self._merging.lateness
 
@@ -156,8 +180,8 @@ class TupleRun(AloneRun):
 class _Log:
     """Time and stream of the events by position, from some position on."""
 
-    def __init__(self) -> None:
-        self._first = self._count = 0
+    def __init__(self, first: int = 0) -> None:
+        self._first, self._count = first, 0
         self._time = np.zeros(1024, np.int64)
         self._stream = np.zeros(1024, np.int64)
 
@@ -165,6 +189,16 @@ class _Log:
     def held(self) -> int:
         """How many are kept."""
         return self._count
+
+    @property
+    def newest(self) -> int:
+        """The time of the last one kept; 0 if none is."""
+        return int(self._time[self._count - 1]) if self._count else 0
+
+    @property
+    def bytes(self) -> int:
+        """With room for more."""
+        return self._time.nbytes + self._stream.nbytes
 
     def save(self) -> State:
         """The events kept."""

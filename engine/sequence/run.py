@@ -117,7 +117,7 @@ class SequenceRun:
         return known[1]
 
     def collect(self) -> None:
-        """Free what is dead now, to learn `oldest_row`; for windows that never end."""
+        """Free the nodes that are dead now, and learn `oldest_row`."""
         self._memory, self.oldest_row = make_nodes(self._memory, self._compiled, again=False)
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
@@ -147,8 +147,18 @@ class SequenceRun:
         """Numbers of live records, for tests of leaks and for explanations."""
         s = self._memory.scalars
         return {"nodes": int(s[k.NODE_TOP]), "groups": int(s[k.GROUP_COUNT]),
-                "buckets": int(s[k.BUCKET_COUNT]), "touched": int(s[k.TOUCHED]),
-                "bytes": sum(int(a.nbytes) for a in self._memory)}
+                "buckets": int(s[k.BUCKET_COUNT]), "touched": int(s[k.TOUCHED]), "bytes": self.bytes}
+
+    @property
+    def records(self) -> int:
+        """Nodes, groups and buckets together."""
+        s = self._memory.scalars
+        return int(s[k.NODE_TOP]) + int(s[k.GROUP_COUNT]) + int(s[k.BUCKET_COUNT])
+
+    @property
+    def bytes(self) -> int:
+        """Of all arrays."""
+        return sum([a.nbytes for a in self._memory])
 
     def _drain(self, parts: list[Found]) -> None:
         s = self._memory.scalars

@@ -156,6 +156,11 @@ class WindowRun:
 
     # --- terms --------------------------------------------------------------------------------------
 
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are; with room for more."""
+        return sum(array.nbytes for array in self._memory)
+
     def held_ids(self) -> Iterable[AnyIds]:
         """The terms of what is stored, for the dictionary's collections."""
         entries = self._memory.entries[: int(self._memory.scalars[k.TOP])]

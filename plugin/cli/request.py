@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from oxiseq.cli.options import QuerySource
 
 OnError: TypeAlias = Literal["stop", "skip"]
+Engine: TypeAlias = Literal["auto", "plain", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,12 @@ class RunRequest:
     on_error: OnError
     sort: bool
     quiet: bool
+    report: str | None = None
+    """Of queries over windows, like the next two: what their text leaves open."""
+    instants: tuple[int, ...] | None = None
+    consumption: str | None = None
+    rules: tuple[QuerySource, ...] = ()
+    """Of an EP-SPARQL query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,8 @@ class ServeRequest:
     host: str
     port: int
     upstream: str | None
+    upstream_refresh: int
+    """µs after which what queries ask there is asked again, 0: never."""
     read_only: bool
     cors: bool
     union_default_graph: bool
@@ -77,6 +86,12 @@ class ServeRequest:
     idle: float | None
     keep: int
     """µs for which a new stream keeps its events."""
+    state_records: int
+    state_bytes: int
+    on_budget: Literal["fail", "reset"]
+    event_triples: int
+    event_triples_for: int
+    """µs after which those that nobody asks for are let go of."""
     durability: Literal["full", "normal"]
     log_format: Literal["text", "json"]
 
@@ -93,5 +108,9 @@ class LoadRequest:
     skolemise: bool
     strict: bool
     quarantine: Path | None
+    engine: Engine
+    master: str | None
+    memory: str | None
+    parts: Path | None
     restart: bool
     quiet: bool

@@ -37,7 +37,10 @@ class Address(click.ParamType[tuple[str, int]]):
 @click.option("--bind", "-b", metavar="HOST:PORT", type=Address(), default="127.0.0.1:7878", show_default=True,
               help="Where to listen; port 0 takes any free one.")  # fmt: skip
 @click.option("--upstream", metavar="URL",
-              help="Pass SPARQL requests on to another server's /query, /update and /store instead of a store.")
+              help="Pass SPARQL requests on to another server's /query, /update and /store instead of a store; "
+                   "queries of streams ask it, and the folder holds the journal only.")
+@click.option("--upstream-refresh", metavar="DURATION", type=Duration(), default="10m", show_default=True,
+              help="After how long what they ask there is asked again; 0 is never.")
 @click.option("--read-only", is_flag=True, help="No updates; the folder is opened for reading.")
 @click.option("--cors", is_flag=True, help="Web pages from elsewhere may ask.")
 @click.option("--union-default-graph", is_flag=True, help="Queries see all graphs as one.")
@@ -57,6 +60,16 @@ class Address(click.ParamType[tuple[str, int]]):
               help="Without events for so long, the newest instant is taken as complete; 0 is never.")  # fmt: skip
 @click.option("--keep", metavar="DURATION", type=Duration(), default="1h", show_default=True,
               help="For how long new streams keep their events.")  # fmt: skip
+@click.option("--state-records", metavar="N", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Records that the running state of a query may have, if the query does not say; 0 is any number.")
+@click.option("--state-bytes", metavar="BYTES", type=click.IntRange(min=0), default=1 << 30, show_default=True,
+              help="How large it may become in memory; 0 is no bound.")
+@click.option("--on-budget", type=click.Choice(["fail", "reset"]), default="fail", show_default=True,
+              help="When it is larger: fail stops the query, reset lets it forget its partial matches and go on.")
+@click.option("--event-triples", metavar="N", type=click.IntRange(min=1), default=4_000_000, show_default=True,
+              help="Triples of events that are held in memory for SPARQL at a time.")
+@click.option("--event-triples-for", metavar="DURATION", type=Duration(), default="10m", show_default=True,
+              help="After how long without a question those of a stream are let go of.")
 @click.option("--durability", type=click.Choice(["full", "normal"]), default="full", show_default=True,
               help="full: what is acknowledged is on the disk; normal: unless the machine dies.")  # fmt: skip
 @click.option("--allow-service", is_flag=True, help="Queries may ask other servers (SERVICE).")

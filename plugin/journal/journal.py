@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Final
 
 from oxiseq.engine.events.write import replacing
+from oxiseq.journal.answers import KbAnswers
 from oxiseq.journal.checkpoints import Checkpoints
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.errors import JournalError, journal_error
@@ -37,10 +38,10 @@ def microseconds() -> int:
 
 
 class Journal:
-    """Streams, event log, queries, matches and checkpoints in an SQLite file. Safe for many threads.
+    """Streams, event log, queries, matches, checkpoints, answers of a KB elsewhere: an SQLite file. Safe for threads.
 
-    One process writes at a time; others may open it with `read_only` meanwhile. `streams`, `log`, `queries`, `matches`
-    and `checkpoints` do the work.
+    One process writes at a time; others may open it with `read_only` meanwhile. `streams`, `log`, `queries`, `matches`,
+    `checkpoints` and `kb_answers` do the work.
 
     `max_size`: bytes that the file may have (those of the WAL, some 8 MB, come on top); beyond it writes are refused
     with FullError until `retain` has made room. `keep_free`: bytes of the disk that are left for that; with less, only
@@ -76,6 +77,7 @@ class Journal:
         self.queries = Queries(*parts)
         self.matches = MatchLog(*parts)
         self.checkpoints = Checkpoints(*parts)
+        self.kb_answers = KbAnswers(*parts)
 
     def emit(self, found: Sequence[Found], events: Sequence[tuple[str, bytes]] = ()) -> None:
         """Store matches, as `matches.append` does, and packed events that they have led to (stream, blob), all or none.

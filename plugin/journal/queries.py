@@ -15,7 +15,7 @@ from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
 from oxiseq.journal.writer import Writer
 
-_COLUMNS: Final = "name, text, language, options, state, first, next, keep_time, keep_count, created, changed"
+_COLUMNS: Final = "name, text, language, options, state, first, next, keep_time, keep_count, created, changed, error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class QueryRecord:
     """A registered query.
 
     options: JSON values; state: `running`, `paused` or whatever the caller sets; matches with ids `first` to
-    `next` - 1 are kept, ids begin with 1; created, changed: µs since 1970.
+    `next` - 1 are kept, ids begin with 1; created, changed: µs since 1970; error: what was given with the state.
     """
 
     name: str
@@ -36,6 +36,7 @@ class QueryRecord:
     keep: Retention = field(default_factory=Retention)
     created: int = 0
     changed: int = 0
+    error: str = ""
 
 
 class Queries:
@@ -77,7 +78,7 @@ class Queries:
             else:
                 connection.execute(
                     "UPDATE query SET text = ?, language = ?, options = ?, state = ?, keep_time = ?, keep_count = ?,"
-                    " created = ?, changed = ? WHERE name = ?", values
+                    " created = ?, changed = ?, error = '' WHERE name = ?", values
                 )  # fmt: skip
             ends = {iri: stream_id(connection, iri)[2] for iri in streams}
             begin(connection, name, {**ends, **(offsets or {})}, now)
@@ -85,16 +86,18 @@ class Queries:
 
         return self._writer.run(work)
 
-    def set_state(self, name: str, state: str) -> QueryRecord:
-        """`running`, `paused`... Raises UnknownError. A paused query's checkpoint goes on to hold the log back;
-        `checkpoints.drop` gives it up."""
+    def set_state(self, name: str, state: str, error: str = "") -> QueryRecord:
+        """`running`, `paused`..., and why. Raises UnknownError.
+
+        A paused query's checkpoint goes on to hold the log back; `checkpoints.drop` gives it up.
+        """
         if state == DELETED:
             raise ConflictError("a query is deleted by `delete`")
 
         def work(connection: sqlite3.Connection) -> QueryRecord:
             query_id(connection, name)
             connection.execute(
-                "UPDATE query SET state = ?, changed = ? WHERE name = ?", (state, self._clock(), name)
+                "UPDATE query SET state = ?, error = ?, changed = ? WHERE name = ?", (state, error, self._clock(), name)
             )
             return _record(_row(connection, name))
 
@@ -136,8 +139,8 @@ def _row(connection: sqlite3.Connection, name: str) -> Row:
 
 
 def _record(row: Row) -> QueryRecord:
-    name, text, language, options, state, first, following, keep_time, keep_count, created, changed = row
+    name, text, language, options, state, first, following, keep_time, keep_count, created, changed, error = row
     keep = Retention(keep_time, keep_count)
     return QueryRecord(
-        name, text, language, json.loads(options), state, first, following, keep, created, changed
+        name, text, language, json.loads(options), state, first, following, keep, created, changed, error
     )

@@ -18,7 +18,7 @@ Durability: TypeAlias = Literal["full", "normal"]
 """`full`: what is acknowledged is on the disk. `normal`: it outlives the process, however that dies; the last moments
 may be lost when the machine itself dies. Either way the file stays whole."""
 
-VERSION: Final = 1
+VERSION: Final = 2
 APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
@@ -102,6 +102,16 @@ CREATE TABLE checkpoint_match (
     PRIMARY KEY (owner, query)
 ) WITHOUT ROWID;
 """
+_UPGRADES: Final = (             # from version 1, 2...
+    """
+ALTER TABLE query ADD COLUMN error TEXT NOT NULL DEFAULT ''; -- why its state is 'failed'
+CREATE TABLE kb_answer (         -- of a knowledge base elsewhere
+    text TEXT PRIMARY KEY,
+    body BLOB NOT NULL,
+    asked INTEGER NOT NULL
+) WITHOUT ROWID;
+""",
+)
 
 
 def connect(path: Path, *, wait: float = WAIT_SECONDS, reading: bool = False) -> sqlite3.Connection:
@@ -157,8 +167,11 @@ def open_reader(path: Path) -> sqlite3.Connection:
         raise JournalError(f"{path}: there is no journal")
     connection = connect(path, reading=True)
     try:
-        if not _check(connection, path):
+        version = _check(connection, path)
+        if not version:
             raise JournalError(f"{path}: there is no journal: the file is empty")
+        if version < VERSION:
+            raise VersionError(f"{path}: is of version {version}; opened for writing it becomes one of {VERSION}")
     except sqlite3.Error as error:
         connection.close()
         raise journal_error(error, path) from error
@@ -168,20 +181,18 @@ def open_reader(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether there are tables; that they are a journal's, and of a version that this program knows."""
+def _check(connection: sqlite3.Connection, path: Path) -> int:
+    """The version of the tables, 0 if there are none; that they are a journal's, and of one that this program knows."""
     made = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if made == 0 and application == 0:
-        return False
+        return 0
     if application != APPLICATION:
         raise DamagedError(f"{path}: is an SQLite file, but not a journal of oxiseq")
     if version > VERSION:
         raise VersionError(f"{path}: is of version {version}; this program knows versions up to {VERSION}")
-    if version < VERSION:
-        raise VersionError(f"{path}: is of version {version}, which this program no longer reads")
-    return True
+    return version
 
 
 def _set_up(connection: sqlite3.Connection, path: Path, durability: Durability) -> None:
@@ -191,10 +202,12 @@ def _set_up(connection: sqlite3.Connection, path: Path, durability: Durability) 
     connection.execute(f"PRAGMA synchronous = {durability.upper()}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
     connection.execute("PRAGMA secure_delete = 0")
-    if not _check(connection, path):
+    version = _check(connection, path)
+    if version < VERSION:
+        steps = ([] if version else [_TABLES]) + list(_UPGRADES[max(version - 1, 0) :])
         script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
         try:
-            connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} {script} COMMIT;")
+            connection.executescript(f"BEGIN IMMEDIATE; {' '.join(steps)} {script} COMMIT;")
         except sqlite3.Error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")

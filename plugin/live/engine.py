@@ -24,8 +24,10 @@ from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.journal import Found, Heading, pack_events, unpack_events
-from oxiseq.languages.front import AnswerShape, Front, Options
-from oxiseq.languages.registry import front_of
+from oxiseq.journal.journal import microseconds as microseconds_now
+from oxiseq.languages.front import AnswerShape, Front, Options, said, without_reports
+from oxiseq.languages.registry import front_of, rules_of
+from oxiseq.live.budgets import Budget, Watch
 
 LOG = logging.getLogger("oxiseq.live")
 
@@ -45,6 +47,10 @@ class LiveQuery:
     stored: int = 0
     position: int = 0
     error: str = ""
+    watch: Watch = field(default_factory=lambda: Budget().watch())
+    """Its state's budget."""
+    decided: int = 0
+    """The log's entry before which nothing is decided about its budget (see budgets.py)."""
     saved: int = -1
     """The log's entry after which its last checkpoint stands."""
     settled: int = 0
@@ -70,11 +76,11 @@ class Emission:
 
 
 class Engine:
-    """Compiled queries, fed together. Its dictionary is its own."""
+    """Compiled queries, fed together. Its dictionary is its own. `budget` is for queries that have none."""
 
-    def __init__(self, kb: KnowledgeBase) -> None:
+    def __init__(self, kb: KnowledgeBase, budget: Budget) -> None:
         self.terms = TermDictionary()
-        self._kb = kb
+        self._kb, self._budget = kb, budget
         self._runs = Runs(self.terms)
         self._live: dict[AnyRun, LiveQuery] = {}
         self._scope = f"r{secrets.token_hex(4)}x"
@@ -83,13 +89,20 @@ class Engine:
     # --- queries ------------------------------------------------------------------------------------
 
     def compile(self, name: str, text: str, language: str, options: Mapping[str, Any]) -> LiveQuery:
-        """A query that has seen nothing yet. Raises QueryError, OxiseqError."""
+        """A query that has seen nothing yet. Raises QueryError, BudgetError, OxiseqError."""
         query = load(text, language)
         front = front_of(query)
         begin = None if options.get("start") is None else to_microseconds(options["start"])
-        given = Options(begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}))
+        asked = said(options.get("report"), options.get("instants"), options.get("consumption"))
+        given = Options(
+            begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}), said=asked,
+            rules=rules_of(front, options.get("rules", ())), reads=tuple(options.get("reads", ())),
+        )  # fmt: skip
+        without_reports(front, given)
         run, shape = front.compile(query, self.terms, self._kb, given)
-        return LiveQuery(name, front, run, shape, front.heading(shape), begin)
+        budget = self._budget.of(options)
+        budget.check(run)
+        return LiveQuery(name, front, run, shape, front.heading(shape), begin, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
@@ -109,16 +122,22 @@ class Engine:
     @property
     def reads_kb(self) -> bool:
         """Whether what is found depends on more than the log."""
-        return any(query.run.reads_kb for query in self.queries)
+        return bool(self.kb_readers)
+
+    @property
+    def kb_readers(self) -> list[LiveQuery]:
+        """Those at work that ask the knowledge base."""
+        return [query for query in self._live.values() if query.run.reads_kb]
 
     def readers(self, stream: str) -> list[LiveQuery]:
         """Those that read a stream."""
         return [query for query in self._live.values() if stream in query.shape.reads]
 
     def keep_answers(self) -> None:
-        """The KB is about to change: events that are here already keep the answers of now."""
-        for query in self._live.values():
-            query.run.keep_answers()
+        """The KB is about to change: events that are here already keep the answers of now. Raises KbError."""
+        for query in self.kb_readers:
+            if query.run.keep_answers():
+                query.saved = -1  # the answers are part of its state
 
     @contextmanager
     def alone(self, query: LiveQuery) -> Iterator[Engine]:
@@ -126,13 +145,20 @@ class Engine:
         together, self._runs = self._runs, Runs(self.terms)
         live, self._live = self._live, {}
         self.add(query)
+        caught_up = False
         try:
             yield self
+            caught_up = query.run in self._live
         finally:
-            failed = query.run not in self._live
             self._runs, self._live = together, live
-            if not failed:
+            if caught_up:
                 self.add(query)
+
+    def forget(self, query: LiveQuery) -> None:
+        """Let it give up its partial matches and go on."""
+        query.run.forget(microseconds_now())
+        query.watch = query.watch.budget.watch()
+        query.saved = -1
 
     def saved(self, query: LiveQuery) -> bytes:
         """Its state after the last entry."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.journal import Checkpoint, ConflictError, Journal, QueryRecord, Retention
+from oxiseq.engine.run.resets import Resets
+from oxiseq.journal import Checkpoint, ConflictError, FullError, Journal, QueryRecord, Retention
 from oxiseq.languages.registry import front_named
+from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine, LiveQuery
 from oxiseq.live.errors import BoundError
 from oxiseq.live.settings import LiveSettings
@@ -35,6 +37,8 @@ class QueryStatus:
     late: int = 0
     state: Mapping[str, int] | None = None
     error: str = ""
+    budget: Budget = field(default_factory=Budget)
+    resets: Resets = field(default_factory=Resets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class _Facts:
     reads: tuple[str, ...]
     feeds: str | None
     variables: tuple[str, ...]
+    asks: tuple[str, ...] = ()
 
 
 class Queries:
@@ -52,9 +57,12 @@ class Queries:
     def __init__(
         self, journal: Journal, engine: Engine, engine_lock: AbstractContextManager[object], worker: Worker,
         streams: Streams, topics: Topics, settings: LiveSettings,
+        learn: Callable[[Iterable[str]], None] | None = None,
     ) -> None:  # fmt: skip
         self._journal, self._engine, self._engine_lock = journal, engine, engine_lock
         self._worker, self._streams, self._topics, self._settings = worker, streams, topics, settings
+        self._learn = learn
+        """Has a KB elsewhere answer what a query is going to ask."""
         self._known: dict[str, _Facts] = {}
 
     def register(
@@ -63,14 +71,21 @@ class Queries:
     ) -> QueryStatus:  # fmt: skip
         """A query that sees what comes from now on; its streams are made where they are missing.
 
-        options: `lateness` (µs), `start` (µs), and for CEQL `streamNames`. With `replace` a query of this name goes;
-        ids of matches go on. Raises QueryError, ConflictError, BoundError, OxiseqError.
+        options: `lateness` (µs), `start` (µs), `stateBudget` ({"records": n, "bytes": n}, a missing one is no bound),
+        `onBudget` (fail or reset), for CEQL `streamNames`, for EP-SPARQL `rules`. With `replace` a query of this name
+        goes; ids of matches go on. Raises QueryError, ConflictError, BoundError, KbError, OxiseqError.
         """
         chosen = name if name is not None else f"q{secrets.token_hex(4)}"
         if not NAME.fullmatch(chosen):
             raise OxiseqError(f"{chosen!r} is no name for a query: letters, digits and . _ ~ -, at most 100")
         given = dict(options or {})
         front_named(language).prepare()
+        if language == "epsparql":  # one that names no stream reads those that are here now, also after a restart
+            given.setdefault("reads", [record.iri for record in self._streams.all()])
+        if self._learn is not None:  # without locks: it may take long
+            with self._engine_lock:
+                asks = self._engine.compile(chosen, text, language, given).run.kb_texts
+            self._learn(asks)
         with self._worker.lock:
             self._worker.flush()
             known = {record.name for record in self._journal.queries.all()}
@@ -92,6 +107,11 @@ class Queries:
         LOG.info("query %s registered", chosen, extra={"query": chosen})
         return self.get(chosen)
 
+    @property
+    def kb_texts(self) -> set[str]:
+        """What all queries, paused ones too, ask the knowledge base."""
+        return {text for facts in tuple(self._known.values()) for text in facts.asks}
+
     def pause(self, name: str) -> QueryStatus:
         """It sees nothing until it is resumed; then it sees what has come meanwhile. Raises UnknownError."""
         with self._worker.lock:
@@ -104,12 +124,16 @@ class Queries:
         return self.get(name)
 
     def resume(self, name: str) -> QueryStatus:
-        """Go on after a pause or a failure. Raises UnknownError."""
+        """Go on after a pause or a failure. Raises UnknownError; FullError, and then it pauses."""
         with self._worker.lock:
             self._worker.flush()
             record = self._journal.queries.set_state(name, "running")
             if self._worker.find(name) is None:
-                self._restore(record)
+                try:
+                    self._restore(record)
+                except FullError:
+                    self._journal.queries.set_state(name, "paused")
+                    raise
         return self.get(name)
 
     def delete(self, name: str) -> None:
@@ -133,35 +157,43 @@ class Queries:
 
     def restore(self) -> int:
         """At the start: bring back what was registered; the position to read the log from."""
+        head = self._journal.log.position()
         for record in self._journal.queries.all():
-            self._restore(record)
+            self._restore(record, decided=head)  # matches of entries up to the last may have been told
         return min((q.position for q in self._worker.joining), default=self._journal.log.position())
 
-    def _restore(self, record: QueryRecord) -> None:
+    def _restore(self, record: QueryRecord, decided: int | None = None) -> None:
         try:
             with self._engine_lock:
                 query = self._engine.compile(record.name, record.text, record.language, record.options)
+            if record.state == "running":
+                self._begin(query, record, decided)
+            else:
+                self._know(query)
+        except FullError:
+            raise
         except OxiseqError as error:  # of another version of this program
             LOG.error("query %s cannot be restored: %s", record.name, error, extra={"query": record.name})
-            self._journal.queries.set_state(record.name, "failed")
-            return
-        if record.state == "running":
-            self._begin(query, record)
-        else:
-            self._know(query)
+            self._journal.queries.set_state(record.name, "failed", str(error))
 
     def _know(self, query: LiveQuery) -> None:
-        self._known[query.name] = _Facts(query.shape.reads, query.shape.feeds, query.heading.variables)
+        shape, asks = query.shape, query.run.kb_texts
+        self._known[query.name] = _Facts(shape.reads, shape.feeds, query.heading.variables, asks)
 
-    def _begin(self, query: LiveQuery, record: QueryRecord) -> None:
-        """From its checkpoint on; matches that are stored already are passed over."""
+    def _begin(self, query: LiveQuery, record: QueryRecord, decided: int | None = None) -> None:
+        """From its checkpoint on; matches that are stored already are passed over. `decided` as in LiveQuery; without
+        it, all matches that have been told are stored."""
         checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(query.name, b"")
         if checkpoint.state:
             with self._engine_lock:
                 self._engine.restore(query, checkpoint.state)
             query.saved = checkpoint.position
         query.count, query.stored = checkpoint.matches.get(query.name, 0), record.next - 1
-        query.position = checkpoint.position
+        query.position = query.decided = checkpoint.position
+        if decided is not None:
+            query.decided = decided
+        elif query.stored > query.count:
+            query.decided = self._journal.log.position()
         self._know(query)
         self._topics.open(query.name, query.stored)
         self._worker.add(query)
@@ -169,10 +201,14 @@ class Queries:
     def _status(self, record: QueryRecord) -> QueryStatus:
         query = self._worker.find(record.name)
         facts = self._known.get(record.name, _Facts((), None, ()))
+        budget = self._settings.budget.of(record.options)
         if query is None:
-            return QueryStatus(record, facts.reads, facts.feeds, facts.variables)
+            return QueryStatus(
+                record, facts.reads, facts.feeds, facts.variables, error=record.error, budget=budget
+            )
         with self._engine_lock:
             state = query.run.state
         return QueryStatus(
             record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late, state, query.error,
+            budget, query.run.resets,
         )  # fmt: skip

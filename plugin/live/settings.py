@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from oxiseq.live.budgets import Budget
 
 HOUR = 3_600_000_000
 """An hour in microseconds."""
@@ -18,7 +20,9 @@ class LiveSettings:
     to a silent subscriber; `keep`: µs for which a new stream keeps its events; `matches`: how many a query keeps;
     `queries`, `streams`: at most; `checkpoint`: between checkpoints; `upkeep`: between deletions of what is old;
     `page`: matches or events of one answer; `graphs`: triples of events that are held in memory for SPARQL, and
-    `unasked`: after how long without a question those of a stream are let go of.
+    `unasked`: after how long without a question those of a stream are let go of;
+    `refresh`: between questions to a KB elsewhere (None: never again);
+    `budget`: of the state of a query that has none of its own.
     """
 
     waiting: int = 200_000
@@ -35,3 +39,5 @@ class LiveSettings:
     page: int = 10_000
     graphs: int = 4_000_000
     unasked: float = 600.0
+    refresh: float | None = None
+    budget: Budget = field(default_factory=Budget)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final
 
@@ -43,6 +44,17 @@ _HELD: Final = 4 << 20
 """Bytes of such matches."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """A query has forgotten its state after the entry at `position`, and fails if there is an error; `offsets`: the
+    next one of each stream then."""
+
+    query: LiveQuery
+    error: str
+    position: int
+    offsets: Mapping[str, int]
+
+
 class Worker:
     """Owns the position in the log. `store_lock` is held while the engine works: the KB does not change then."""
 
@@ -58,6 +70,7 @@ class Worker:
         self._settings, self._metrics = settings, metrics
         self._store_lock = store_lock if store_lock is not None else nullcontext()
         self._joining: list[LiveQuery] = []
+        self._decisions: list[_Decision] = []
         self._unstored: list[Emission] = []
         self._unstored_since = 0.0
         self._offsets: dict[str, int] = {}
@@ -136,6 +149,7 @@ class Worker:
         """Work through some entries; False when there were none."""
         with self.lock:
             self._store_if_due()
+            self._save_decisions()
             entries = self._journal.log.follow(self.position, PAGE)
             self._join(self.position)
             if not entries:
@@ -151,6 +165,7 @@ class Worker:
             self._metrics.turn_seconds.observe(time.perf_counter() - begun)
             self._count(entries)
             self._emit(emission)
+            self._keep_to_budgets()
         return True
 
     def _groups(self, entries: Sequence[Entry]) -> list[list[Entry]]:
@@ -237,7 +252,8 @@ class Worker:
         done, self._unstored = self._unstored, []
         for emission in done:
             for query in emission.failed:
-                self._journal.queries.set_state(query.name, "failed")
+                self._journal.queries.set_state(query.name, "failed", query.error)
+                self._metrics.failures.labels(query.name).inc()
             self._tell(emission)
         if events:
             self._wake.set()
@@ -250,6 +266,45 @@ class Worker:
             if topic is not None and topic.publish(found, count):
                 self._metrics.matches.labels(found.query).inc(count)
 
+    # --- budgets, with `lock` held (see budgets.py) -------------------------------------------------
+
+    def _keep_to_budgets(self) -> None:
+        """After a turn: queries whose state is beyond its budget forget, or fail."""
+        for query in self._engine.queries:
+            if query.decided <= self.position:
+                self._decide(query, self.position, self._offsets)
+        self._save_decisions()
+
+    def _decide(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> None:
+        """What is to be done about its state after the entry at `position`."""
+        with self._store_lock:
+            passed = query.watch.passed(query.run)
+            if not passed:
+                return
+            LOG.warning("query %s: %s", query.name, passed, extra={"query": query.name})
+            fails = query.watch.budget.policy == "fail"
+            self._engine.forget(query)
+            if still := query.watch.passed(query.run):
+                passed, fails = f"{still}, though it has forgotten all partial matches", True
+        self._decisions.append(_Decision(query, passed if fails else "", position, dict(offsets)))
+
+    def _save_decisions(self) -> None:
+        """Make what has been decided durable; nothing is worked through before. Raises FullError: tried again later."""
+        while self._decisions:
+            decision = self._decisions[0]
+            query = decision.query
+            self.flush()
+            if decision.error:
+                query.error = decision.error
+                self._journal.queries.set_state(query.name, "failed", query.error)
+            self._save_at(query, decision.position, decision.offsets)
+            self._decisions.pop(0)
+            if decision.error:
+                self._engine.remove(query)
+                self._metrics.failures.labels(query.name).inc()
+            else:
+                self._metrics.resets.labels(query.name).inc()
+
     # --- queries come and go, with `lock` held ------------------------------------------------------
 
     def add(self, query: LiveQuery) -> None:
@@ -259,13 +314,17 @@ class Worker:
             return  # a turn takes it up
         self._joining.remove(query)
         self.flush()
-        with self._store_lock:
-            emission = self._engine.collected(self._catch_up(query))
-        self._emit(emission)
+        try:
+            with self._engine.alone(query):
+                self._catch_up(query)
+        except FullError:
+            self.remove(query)
+            raise
 
     def remove(self, query: LiveQuery) -> None:
         """It sees nothing any more."""
         self._joining = [each for each in self._joining if each is not query]
+        self._decisions = [each for each in self._decisions if each.query is not query]
         self._engine.remove(query)
 
     def forget(self, stream: str) -> None:
@@ -295,20 +354,27 @@ class Worker:
             self._joining.remove(query)
             self._engine.add(query)
 
-    def _catch_up(self, query: LiveQuery) -> list[tuple[str, bytes]]:
-        made: list[tuple[str, bytes]] = []
-        at = query.position
-        with self._engine.alone(query) as alone:
-            while at < self.position and (entries := self._journal.log.follow(at, PAGE)):
+    def _catch_up(self, query: LiveQuery) -> None:
+        """Let a query that is alone see what all others have seen."""
+        at, offsets = query.position, dict[str, int]()
+        while at < self.position and query in self._engine.queries and (entries := self._journal.log.follow(at, PAGE)):
+            made: list[tuple[str, bytes]] = []
+            with self._store_lock:
                 for entry in entries:
-                    if entry.position > self.position or entry.stream not in query.shape.reads:
-                        continue
-                    if entry.count:
-                        made += alone.push(entry.stream, alone.unpack([entry.data]))
-                    else:
-                        made += alone.punctuate(entry.stream, entry.time)
-                at = entries[-1].position
-        return made
+                    if entry.position <= self.position and entry.stream in query.shape.reads:
+                        made += self._engine_takes(entry)
+                        offsets[entry.stream] = entry.first + entry.count
+                emission = self._engine.collected(made)
+            at = min(entries[-1].position, self.position)
+            self._emit(emission)
+            if query.decided <= at and query in self._engine.queries:
+                self._decide(query, at, offsets)
+                self._save_decisions()
+
+    def _engine_takes(self, entry: Entry) -> list[tuple[str, bytes]]:
+        if entry.count:
+            return self._engine.push(entry.stream, self._engine.unpack([entry.data]))
+        return self._engine.punctuate(entry.stream, entry.time)
 
     # --- between turns ------------------------------------------------------------------------------
 
@@ -356,16 +422,19 @@ class Worker:
 
     def save(self, query: LiveQuery) -> None:
         """A checkpoint of one query at work, with `lock` held: state, position and matches in one transaction."""
+        self._save_at(query, self.position, self._offsets)
+
+    def _save_at(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> None:
         self.flush()
-        if self.error is not None or query.saved == self.position:
+        if self.error is not None or query.saved == position:
             return
         with self._store_lock:
             state = self._engine.saved(query)
-        offsets = {stream: self._offsets[stream] for stream in query.shape.reads if stream in self._offsets}
+        known = {stream: offsets[stream] for stream in query.shape.reads if stream in offsets}
         before = self._journal.checkpoints.latest(query.name)
         if before is not None:
-            offsets = {**before.offsets, **offsets}
+            known = {**before.offsets, **known}
         self._journal.checkpoints.commit(
-            Checkpoint(query.name, state, offsets, {query.name: query.count}, position=self.position)
+            Checkpoint(query.name, state, known, {query.name: query.count}, position=position)
         )
-        query.saved = self.position
+        query.saved = position

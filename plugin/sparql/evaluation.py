@@ -21,10 +21,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from oxiseq.journal import FullError
 from oxiseq.sparql.counting import NoRows, RowCounter
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Interrupted, Problem, store_problem, syntax_problem
 from oxiseq.sparql.settings import Limits
+from oxiseq.store import ChangeRefusedError
 
 FIRST = 64 << 10
 """Bytes up to which an answer is collected before anything of it is sent."""
@@ -203,6 +205,10 @@ def as_problem(error: Exception) -> Problem:
         return syntax_problem("malformed SPARQL", error)
     if isinstance(error, ValueError):  # an IRI or term that is none
         return Problem(400, "malformed request", str(error))
+    if isinstance(error, ChangeRefusedError):
+        return Problem(503, "no change now", str(error), headers=(("Retry-After", "1"),))
+    if isinstance(error, FullError):
+        return Problem(507, "no room", str(error))
     return store_problem(error)
 
 

@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from journal_events import STREAM, blob, read
+from journal_events import STREAM, blob, found, read
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.journal import DamagedError, Journal, JournalError, LockedError, VersionError
+from oxiseq.journal import Checkpoint, DamagedError, Journal, JournalError, LockedError, VersionError, schema
 
 HOLD = """
 import sys
@@ -75,8 +75,21 @@ def test_a_newer_version_is_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as other:
         other.execute("PRAGMA user_version = 99")
     for read_only in (False, True):
-        with pytest.raises(VersionError, match=r"version 99; this program knows versions up to 1"):
+        with pytest.raises(VersionError, match=r"version 99; this program knows versions up to 2"):
             Journal(path, read_only=read_only)
+
+
+def test_an_older_version_is_brought_up_to_date_by_who_writes(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.executescript(f"{schema._TABLES} PRAGMA user_version = 1; PRAGMA application_id = {schema.APPLICATION};")
+    with pytest.raises(VersionError, match=r"version 1; opened for writing"):
+        Journal(path, read_only=True)
+    with Journal(path) as journal:
+        journal.queries.register("q", "text")
+        assert journal.queries.set_state("q", "failed", "why").error == "why"
+    with Journal(path, read_only=True) as journal:
+        assert journal.queries.get("q").error == "why"
+        assert journal.verify() == []
 
 
 def test_a_page_overwritten_is_found(path: Path) -> None:
@@ -122,10 +135,6 @@ def test_a_blob_changed_in_the_file_is_found(path: Path) -> None:
     ],
 )
 def test_verify_tells_what_does_not_fit_together(path: Path, change: str, told: str) -> None:
-    from journal_events import found  # noqa: PLC0415
-
-    from oxiseq.journal import Checkpoint  # noqa: PLC0415
-
     with Journal(path) as journal:
         journal.streams.create(STREAM)
         journal.queries.register("q", "text")
@@ -150,7 +159,7 @@ def test_a_missing_folder_or_journal_is_told(path: Path) -> None:
     with pytest.raises(JournalError, match="the file is empty"):
         Journal(path, read_only=True)
     with pytest.raises(OxiseqError, match="durability"):
-        Journal(path, "sometimes")  # type: ignore[arg-type]
+        Journal(path, "sometimes")  # type: ignore[arg-type]  # as who has no types may
 
 
 def test_for_reading_only_nothing_is_written(path: Path) -> None:

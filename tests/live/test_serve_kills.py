@@ -1,4 +1,5 @@
-"""The server is killed at random moments while clients push and read: no match is missing, none comes twice.
+"""The server is killed at random moments while clients push and read, and change the KB that some queries ask: no match
+is missing, none comes twice, and none is of another KB than that of its time.
 
 OXISEQ_KILLS says how often (default: 5; 50 with OXISEQ_PROFILE=nightly).
 """
@@ -22,12 +23,19 @@ from live_events import (
     ALARM,
     ALARMED_TWICE,
     ALARMS,
+    BUSY,
     DOORS,
+    FELL,
+    HIGH,
+    LEFT,
+    LIMITED,
+    MUTED,
     OPENED,
     POWER,
     RISES,
     Batch,
     batches,
+    limits_update,
 )
 from serve_process import LiveReader, ServeProcess, stream_path
 
@@ -35,20 +43,25 @@ import oxiseq
 from oxiseq.journal import FILE_NAME, Journal
 
 KILLS = int(os.environ.get("OXISEQ_KILLS", "50" if os.environ.get("OXISEQ_PROFILE") == "nightly" else "5"))
-QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE}
+QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "limited": LIMITED, "muted": MUTED,
+           "high": HIGH, "busy": BUSY, "left": LEFT, "fell": FELL}  # fmt: skip
+"""`limited` and `muted` ask the KB, which changes after every third batch of POWER."""
+LANGUAGES = {"high": "spectra", "busy": "rspql", "left": "rsepql", "fell": "epsparql"}
+"""The others are of SPAseq."""
 NQUADS = {"Content-Type": "application/n-quads"}
 BATCHES_PER_KILL = 25
 
 
 def register(server: ServeProcess) -> None:
     for name, text in QUERIES.items():
-        headers = {"Content-Type": "application/spaseq-query"}
+        headers = {"Content-Type": f"application/{LANGUAGES.get(name, 'spaseq')}-query"}
         status, body = server.ask("PUT", f"/queries/{name}", text.encode(), headers)
         assert status == 200, body
 
 
 class Pusher(threading.Thread):
-    """Sends a stream's batches, each until it is acknowledged; some twice on purpose."""
+    """Sends a stream's batches, each until it is acknowledged; some twice on purpose. Between those of POWER the KB
+    changes, each time until that is acknowledged."""
 
     def __init__(self, server: ServeProcess, sent: list[Batch], acknowledged: list[str]) -> None:
         super().__init__(daemon=True)
@@ -57,12 +70,20 @@ class Pusher(threading.Thread):
         self._drawn = random.Random(len(sent))
 
     def run(self) -> None:
-        for batch in self._sent:
+        for number, batch in enumerate(self._sent):
+            if batch.stream == POWER and number % 3 == 0:
+                self._change(number)
             self._push(batch)
             if self._drawn.random() < 0.1:
                 self._push(batch)
             self._acknowledged.append(batch.id)
             time.sleep(self._drawn.random() * 0.02)
+
+    def _change(self, number: int) -> None:
+        headers = {"Content-Type": "application/sparql-update"}
+        status, body = self._server.ask("POST", "/update", limits_update(number).encode(), headers)
+        if status != 204:
+            self.faults.append(f"update {number}: {status} {body!r}")
 
     def _push(self, batch: Batch) -> None:
         headers = {**NQUADS, "Idempotency-Key": batch.id}
@@ -188,8 +209,11 @@ def check_against_a_plain_run(
     for iri in (POWER, DOORS):
         files[iri] = folder / f"{len(files)}.nq"
         files[iri].write_bytes(b"".join(batch.body for batch in sent if batch.stream == iri))
-    for name, reads in (("rises", (POWER,)), ("opened", (POWER, DOORS))):
-        matches = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads})
+    both = (POWER, DOORS)
+    asked = (("rises", (POWER,)), ("opened", both), ("high", (POWER,)), ("busy", both), ("left", both), ("fell", both))
+    for name, reads in asked:
+        language = LANGUAGES.get(name, "spaseq")
+        matches: Any = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads}, language=language)
         rows = json.loads(matches.to_sparql_json())["results"]["bindings"]
         assert counted(rows) == counted(list(found[name].values()))
 

@@ -7,7 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from oxiseq.grammar.languages import LANGUAGES
+from oxiseq.grammar.rsp_algebra import Consume, Report
 from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
+from oxiseq.live.budgets import POLICIES
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
@@ -16,6 +18,18 @@ _KEEP: Final = {
     "properties": {"seconds": {"type": ["number", "null"], "minimum": 0}, "count": {"type": ["integer", "null"]}},
 }  # fmt: skip
 _NAMES: Final = {"type": "object", "additionalProperties": _TEXT}
+_BUDGET: Final = {
+    "type": "object", "additionalProperties": False,
+    "description": "How large the running state of a query may become; without one, the server's setting; a bound that "
+    "is missing or null is none.",
+    "properties": {"records": {"type": ["integer", "null"], "minimum": 1},
+                   "bytes": {"type": ["integer", "null"], "minimum": 1}},
+}  # fmt: skip
+_POLICY: Final = {
+    "type": "string", "enum": list(POLICIES),
+    "description": "When the state is larger than the budget. fail: the query stops, with an error; reset: it forgets "
+    "all partial matches and goes on.",
+}  # fmt: skip
 _LANGUAGE: Final = {"type": "string", "enum": list(LANGUAGES)}
 
 
@@ -23,6 +37,15 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
     made: dict[str, Any] = {"type": "object", "properties": properties}
     return made | ({"required": list(required)} if required else {})
 
+_TEXTS: Final = {"type": "array", "items": _TEXT}
+
+_REPORT: Final = {"type": "string", "enum": [r.value for r in Report]}
+_CONSUMPTION: Final = {"type": "string", "enum": [c.value for c in Consume]}
+_RESETS: Final = _object(
+    count=_COUNT,
+    last={"type": ["object", "null"], "properties": {"at": _TEXT, "time": _TEXT, "records": _COUNT},
+          "description": "at: when it was; time: how far the streams had come; records: of the state then."},
+)  # fmt: skip
 
 SCHEMAS: Final[dict[str, Any]] = {
     "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
@@ -37,18 +60,28 @@ SCHEMAS: Final[dict[str, Any]] = {
     ),
     "NewQuery": _object(
         ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, lateness={"type": "number", "minimum": 0},
-        start={"type": ["string", "integer"]}, streamNames=_NAMES,
+        start={"type": ["string", "integer"]}, streamNames=_NAMES, rules=_TEXTS,
+        stateBudget=_BUDGET, onBudget=_POLICY,
+        report=_REPORT, consumption=_CONSUMPTION,
+        instants={"type": "array", "items": {"type": ["string", "integer"]}},
     ),
     "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
         ("name", "state", "language", "text"), name=_TEXT, state=_TEXT, language=_LANGUAGE, text=_TEXT,
-        lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES,
-        variables={"type": "array", "items": _TEXT}, reads={"type": "array", "items": _TEXT},
+        lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES, rules=_TEXTS,
+        report=_REPORT,
+        consumption=_CONSUMPTION, instants={"type": "array", "items": {"type": "integer"}},
+        variables=_TEXTS, reads=_TEXTS,
         feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT,
+        stateBudget=_BUDGET, onBudget=_POLICY, resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},
         error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
     ),
     "Queries": _object(("queries",), queries={"type": "array", "items": {"$ref": "#/components/schemas/Query"}}),
+    "Kb": _object(
+        ("answers",), answers=_COUNT, asked={"type": ["string", "null"]}, changes=_COUNT, failures=_COUNT,
+        error={"type": ["string", "null"]},
+    ),
     "Problem": _object(
         ("title", "status"), type=_TEXT, title=_TEXT, status={"type": "integer"}, detail=_TEXT, line=_COUNT,
         column=_COUNT,

@@ -13,12 +13,20 @@ from oxiseq.languages.registry import MEDIA_TYPES
 from oxiseq.live.api.problems import query_problem
 from oxiseq.live.api.streams import time_of
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
+from oxiseq.live.budgets import POLICIES
 from oxiseq.live.queries import QueryStatus
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
 NAME: Final = Parameter("query", "The query's name.", where="path", example="rises")
-_OPTIONS: Final = ("name", "text", "language", "lateness", "start", "streamNames")
+_OF_WINDOWS: Final = ("report", "consumption", "instants")
+"""Options of queries over windows."""
+_OPTIONS: Final = (
+    "name", "text", "language", "lateness", "start", "streamNames", "rules", "stateBudget", "onBudget",
+    *_OF_WINDOWS,
+)  # fmt: skip
+_BOUNDS: Final = {"records": "stateRecords", "bytes": "stateBytes"}
+"""Members of a state budget → parameters of the query string."""
 _STATES: Final = ("running", "paused")
 
 
@@ -78,12 +86,18 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
     record = status.record
     lateness = record.options.get("lateness", 0) / 1_000_000
     start = record.options.get("start")
+    budget, resets = status.budget, status.resets
+    last = {"at": to_text(resets.at), "time": to_text(resets.time), "records": resets.records}
     return {
         "name": record.name, "state": record.state, "language": record.language, "text": record.text,
         "lateness": lateness, "start": None if start is None else to_text(start),
-        "streamNames": record.options.get("streamNames", {}), "variables": list(status.variables),
+        "streamNames": record.options.get("streamNames", {}), "rules": record.options.get("rules", []),
+        "variables": list(status.variables),
         "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
         "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
+        **{name: record.options[name] for name in _OF_WINDOWS if name in record.options},
+        "stateBudget": {"records": budget.records, "bytes": budget.bytes}, "onBudget": budget.policy,
+        "resets": {"count": resets.count, "last": last if resets.count else None},
         "error": status.error or None, "created": to_text(record.created), "changed": to_text(record.changed),
     }  # fmt: skip
 
@@ -99,8 +113,12 @@ def _given(call: Call) -> _Given:
     """From JSON, or the text itself with the rest in the query string. Raises Problem."""
     media_type = call.request.media_type or ""
     if media_type in MEDIA_TYPES:
-        values: dict[str, Any] = {name: call.one(name) for name in ("name", "lateness", "start")}
+        names = ("name", "lateness", "start", "onBudget", "report", "consumption")
+        values: dict[str, Any] = {name: call.one(name) for name in names}
         values["text"], values["language"] = call.request.text(), MEDIA_TYPES[media_type]
+        bounds = {bound: call.number(name) for bound, name in _BOUNDS.items()}
+        if any(most is not None for most in bounds.values()):
+            values["stateBudget"] = bounds
     elif media_type == JSON:
         values = call.json()
         if unknown := set(values) - set(_OPTIONS):
@@ -123,12 +141,43 @@ def _options(values: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(values["start"], str | int):
             raise Problem(400, "start is no time", "xsd:dateTime or microseconds")
         options["start"] = time_of(values["start"], "start")
+    if values.get("stateBudget") is not None:
+        options["stateBudget"] = _bounds(values["stateBudget"])
+    if values.get("onBudget") is not None:
+        if values["onBudget"] not in POLICIES:
+            raise Problem(400, "no such policy", f"onBudget is one of {', '.join(POLICIES)}")
+        options["onBudget"] = values["onBudget"]
     names = values.get("streamNames")
     if names is not None:
         if not isinstance(names, dict) or not all(isinstance(iri, str) for iri in names.values()):
             raise Problem(400, "malformed streamNames", "an object from names in FROM to IRIs is expected")
         options["streamNames"] = names
+    rules = values.get("rules")
+    if rules is not None:
+        if not isinstance(rules, list) or not all(isinstance(text, str) for text in rules):
+            raise Problem(400, "malformed rules", "a list of CONSTRUCT queries is expected")
+        options["rules"] = rules
+    for name in ("report", "consumption"):
+        if values.get(name) is not None:
+            if not isinstance(values[name], str):
+                raise Problem(400, f"{name} is no text", f"see the query language: {name} is a word")
+            options[name] = values[name]
+    instants = values.get("instants")
+    if instants is not None:
+        if not isinstance(instants, list) or not all(isinstance(t, str | int) for t in instants):
+            raise Problem(400, "malformed instants", "an array of xsd:dateTime or microseconds is expected")
+        options["instants"] = [time_of(t, "instants") for t in instants]
     return options
+
+
+def _bounds(given: object) -> dict[str, int]:
+    """A state budget; what it does not bound is left out. Raises Problem 400."""
+    if not isinstance(given, dict) or not set(given) <= set(_BOUNDS):
+        raise Problem(400, "malformed stateBudget", f"an object with {' and '.join(_BOUNDS)} is expected")
+    bounds = {name: most for name, most in given.items() if most is not None}
+    if not all(isinstance(most, int) and not isinstance(most, bool) and most > 0 for most in bounds.values()):
+        raise Problem(400, "malformed stateBudget", "whole numbers from 1 on are expected")
+    return bounds
 
 
 def _seconds(given: object) -> int:
@@ -146,6 +195,14 @@ _IN_URL: Final = (
     Parameter("lateness", "With a text as body: how much a stream may be out of order, in seconds.",
               {"type": "number", "minimum": 0}),
     Parameter("start", "With a text as body: the t of tumbling windows, xsd:dateTime or microseconds."),
+    Parameter("report", "With a query over windows as body: RSTREAM, ISTREAM or DSTREAM, where its text has none."),
+    Parameter("consumption", "With RSEP-QL as body: UNRESTRICTED, CHRONOLOGICAL or RECENT, where its text has none."),
+    Parameter("stateRecords", "With a text as body: how many records its running state may have.",
+              {"type": "integer", "minimum": 1}),
+    Parameter("stateBytes", "With a text as body: how large its running state may become.",
+              {"type": "integer", "minimum": 1}),
+    Parameter("onBudget", "With a text as body: what happens when its state is larger. fail: it stops; reset: it "
+              "forgets its partial matches and goes on.", {"type": "string", "enum": list(POLICIES)}),
 )  # fmt: skip
 
 ROUTES: Final = (

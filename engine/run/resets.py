@@ -1,0 +1,31 @@
+"""What a run remembers of having forgotten its partial matches, to keep within a budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oxiseq.engine.terms.saved import State
+
+
+@dataclass(frozen=True, slots=True)
+class Resets:
+    """How often a run has forgotten its partial matches. Of the last time: `at`, when that was (µs since 1970),
+    `time`, how far the streams had come (µs; that of the last event worked through), `records` that it had then."""
+
+    count: int = 0
+    at: int = 0
+    time: int = 0
+    records: int = 0
+
+    def another(self, at: int, time: int, records: int) -> Resets:
+        """One more."""
+        return Resets(self.count + 1, at, time, records)
+
+    def save(self) -> State:
+        """As numbers."""
+        return {"count": self.count, "at": self.at, "time": self.time, "records": self.records}
+
+    @classmethod
+    def restored(cls, state: State) -> Resets:
+        """Saved ones."""
+        return cls(*(int(state[name]) for name in ("count", "at", "time", "records")))

@@ -1,0 +1,44 @@
+"""Answers of a knowledge base elsewhere, as they were given: what a restart goes on with, whatever it would say now."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from oxiseq.journal.reader import Reader
+from oxiseq.journal.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class KbAnswer:
+    """An answer as it came, and when it was asked for (µs since 1970)."""
+
+    body: bytes
+    asked: int
+
+
+class KbAnswers:
+    """Answers by the text of the query that was asked. Safe for many threads."""
+
+    def __init__(self, writer: Writer, reader: Reader, clock: Callable[[], int]) -> None:
+        self._writer, self._reader, self._clock = writer, reader, clock
+
+    def all(self) -> dict[str, KbAnswer]:
+        """All that are kept."""
+        rows = self._reader.rows("SELECT text, body, asked FROM kb_answer")
+        return {text: KbAnswer(body, asked) for text, body, asked in rows}
+
+    def put(self, bodies: Mapping[str, bytes], without: Iterable[str] = ()) -> dict[str, KbAnswer]:
+        """Keep answers asked for just now, and those to the texts `without` no longer; all or none. FullError."""
+        now = self._clock()
+
+        def work(connection: sqlite3.Connection) -> None:
+            for text in without:
+                connection.execute("DELETE FROM kb_answer WHERE text = ?", (text,))
+            for text, body in bodies.items():
+                connection.execute("INSERT OR REPLACE INTO kb_answer (text, body, asked) VALUES (?, ?, ?)",
+                                   (text, body, now))  # fmt: skip
+
+        self._writer.run(work)
+        return {text: KbAnswer(body, now) for text, body in bodies.items()}

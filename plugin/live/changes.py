@@ -1,0 +1,87 @@
+"""Changes of the knowledge base and the log: a restart must not read events again with a KB of later.
+
+The KB is not in the log. So that what the log finds again after a kill is what was found before it, each change is
+put between two entries of the log:
+
+1. It waits until every event that was acknowledged before it has been worked through, with the KB of before.
+2. With the worker's lock held, so that no event is worked through meanwhile, events whose instant is still open keep
+   the answers of now, and the queries that ask the KB get a checkpoint, in the journal. That costs nothing where
+   nothing has come since the last one.
+3. Then the store commits the change.
+
+The journal and the store are two files, with a commit each. A kill between the two, 2. done and 3. not, leaves the KB
+of before and checkpoints of now: the change has not been acknowledged and has not happened; queries go on with what
+they had. A kill after 3. leaves the KB of after and the same checkpoints, and every event behind them has yet to be
+worked through. Either way no event before the checkpoint is read again, and all that is behind it meets the KB that is
+there. Nothing is lost or doubled, then, whenever the process dies. Of a machine that dies the same holds as far as
+both files are on its disk: with `durability` full the journal's are, always; whether the store's last commits are, is
+Oxigraph's matter, and a change that it loses there has been seen by the matches since.
+
+Who changes the store behind `oxiseq.Store` (`inner`, then `touch`) goes around this.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final
+
+from oxiseq.engine.errors import SnapshotError
+from oxiseq.journal import Journal
+from oxiseq.live.engine import Engine
+from oxiseq.live.worker import Worker
+from oxiseq.store import ChangeRefusedError
+
+PATIENCE: Final = 30.0
+"""Seconds that a change waits for the events before it."""
+_PAUSE: Final = 0.002
+
+
+class KbChanges:
+    """Around the changes of a live service's KB; `end` it when the service ends."""
+
+    def __init__(
+        self, journal: Journal, engine: Engine, worker: Worker, kb_lock: AbstractContextManager[object],
+        patience: float = PATIENCE,
+    ) -> None:  # fmt: skip
+        self._journal, self._engine, self._worker, self._kb_lock = journal, engine, worker, kb_lock
+        self._patience = patience
+        self._ended = False
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """A change is made within. Raises ChangeRefusedError, FullError, KbError; then it must not be made."""
+        if self._ended:
+            yield
+            return
+        before, deadline = self._journal.log.position(), time.monotonic() + self._patience
+        while not self._ended:
+            with self._worker.lock:
+                if self._worker.error is not None or not self._matters or self._worker.position >= before:
+                    self._keep()
+                    yield
+                    return
+            if time.monotonic() >= deadline:
+                raise ChangeRefusedError("queries that ask the knowledge base have not caught up with the log yet")
+            time.sleep(_PAUSE)
+        raise ChangeRefusedError("the service is ending")
+
+    @property
+    def _matters(self) -> bool:
+        """Whether any query asks the KB, now or as soon as the log has come to where it stands."""
+        return any(query.run.reads_kb for query in (*self._engine.queries, *self._worker.joining))
+
+    def _keep(self) -> None:
+        """Checkpoints of the queries that ask the KB, with the worker's lock held."""
+        with self._kb_lock:
+            self._engine.keep_answers()
+        for query in self._engine.kb_readers:
+            try:
+                self._worker.save(query)
+            except SnapshotError as error:
+                raise ChangeRefusedError(f"the state of query {query.name} cannot be saved: {error}") from error
+
+    def end(self) -> None:
+        """The service has made its last checkpoints: changes are free from now on."""
+        self._ended = True

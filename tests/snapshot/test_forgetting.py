@@ -1,0 +1,107 @@
+"""A run that forgets its partial matches goes on as one that begins there: with the events that wait, and no others."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, ceql_situations
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from saved_runs import Life, crowded
+from test_ceql_snapshots import Found, TupleLife
+from test_moved_features import QUERIES
+
+from oxiseq.engine.cea.memory import Capacities as CeaCapacities
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.sequence.memory import Capacities
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
+from engine_runs import STREAM, random_readings, readings_batch
+
+WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
+NOW = 1_700_000_000_000_000
+
+
+def beginner(of: Life) -> Life:
+    """Another run of the same query, at the same place in the stream, that has not worked on anything."""
+    life = Life(of.text, of.kb_text, of.lateness, of.start, of.capacities)
+    life.run._start = of.run._start
+    return life
+
+
+@pytest.mark.parametrize("room", [None, Capacities.smallest()], ids=["ample", "smallest"])
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_run_that_forgets_is_as_one_that_begins(name: str, room: Capacities | None) -> None:
+    dice = random.Random(name)
+    seen = random_readings(len(name), 200, "aabbcn", 6 if "partitions" in name else 2, 9)
+    rest = random_readings(2 * len(name), 300, "aabbcn", 6 if "partitions" in name else 2, 9)
+    rest = [each._replace(time=each.time + seen[-1].time) for each in rest]
+    old = Life(QUERIES[name], lateness=2, capacities=room)
+    while seen:
+        count = dice.choice([1, 5, 9])
+        old.run.push(STREAM, readings_batch(old.terms, seen[:count]))
+        old.advance()
+        del seen[:count]
+    new = beginner(old)
+    for reading in random_readings(len(name), 200, "aabbcn", 6 if "partitions" in name else 2, 9):
+        new.run.push(STREAM, readings_batch(new.terms, [reading]))
+    while new.run.clock.ready:
+        new.run.clock.take()  # complete, and not worked on
+    records, completed = old.run.records, old.run.clock.completed
+    assert records > 5
+    old.run.forget(NOW)
+    assert old.run.resets == Resets(1, NOW, completed, records)
+    assert old.run.records == new.run.records
+    assert old.run.bytes <= beginner(old).run.bytes
+    old.found = []
+    while rest:
+        count = dice.choice([1, 5, 9])
+        for life in (old, new):
+            life.run.push(STREAM, readings_batch(life.terms, rest[:count]))
+            life.advance()
+        if dice.random() < 0.2:
+            old.move(crowded(dice))
+        del rest[:count]
+    for life in (old, new):
+        life.finish()
+    assert old.found == new.found
+    assert new.found
+    assert old.run.resets.count == 1
+
+
+@settings(phases=WITHOUT_SHRINKING)
+@given(ceql_situations(CeqlOptions(most=14)), st.integers(0, 2**32), st.booleans())
+def test_a_tuple_run_that_forgets_is_as_one_that_begins(situation: CeqlSituation, seed: int, small: bool) -> None:
+    dice = random.Random(seed)
+    old, new = (TupleLife(situation.text, 0, CeaCapacities.smallest() if small else None) for _ in range(2))
+    at = dice.randrange(len(situation.events) + 1)
+    for number, each in enumerate(situation.events):
+        if number == at:
+            while new.run._merging.take() is not None:
+                pass
+            old.run.forget(NOW)
+            old.found = []
+            shift = old.run._cea.position
+        for life in (old, new):
+            life.run.push(VOCAB + each.stream, encode_events([(each.time, each.graph)], life.terms))
+        if number >= at:
+            new.advance()
+        old.advance()
+        if number >= at and dice.random() < 0.3:
+            old.move(crowded(dice))
+    if at == len(situation.events):
+        return
+    for life in (old, new):
+        life.run.close()
+        life.advance()
+    assert old.found == [shifted(each, shift) for each in new.found]
+
+
+def shifted(found: Found, by: int) -> Found:
+    """With positions that begin later."""
+    start, end, time, positions, *rest = found
+    return start + by, end + by, time, tuple(p + by for p in positions), *rest
