@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,18 +24,17 @@ _EXPLAINED: Final = """Thousand triples of the raw stream per second of CPU time
 `new and ended` are the engine's incremental push of coded batches (20,000 triples each; the median when sliding, the
 mean when tumbling); `again` is its own full answer at every event; `whole` is pyoxigraph, a store that follows the
 window's summary and is asked the whole query after each event that added to it; `delta` is pyoxigraph asked with the
-added triple put in at each position of the query; `rdflib` is like `whole`. Coding terms, making quads and query texts,
-and keeping the summary are outside the clock on all sides. The windows are full when measuring begins, and the engine's
-runs over
-all windows of a query are measured in turns. `times` is how
-many times quicker `new` is. Every way's full answer after its last event has been compared with the engine's."""
+added triple put in at each position of the query; `rdflib` is like `whole`. Coding terms, making quads and query
+texts, and keeping the summary are outside the clock on all sides. The windows are full when measuring begins, and the
+engine's runs over all windows of a query are measured in turns. `times` is how many times quicker `new` is. Every
+way's full answer after its last event has been compared with the engine's."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure; exit status 1 when answers differ, 2 when something is not as asked."""
     options = _options().parse_args(arguments)
     found = list(_measured(options))
-    text = page.page(found, f"{machine()}.\n\n{_EXPLAINED}")
+    text = page.page(found, f"{machine()}; load {os.getloadavg()[0]:.0f}.\n\n{_EXPLAINED}")
     print(text)
     if options.output:
         command = " ".join(["python -m benchmarks.spectra", *(arguments or sys.argv[1:])])
