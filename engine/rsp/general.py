@@ -1,0 +1,195 @@
+"""A query's answer at an instant, whatever it asks: windows filled, event patterns evaluated, WHERE asked of Oxigraph.
+
+Where it stands: complete events in order → items, event mappings → windows at an instant → **full rows**.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.matching.fallback import content_order
+from oxiseq.engine.matching.matcher import StreamMatcher
+from oxiseq.engine.rsp.dataset import Dataset
+from oxiseq.engine.rsp.items import Content, Items, oldest
+from oxiseq.engine.rsp.mappings import Events, Stored, evaluate, first, last
+from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
+from oxiseq.engine.rsp.reports import FullRows
+from oxiseq.engine.rsp.schedule import Filled
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+_PER_TRIPLE: Final = 700
+"""Bytes of a triple in the store and where it is counted, without its terms."""
+_CHOICES: Final[dict[str, Callable[[Events], Events]]] = {"": lambda events: events, "FIRST": first, "LAST": last}
+
+
+class GeneralAnswers:
+    """All that changes for a query that is not answered incrementally."""
+
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase) -> None:
+        self._plan = plan
+        self._terms = terms
+        streams = range(len(plan.streams))
+        self._items = [Items(any(c.stream == s and c.stored for c in plan.contents)) for s in streams]
+        self._contents = [Content(c.stream, c.window) for c in plan.contents]
+        self._matchers = [None if r is None else StreamMatcher(r, terms, kb) for r in plan.requests]
+        self._stored = [Stored(e, plan.contents[e.content].stream) for e in plan.events]
+        self._used: list[NDArray[np.int64]] = [np.zeros(0, np.int64) for _ in streams]
+        """By stream the places of items that justified an answer and are consumed."""
+        self._dataset = Dataset(plan, terms, kb)
+
+    def add(self, batches: Sequence[EventBatch]) -> None:
+        """Complete events by stream, in order of time. Raises LimitError, KbError."""
+        for stream, (batch, items, matcher) in enumerate(zip(batches, self._items, self._matchers, strict=True)):
+            if not len(batch):
+                continue
+            place = items.end
+            items.add(batch)
+            if matcher is not None:
+                found = matcher.match(batch)
+                for stored in self._stored:
+                    if stored.stream == stream:
+                        rows = found[stored.plan.request]
+                        stored.add(place + rows.event, batch.time[rows.event], rows.values)
+
+    def filled(self, at: int) -> Filled:
+        """Whether a window holds something at a time."""
+        held = [self._items[c.stream].places(c.window, at) for c in self._contents]
+        later = any(stop < self._items[c.stream].end for c, (_, stop) in zip(self._contents, held, strict=True))
+        return Filled(any(start < stop for start, stop in held), later)
+
+    def answer(self, at: int) -> FullRows:
+        """The full rows at an instant; instants rise."""
+        for number, (content, plan) in enumerate(zip(self._contents, self._plan.contents, strict=True)):
+            items = self._items[content.stream]
+            left, entered = content.move(items, at)
+            if plan.stored:
+                self._dataset.leave(number, items.graphs(*left))
+                self._dataset.enter(number, items.graphs(*entered))
+        atoms = {stored.plan.name: self._atom(stored) for stored in self._stored}
+        found = [evaluate(match, atoms) for match in self._plan.matches]
+        if self._plan.consumes:
+            self._consume(found)
+        rows = self._direct(found[0]) if self._plan.direct else self._asked(found)
+        self._forget()
+        return rows
+
+    def _atom(self, stored: Stored) -> Events:
+        content = self._contents[stored.plan.content]
+        events = stored.within(content.start, content.stop, self._used[stored.stream])
+        return _CHOICES[stored.plan.choice](events)
+
+    def _consume(self, found: Sequence[Events]) -> None:
+        """The items that justified a mapping are not used again."""
+        for events in found:
+            for atom, stream in enumerate(events.of):
+                self._used[stream] = np.union1d(self._used[stream], events.items[:, atom])
+
+    def _direct(self, events: Events) -> FullRows:
+        match = self._plan.matches[0]
+        values, span, _ = _distinct(match, events, timed=True)
+        return self._in_order(FullRows(values, span))
+
+    def _asked(self, found: Sequence[Events]) -> FullRows:
+        asked = self._plan.asked
+        assert asked is not None
+        self._dataset.kb.refresh()
+        spans = np.zeros((0, 0), np.int64)
+        places: dict[int, int] = {}
+        for number, (match, events) in enumerate(zip(self._plan.matches, found, strict=True)):
+            values, span, keys = _distinct(match, events, timed=match.timed)
+            numbered = self._dataset.set_rows(number, values, keys)
+            if match.timed:
+                spans, places = span, numbered
+        values, rows = self._dataset.solutions(asked.text, asked.width, asked.with_row)
+        if asked.with_row:
+            full = FullRows(values, spans[[places[row] for row in rows]].reshape(len(rows), 2))
+        else:
+            full = FullRows(values, np.zeros((len(values), 0), np.int64))
+        return full if asked.ordered else self._in_order(full)
+
+    def _in_order(self, rows: FullRows) -> FullRows:
+        """By their terms, then by their times."""
+        if len(rows) < 2:
+            return rows
+        if rows.span.shape[1]:
+            rows = rows.take(np.lexsort((rows.span[:, 0], rows.span[:, 1])))
+        of_kb = self._dataset.kb.blank_ids
+        return rows.take(content_order(np.zeros(len(rows), np.int64), rows.values, self._terms, of_kb))
+
+    def _forget(self) -> None:
+        for stream, items in enumerate(self._items):
+            before = oldest(self._contents, stream, items.end)
+            items.forget(before)
+            if len(self._used[stream]):
+                self._used[stream] = self._used[stream][np.searchsorted(self._used[stream], before) :]
+        for stored in self._stored:
+            stored.forget(self._contents[stored.plan.content].start)
+
+    # --- what it holds ------------------------------------------------------------------------------
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """The terms of all that it may still look at."""
+        for items in self._items:
+            yield from items.held_ids()
+        for stored in self._stored:
+            yield from stored.held_ids()
+        yield from self._dataset.kb.held_ids()
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Numbers of live records."""
+        return {
+            "items": sum(items.end - items.first for items in self._items),
+            "triples": self._dataset.triples,
+            "mappings": sum(map(len, self._stored)),
+        }
+
+    @property
+    def bytes(self) -> int:
+        """About how large it is."""
+        arrays = sum(items.bytes for items in self._items) + sum(stored.bytes for stored in self._stored)
+        return arrays + _PER_TRIPLE * self._dataset.triples
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between instants."""
+        return {
+            "items": [items.save(terms) for items in self._items],
+            "contents": [[c.start, c.stop] for c in self._contents],
+            "stored": [stored.save(terms) for stored in self._stored],
+            "used": list(self._used),
+            "kb": self._dataset.kb.save(terms),
+        }
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        for items, saved in zip(self._items, state["items"], strict=True):
+            items.restore(saved, terms)
+        for stored, saved in zip(self._stored, state["stored"], strict=True):
+            stored.restore(saved, terms)
+        self._used = [used.copy() for used in state["used"]]
+        self._dataset.kb.restore(state["kb"], terms)
+        for number, (content, plan) in enumerate(zip(self._contents, self._plan.contents, strict=True)):
+            content.start, content.stop = (int(x) for x in state["contents"][number])
+            if plan.stored:
+                self._dataset.enter(number, self._items[content.stream].graphs(content.start, content.stop))
+
+
+def _distinct(
+    match: MatchPlan, events: Events, *, timed: bool
+) -> tuple[NDArray[np.uint32], NDArray[np.int64], list[bytes]]:
+    """Each mapping once: values u32[k, variables], (start, end) i64[k, 2] and that as bytes; without times where they
+    do not count."""
+    values = events.columns(match.variables)
+    span = np.stack([events.start, events.end], axis=1) if timed else np.zeros((len(events), 0), np.int64)
+    keyed = np.concatenate([values.astype(np.int64), span], axis=1)
+    if len(keyed) > 1:
+        kept = np.sort(np.unique(keyed, axis=0, return_index=True)[1]) if keyed.shape[1] else np.zeros(1, np.int64)
+        values, span = values[kept], span[kept]
+    return values, span, [row.tobytes() for row in span]
