@@ -42,7 +42,7 @@ def test_rules_are_files() -> None:
 
 def test_explain_and_check() -> None:
     shown = oxiseq("explain", "rich.epsparql", "--rules", "rule.epsparql").stdout
-    assert "stratum: rules 1" in shown and "triples ?who <http://example.org/rich> 1" in shown.replace(":rich", f"<{EX}rich>")
+    assert "stratum: rules 1" in shown and "triples ?who :rich 1" in shown
     text = oxiseq("explain", "jumps.epsparql").stdout
     assert "SEQ on ?who within 2999999999 µs   [keeps first for 2999999999 µs]" in text
     assert json.loads(oxiseq("explain", "jumps.epsparql", "--json").stdout)["form"] == "SELECT"
