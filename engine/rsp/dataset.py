@@ -245,7 +245,7 @@ class KbCopy:
         return sorted((s["g"] for s in found if isinstance(s["g"], NamedNode)), key=str)
 
     def _copy(self, graph: Counted, text: str) -> None:
-        flat = [self._id(term) for solution in self._kb.solutions(text) for term in solution]
+        flat = [self._id(solution[i]) for solution in self._kb.solutions(text) for i in range(3)]
         ids = np.array(flat, np.uint32).reshape(-1, 3)
         self._terms.hold(ids)
         columns = (np.ascontiguousarray(ids[:, i]) for i in range(3))

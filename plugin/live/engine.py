@@ -66,11 +66,6 @@ class LiveQuery:
         return self.shape.feeds is not None or (isinstance(self.run, AloneRun) and self.run.one_by_one)
 
 
-def reads_kb(query: LiveQuery) -> bool:
-    """Whether what it finds depends on more than the log."""
-    return query.run.reads_kb
-
-
 @dataclass(frozen=True, slots=True)
 class Emission:
     """What has come of entries: matches that are to be stored and told, and events of other streams made of them."""
@@ -132,7 +127,7 @@ class Engine:
     @property
     def kb_readers(self) -> list[LiveQuery]:
         """Those at work that ask the knowledge base."""
-        return [query for query in self._live.values() if reads_kb(query)]
+        return [query for query in self._live.values() if query.run.reads_kb]
 
     def readers(self, stream: str) -> list[LiveQuery]:
         """Those that read a stream."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from live_services import Rows, eventually, finish, live, push, rest, rows
 import oxiseq
 from oxiseq.engine.errors import OxiseqError, QueryError
 from oxiseq.journal import ConflictError, Retention, UnknownError
-from oxiseq.live import LiveSettings
+from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError, read_batch
 
@@ -325,13 +326,17 @@ def live_events_as_trig() -> tuple[bytes, list[int]]:
     return (prefix + "".join(lines)).encode(), [5, 7]
 
 
+def found_so_far(service: LiveService, number: int) -> bool:
+    return service.queries.get("alarm").record.next == number + 1
+
+
 def test_silence_is_noticed_again_for_a_stream_that_was_deleted(tmp_path: Path) -> None:
     with live(tmp_path, LiveSettings(idle=0.02)) as service:
         for number in range(2):
             service.queries.register("alarm", ALARM)
             body = event("e", 1_000_000, f'<{EX}h> <{EX}watts> "999"^^<http://www.w3.org/2001/XMLSchema#integer>')
             push(service, Batch(POWER, "1", body.encode()))
-            eventually(lambda n=number: service.queries.get("alarm").record.next == n + 2)  # type: ignore[misc]
+            eventually(partial(found_so_far, service, number + 1))
             service.queries.delete("alarm")
             service.streams.delete(POWER)
 

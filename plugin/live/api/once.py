@@ -58,7 +58,7 @@ def _pieces(service: LiveService, query: AnyQuery, format: Text, sink: Sink) -> 
     front = front_of(query)
     front.prepare()
     known = {record.iri for record in service.streams.all()}
-    replay = front.replay(query, service.store if front.asks_kb else None, Options(reads=tuple(known)))
+    replay = front.replay(query, service.kb_of_now if front.asks_kb else None, Options(reads=tuple(known)))
     read = [iri for iri in dict.fromkeys(replay.streams.values()) if iri in known]
     if not read:
         raise Problem(404, "no such stream", f"none of {', '.join(replay.streams.values())} is here")

@@ -78,6 +78,10 @@ SCHEMAS: Final[dict[str, Any]] = {
         error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
     ),
     "Queries": _object(("queries",), queries={"type": "array", "items": {"$ref": "#/components/schemas/Query"}}),
+    "Kb": _object(
+        ("answers",), answers=_COUNT, asked={"type": ["string", "null"]}, changes=_COUNT, failures=_COUNT,
+        error={"type": ["string", "null"]},
+    ),
     "Problem": _object(
         ("title", "status"), type=_TEXT, title=_TEXT, status={"type": "integer"}, detail=_TEXT, line=_COUNT,
         column=_COUNT,
