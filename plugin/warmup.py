@@ -23,8 +23,10 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.events.tuples import read_rows
+from oxiseq.engine.intervals.query import compile_intervals
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.sequence.memory import Capacities
@@ -59,6 +61,12 @@ _CEQL: Final = (
 )
 
 
+_INTERVALS: Final = (
+    "SELECT * { { ?s <urn:w:v> ?a } SEQ { ?s <urn:w:v> ?b } FILTER(?a < ?b && getDURATION() < 50) "
+    "OPTIONAL { ?s <urn:w:w>+ ?c } }"
+)
+
+
 def warm_up() -> float:
     """Compile every kernel that is not on disk yet; returns the seconds that it took."""
     begun = perf_counter()
@@ -70,6 +78,7 @@ def warm_up() -> float:
     _read()
     for text in _CEQL:
         _answer_ceql(text)
+    _answer_intervals()
     return perf_counter() - begun
 
 
@@ -111,6 +120,18 @@ def _answer_ceql(text: str) -> None:
     run.advance()
     pairs = PairNumbers(capacity=1)
     pairs.numbers(np.arange(3), np.arange(3))
+
+
+def _answer_intervals() -> None:
+    """More pairs than there is room for at first, paths, and rows that are told apart."""
+    terms, store = TermDictionary(), RdfStore()
+    plan = compile_intervals(load(_INTERVALS, "epsparql"), (), ("urn:w:S",))
+    run = IntervalRun(plan, terms, StoreKb(store))
+    run.push("urn:w:S", encode_events([(i, _graph(i)) for i in range(_EVENTS)], terms))
+    run.advance()
+    restore(save(run, terms), run.plan, TermDictionary(), StoreKb(store))
+    run.close()
+    run.advance()
 
 
 def _facts(i: int) -> str:
