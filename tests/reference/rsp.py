@@ -343,7 +343,10 @@ def _ask(
         hidden = dict.fromkeys(v for e in where.elements if isinstance(e, TriplePattern)
                                for v in (e.subject, e.object) if isinstance(v, Variable))  # fmt: skip
         extra = [v for v in [*_shown(query), *hidden] if v not in names]
-        body = replace(body, projection=tuple(dict.fromkeys([*shows, *extra])), reduced=False)
+        columns = tuple(dict.fromkeys([*shows, *extra])) or (Variable("nothing_is_shown"),)
+        body = replace(body, projection=columns, reduced=False)
+    elif not shows:
+        body = replace(body, projection=(Variable("nothing_is_shown"),))
     found = store.query(select_text(body))
     assert isinstance(found, QuerySolutions)
     for solution in found:
