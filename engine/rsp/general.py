@@ -18,7 +18,7 @@ from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.rsp.dataset import Dataset
 from oxiseq.engine.rsp.growing import Change, Growing, grows, rows_of
 from oxiseq.engine.rsp.items import Content, Items, oldest
-from oxiseq.engine.rsp.mappings import Events, Stored, evaluate, first, last
+from oxiseq.engine.rsp.mappings import Events, Stored, codes, evaluate, first, last
 from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
 from oxiseq.engine.rsp.reports import FullRows
 from oxiseq.engine.rsp.schedule import Filled
@@ -85,10 +85,10 @@ class GeneralAnswers:
         assert growing is not None  # `changes` says so
         change = growing.step()
         self._forget()
-        return Change(self._in_order(change.new), self._in_order(change.gone))
+        return change
 
     def answer(self, at: int) -> FullRows:
-        """The full rows at an instant; instants rise."""
+        """The full rows at an instant, in no order but that of ORDER BY; instants rise."""
         self._move(at)
         found = self._matches()
         rows = self._direct(found[0]) if self._plan.direct else self._asked(found)
@@ -130,7 +130,7 @@ class GeneralAnswers:
 
     def _direct(self, found: Events | Change) -> FullRows:
         assert isinstance(found, Events)  # else `change` is called
-        return self._in_order(_distinct(self._plan.matches[0], found))
+        return _distinct(self._plan.matches[0], found)
 
     def _asked(self, found: Sequence[Events | Change]) -> FullRows:
         asked = self._plan.asked
@@ -139,8 +139,7 @@ class GeneralAnswers:
         self._tell(found)
         values, rows = self._dataset.solutions(asked.text, asked.width, asked.with_row)
         spans = [self._dataset.spans[row] for row in rows]
-        full = FullRows(values, np.array(spans, np.int64).reshape(len(values), 2 if asked.with_row else 0))
-        return full if asked.ordered else self._in_order(full)
+        return FullRows(values, np.array(spans, np.int64).reshape(len(values), 2 if asked.with_row else 0))
 
     def _tell(self, found: Sequence[Events | Change]) -> None:
         """Tell the store the mappings of each MATCH."""
@@ -151,9 +150,9 @@ class GeneralAnswers:
                 self._dataset.drop_rows(number, each.gone)
                 self._dataset.add_rows(number, each.new)
 
-    def _in_order(self, rows: FullRows) -> FullRows:
-        """By their terms, then by their times."""
-        if len(rows) < 2:
+    def in_order(self, rows: FullRows) -> FullRows:
+        """As they are told: as ORDER BY says, else by their terms, then by their times."""
+        if len(rows) < 2 or (self._plan.asked is not None and self._plan.asked.ordered):
             return rows
         if rows.span.shape[1]:
             rows = rows.take(np.lexsort((rows.span[:, 0], rows.span[:, 1])))
@@ -230,5 +229,5 @@ def _distinct(match: MatchPlan, events: Events) -> FullRows:
     keyed = np.concatenate([rows.values.astype(np.int64), rows.span], axis=1)
     if len(keyed) < 2:
         return rows
-    kept = np.sort(np.unique(keyed, axis=0, return_index=True)[1]) if keyed.shape[1] else np.zeros(1, np.int64)
+    kept = np.sort(np.unique(codes(keyed), return_index=True)[1])
     return rows.take(kept)

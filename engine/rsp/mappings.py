@@ -55,6 +55,15 @@ class Events:
         return np.ascontiguousarray(self.values[:, [self.variables.index(v) for v in variables]])
 
 
+def codes(rows: NDArray[np.integer]) -> I64:
+    """A number for each row, equal for equal rows: from 0 on, i64[rows]."""
+    code = np.zeros(len(rows), np.int64)
+    for column in rows.T:
+        values, number = np.unique(column, return_inverse=True)
+        code = np.unique(code * len(values) + number.reshape(-1), return_inverse=True)[1].reshape(-1)
+    return code
+
+
 def concat(one: Events, other: Events) -> Events:
     """Mappings of the same pattern, one after the other."""
     if not len(other):
@@ -207,8 +216,7 @@ def _pairs_of_few(left: Events, right: Events, sure: Sequence[Variable]) -> tupl
 
 def _pairs_of_many(left: Events, right: Events, sure: Sequence[Variable]) -> tuple[I64, I64]:
     """By sorting the first mappings."""
-    keys = np.concatenate([left.columns(sure), right.columns(sure)])
-    code = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1) if sure else np.zeros(len(keys), np.int64)
+    code = codes(np.concatenate([left.columns(sure), right.columns(sure)]))
     moments = np.unique(np.concatenate([left.end, right.start]))
     width = len(moments) + 1
     mine = code[: len(left)] * width + np.searchsorted(moments, left.end)
@@ -230,8 +238,7 @@ def _chosen(left: Events, right: Events, b: I64, *, recent: bool) -> NDArray[np.
     shared = [v for v in left.variables if v in right.variables]
     able = np.unique(b)
     ends = right.end[able]
-    keys = right.columns(shared)[able]
-    code = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1) if shared else np.zeros(len(able), np.int64)
+    code = codes(right.columns(shared)[able])
     best = np.full(int(code.max()) + 1, np.iinfo(np.int64).min if recent else np.iinfo(np.int64).max)
     (np.maximum if recent else np.minimum).at(best, code, ends)
     chosen = np.zeros(len(right), np.bool_)

@@ -111,7 +111,7 @@ class RspRun(AloneRun):
             return
         self._general.add(batches)
         for at in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, self._general.filled):
-            rows = self._told(self._general, at)
+            rows = self._general.in_order(self._told(self._general, at))
             yield np.full(len(rows), at, np.int64), rows
 
     def _told(self, general: GeneralAnswers, at: int) -> FullRows:
