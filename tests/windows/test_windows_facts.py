@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode, RdfFormat, Triple, parse
 from window_cases import Case, query_of, random_case
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -159,6 +160,17 @@ def test_what_doubles_cannot_tell_is_told() -> None:
     assert joint.push(0, f":a :p {big} ; :q 9007199254740992 . :b :p {big} ; :q {big} .")[0] == [
         f"a {big} 9007199254740992"
     ]
+
+
+def test_too_many_rows_are_an_error_and_not_cut() -> None:
+    terms = TermDictionary()
+    plan = compile_windows([query_of("?x :p ?y . ?z :p ?w")], terms)
+    run = WindowRun(plan, terms, Window(None), capacities=Capacities.smallest(), most_rows=500)
+    events = [(i, graph(f":n{i} :p :n .")) for i in range(60)]
+    assert len(run.push(encode_events(events[:15], terms)).new[0]) == 225
+    for _ in range(2):
+        with pytest.raises(LimitError, match="rows of one push"):
+            run.push(encode_events(events[15:], terms))
 
 
 def test_queries_that_are_not_native() -> None:
