@@ -103,7 +103,7 @@ class _Pairs:
             came = concat(came, follow(left.new, after, Choice.UNRESTRICTED))
         known = came.take(np.zeros(0, np.int64)) if self._known is None else self._known
         starts = np.array([content.start for content in self.leaves])
-        stays = (known.items >= starts).all(axis=1)
+        stays: NDArray[np.bool_] = np.all(known.items >= starts, axis=1)
         all_stay = bool(stays.all())
         self.gone = known.take(np.zeros(0, np.int64)) if all_stay else known.take(~stays)
         self.old = known if all_stay else known.take(stays)
