@@ -33,6 +33,7 @@ from oxiseq.grammar.algebra import (
     OptionalPattern,
     PatternElement,
     SubSelect,
+    Term,
     TriplePattern,
     Union,
     Values,
@@ -121,9 +122,18 @@ def _items(iri: str, events: Sequence[tuple[Time, Sequence[Triple]]]) -> list[It
     ordered = sorted(events, key=lambda e: e[0])
     times = sorted({time for time, _ in ordered})
     return [
-        Item(iri, time, i, times.index(time) + 1, tuple(normal_triple(t) for t in graph))
+        Item(iri, time, i, times.index(time) + 1, tuple(_own(normal_triple(t), f"{iri} {i}") for t in graph))
         for i, (time, graph) in enumerate(ordered)
     ]
+
+
+def _own(triple: Triple, event: str) -> Triple:
+    """With blank nodes of its event: their labels mean nothing outside."""
+
+    def own(term: Term) -> Term:
+        return BlankNode("e" + f"{event} {term.value}".encode().hex()) if isinstance(term, BlankNode) else term
+
+    return Triple(own(triple.subject), triple.predicate, own(triple.object))  # type: ignore[arg-type]
 
 
 # --- when -----------------------------------------------------------------------------------------
