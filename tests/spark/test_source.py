@@ -1,4 +1,4 @@
-"""The Data Source: a folder's files and a served stream, each event once, whatever limits say and where it resumes."""
+"""The Data Source: a folder's files and a served stream, each event once, whatever limits say."""
 
 from __future__ import annotations
 
