@@ -1,7 +1,7 @@
 """How fast a knowledge base loads, in one process and on Spark: `python -m benchmarks.loading [--triples N] [WAY...]`.
 
 A way is `plain`, or a Spark master such as `local[2]`. Each is a run of its own: its seconds by step, and of the
-process with all that it started CPU seconds and the most memory at a time, from /proc (Linux), looked at twice a second.
+process with all that it started CPU seconds and the most memory at a time, from /proc (Linux), read twice a second.
 Memory is what is resident; pages that Python's workers share are counted for each.
 """
 

@@ -245,6 +245,44 @@ class Group:
     span: Span = span_field()
 
 
+class TimeOp(Enum):
+    """How the intervals of two patterns stand to each other in EP-SPARQL (semantics.md 5)."""
+
+    SEQ = "SEQ"
+    EQUALS = "EQUALS"
+    OPTIONALSEQ = "OPTIONALSEQ"
+    EQUALSOPTIONAL = "EQUALSOPTIONAL"
+
+
+@dataclass(frozen=True, slots=True)
+class TimedPattern:
+    """`{...} SEQ {...}` of EP-SPARQL, left-associative; UNION binds tighter. No other language has it."""
+
+    op: TimeOp
+    left: Group | Union | TimedPattern
+    right: Group | Union
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPattern:
+    """`WINDOW :w {...}`: evaluated on the merge of the window's graphs (semantics.md 4 and 6)."""
+
+    name: NamedNode | Variable
+    pattern: Group
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPattern:
+    """`MATCH {...}`: the mappings of an event pattern, without their times (RSEP-QL, Eq. 8)."""
+
+    events: EventPattern
+    variables: tuple[Variable, ...] = field(default=(), compare=False)
+    """What the definitions of its events bind, in order."""
+    span: Span = span_field()
+
+
 PatternElement: TypeAlias = (
     TriplePattern
     | PathPattern
@@ -257,7 +295,58 @@ PatternElement: TypeAlias = (
     | GraphPattern
     | SubSelect
     | Group
+    | TimedPattern
+    | WindowPattern
+    | MatchPattern
 )
+
+# --- event patterns of RSEP-QL (Eq. 4 to 11) ------------------------------------------------------
+
+
+class Choice(Enum):
+    """Which pairs of a SEQ are kept (semantics.md 4)."""
+
+    UNRESTRICTED = ""
+    NAIVE = "n"
+    CHRONOLOGICAL = "c"
+    RECENT = "r"
+
+
+@dataclass(frozen=True, slots=True)
+class EventName:
+    """An event that EVENT ON ... AS defines."""
+
+    name: str
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class FirstOf:
+    """`FIRST(E)`: those that end earliest."""
+
+    events: EventPattern
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class LastOf:
+    """`LAST(E)`: those that end latest."""
+
+    events: EventPattern
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """`E1 SEQ E2`, `E1 SEQ^n E2`...: the first ends before the second starts."""
+
+    first: EventPattern
+    second: EventPattern
+    choice: Choice = Choice.UNRESTRICTED
+    span: Span = span_field()
+
+
+EventPattern: TypeAlias = EventName | FirstOf | LastOf | Following
 
 # --- sequences ------------------------------------------------------------------------------------
 

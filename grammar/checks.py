@@ -2,7 +2,8 @@
 
 Where it stands: algebra → findings. Each pass of `CHECKS` looks at the whole query and yields `Finding`s,
 errors (the query is refused) and lints; they run in this order, findings come out in the order of the
-text. The rules are semantics.md 2; those of CEQL (semantics.md 3) stand in `checking.ceql`.
+text. The rules are semantics.md 2; those of CEQL (semantics.md 3) stand in `checking.ceql`, those of
+EP-SPARQL (5) in `checking.epsparql`, those of queries over windows (4 and 6) in `checking.rsp`.
 """
 
 from __future__ import annotations
@@ -15,17 +16,21 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.checking.ceql import CEQL_CHECKS
 from oxiseq.grammar.checking.clauses import check_clauses
+from oxiseq.grammar.checking.epsparql import EP_CHECKS
 from oxiseq.grammar.checking.functions import check_functions
 from oxiseq.grammar.checking.lints import lint
 from oxiseq.grammar.checking.names import check_names
 from oxiseq.grammar.checking.output import check_output
 from oxiseq.grammar.checking.patterns import check_patterns
+from oxiseq.grammar.checking.rsp import RSP_CHECKS
 from oxiseq.grammar.checking.scope import check_scope
 from oxiseq.grammar.checking.sequence import check_sequence
+from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.parser import parse
 from oxiseq.grammar.places import Overview, overview
+from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
 
 CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
     check_names,
@@ -58,6 +63,14 @@ def _findings(query: AnyQuery, text: str) -> Iterator[Finding]:
         for check_ceql in CEQL_CHECKS:
             yield from check_ceql(query, text)
         return
+    if isinstance(query, EpQuery):
+        for check_ep in EP_CHECKS:
+            yield from check_ep(query, text)
+        return
+    if isinstance(query, RspQuery):
+        for check_rsp in RSP_CHECKS:
+            yield from check_rsp(query, text)
+        return
     seen = overview(query, text)
     for run in CHECKS:
         yield from run(seen)
@@ -67,6 +80,10 @@ def _findings(query: AnyQuery, text: str) -> Iterator[Finding]:
 def load(text: str, language: Literal["spaseq"] = "spaseq") -> Query: ...
 @overload
 def load(text: str, language: Literal["ceql"]) -> CeqlQuery: ...
+@overload
+def load(text: str, language: Literal["epsparql"]) -> EpQuery: ...
+@overload
+def load(text: str, language: RspLanguage) -> RspQuery: ...
 @overload
 def load(text: str, language: str) -> AnyQuery: ...
 def load(text: str, language: str = "spaseq") -> AnyQuery:

@@ -15,13 +15,19 @@ from oxiseq.grammar.algebra import (
     Aggregate,
     Bind,
     Call,
+    EventName,
+    EventPattern,
     Exists,
     Expression,
     Filter,
+    FirstOf,
+    Following,
     FunctionCall,
     GraphPattern,
     Group,
+    LastOf,
     MatchFunction,
+    MatchPattern,
     Minus,
     OptionalPattern,
     Path,
@@ -35,9 +41,11 @@ from oxiseq.grammar.algebra import (
     Prev,
     SubSelect,
     TermOrVariable,
+    TimedPattern,
     TriplePattern,
     Union,
     Values,
+    WindowPattern,
 )
 from oxiseq.grammar.terms import RDF_TYPE, XSD_BOOLEAN, XSD_DECIMAL, XSD_DOUBLE, XSD_INTEGER, XSD_STRING
 
@@ -158,10 +166,16 @@ class SparqlWriter:
                 return f"MINUS {self.group(pattern, indent)}"
             case GraphPattern(name, pattern):
                 return f"GRAPH {self.term(name)} {self.group(pattern, indent)}"
+            case WindowPattern(name, pattern):
+                return f"WINDOW {self.term(name)} {self.group(pattern, indent)}"
+            case MatchPattern(events):
+                return f"MATCH {{ {event_pattern(events)} }}"
             case Union(branches):
                 return " UNION ".join(self.group(b, indent) for b in branches)
             case SubSelect():
                 return f"{{ {self.sub_select(element, indent)} }}"
+            case TimedPattern(op, left, right):
+                return f"{self.element(left, indent)} {op.value} {self.element(right, indent)}"
             case Group():
                 return self.group(element, indent)
 
@@ -174,9 +188,16 @@ class SparqlWriter:
 
     def sub_select(self, query: SubSelect, indent: str) -> str:
         """A sub-query without the braces around it."""
-        columns = "*" if query.projection is None else " ".join(self._column(c, indent) for c in query.projection)
         mode = "DISTINCT " if query.distinct else "REDUCED " if query.reduced else ""
-        parts = [f"SELECT {mode}{columns} WHERE {self.group(query.where, indent)}"]
+        return f"SELECT {mode}{self.columns(query, indent)} {self.rest_of_select(query, indent)}"
+
+    def columns(self, query: SubSelect, indent: str) -> str:
+        """What SELECT lists."""
+        return "*" if query.projection is None else " ".join(self._column(c, indent) for c in query.projection)
+
+    def rest_of_select(self, query: SubSelect, indent: str) -> str:
+        """WHERE and the solution modifiers."""
+        parts = [f"WHERE {self.group(query.where, indent)}"]
         if query.group_by:
             parts.append("GROUP BY " + " ".join(self._key(k, indent) for k in query.group_by))
         if query.having:
@@ -254,3 +275,18 @@ class SparqlWriter:
             left = left.args[0]
         head = at(left, binds + 1 if binds == _RELATION else binds)
         return " ".join([head, *reversed(tail)]), binds
+
+
+def event_pattern(pattern: EventPattern) -> str:
+    """An event pattern of MATCH, with the parentheses that it needs."""
+    match pattern:
+        case EventName(name):
+            return name
+        case FirstOf(inner):
+            return f"FIRST({event_pattern(inner)})"
+        case LastOf(inner):
+            return f"LAST({event_pattern(inner)})"
+        case Following(first, second, choice):
+            operator = f"SEQ^{choice.value}" if choice.value else "SEQ"
+            right = event_pattern(second)
+            return f"{event_pattern(first)} {operator} " + (f"({right})" if isinstance(second, Following) else right)

@@ -23,15 +23,19 @@ from oxiseq.grammar.algebra import (
     Gpm,
     GraphPattern,
     Group,
+    MatchPattern,
     Minus,
     OptionalPattern,
     PathPattern,
     PatternElement,
     Prev,
     SubSelect,
+    TimedPattern,
+    TimeOp,
     TriplePattern,
     Union,
     Values,
+    WindowPattern,
 )
 
 # --- patterns -------------------------------------------------------------------------------------
@@ -59,12 +63,17 @@ def _visible(element: PatternElement) -> Iterator[Variable]:
         case Union(branches):
             for branch in branches:
                 yield from visible_variables(branch)
-        case GraphPattern(name, inner):
+        case GraphPattern(name, inner) | WindowPattern(name, inner):
             if isinstance(name, Variable):
                 yield name
             yield from visible_variables(inner)
         case SubSelect():
             yield from _projected(element)
+        case TimedPattern(_, left, right):
+            yield from _visible(left)
+            yield from _visible(right)
+        case MatchPattern(_, variables):
+            yield from variables
         case Filter() | Minus():
             return
 
@@ -90,12 +99,15 @@ def _certain(element: PatternElement) -> frozenset[Variable]:
             return certain_variables(element)
         case Union(branches):
             return frozenset.intersection(*(certain_variables(b) for b in branches))
-        case GraphPattern(name, inner):
+        case GraphPattern(name, inner) | WindowPattern(name, inner):
             own = frozenset([name]) if isinstance(name, Variable) else frozenset()
             return own | certain_variables(inner)
         case SubSelect(projection, where):
             kept = _projected(element) if projection is None else (p for p in projection if isinstance(p, Variable))
             return frozenset(kept) & certain_variables(where)
+        case TimedPattern(op, left, right):
+            first = frozenset[Variable]() if op is TimeOp.OPTIONALSEQ else _certain(left)
+            return first | (frozenset() if op is TimeOp.EQUALSOPTIONAL else _certain(right))
         case _:  # BIND may fail, OPTIONAL may find nothing
             return frozenset()
 
@@ -257,8 +269,13 @@ def inner_groups(element: PatternElement) -> Iterator[Group]:
             yield element
         case OptionalPattern(inner) | Minus(inner) | GraphPattern(_, inner) | SubSelect(_, inner):
             yield inner
+        case WindowPattern(_, inner):
+            yield inner
         case Union(branches):
             yield from branches
+        case TimedPattern(_, left, right):
+            yield from inner_groups(left)
+            yield from inner_groups(right)
         case Filter(condition):
             yield from (e.pattern for e in subexpressions(condition) if isinstance(e, Exists))
         case Bind(expression):

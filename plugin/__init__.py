@@ -29,19 +29,24 @@ if TYPE_CHECKING:
     from oxiseq.ceql.matches import ComplexMatches
     from oxiseq.continuous import ContinuousQuery
     from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
+    from oxiseq.epsparql.answer import IntervalMatch
+    from oxiseq.epsparql.answers import IntervalMatches
     from oxiseq.grammar import check, parse, render
     from oxiseq.replay import run
+    from oxiseq.rsp.answer import Answer
+    from oxiseq.rsp.answers import WindowAnswers
     from oxiseq.spaseq.match import Match
     from oxiseq.spaseq.matches import Matches
     from oxiseq.store import Store
     from oxiseq.stream import Stream
 
 _HOMES = {
-    "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches", "ContinuousQuery": "continuous",
-    "EventError": "engine.errors", "KbError": "engine.errors",
-    "LimitError": "engine.errors", "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
-    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "check": "grammar", "parse": "grammar",
-    "render": "grammar", "run": "replay",
+    "Answer": "rsp.answer", "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches",
+    "ContinuousQuery": "continuous", "EventError": "engine.errors", "IntervalMatch": "epsparql.answer",
+    "IntervalMatches": "epsparql.answers", "KbError": "engine.errors", "LimitError": "engine.errors",
+    "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
+    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "WindowAnswers": "rsp.answers",
+    "check": "grammar", "parse": "grammar", "render": "grammar", "run": "replay",
 }  # fmt: skip
 
 
@@ -60,10 +65,13 @@ def __dir__() -> list[str]:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "ComplexEvent",
     "ComplexMatches",
     "ContinuousQuery",
     "EventError",
+    "IntervalMatch",
+    "IntervalMatches",
     "KbError",
     "LimitError",
     "Match",
@@ -72,6 +80,7 @@ __all__ = [
     "QueryError",
     "Store",
     "Stream",
+    "WindowAnswers",
     "check",
     "parse",
     "render",

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 from pyoxigraph import NamedNode
 
 from oxiseq.ceql.matches import ComplexMatches
 from oxiseq.container import Answers
 from oxiseq.driving import Events, microseconds
+from oxiseq.engine.events.encode import GraphLike
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import Naming
+from oxiseq.epsparql.answers import IntervalMatches
 from oxiseq.grammar import load
+from oxiseq.grammar.rsp_algebra import RspLanguage
 from oxiseq.knowledge import Kb
-from oxiseq.languages.front import Options
-from oxiseq.languages.registry import check_kb, front_of
+from oxiseq.languages.front import Options, said, without_reports
+from oxiseq.languages.registry import check_kb, front_of, rules_of
+from oxiseq.rsp.answers import WindowAnswers
 from oxiseq.spaseq.matches import Matches
+
+IntervalEvents: TypeAlias = Iterable[tuple[int | datetime, int | datetime, GraphLike]]
+"""(start, end, graph) in order of arrival."""
 
 
 @overload
@@ -53,6 +60,38 @@ def run(
 ) -> ComplexMatches: ...
 
 
+@overload
+def run(
+    text: str,
+    streams: Mapping[str, Events | IntervalEvents],
+    kb: Kb = None,
+    start: int | datetime | None = None,
+    *,
+    language: Literal["epsparql"],
+    rules: Sequence[str] = (),
+    lateness: int | timedelta = 0,
+    on_error: OnError = "stop",
+    time_predicate: str | NamedNode = GENERATED_AT,
+) -> IntervalMatches: ...
+
+
+@overload
+def run(
+    text: str,
+    streams: Mapping[str, Events],
+    kb: Kb = None,
+    start: int | datetime | None = None,
+    *,
+    language: RspLanguage,
+    lateness: int | timedelta = 0,
+    on_error: OnError = "stop",
+    time_predicate: str | NamedNode = GENERATED_AT,
+    report: str | None = None,
+    instants: Iterable[int | datetime] | None = None,
+    consumption: str | None = None,
+) -> WindowAnswers: ...
+
+
 def run(
     text: str,
     streams: Mapping[str, Any],
@@ -66,6 +105,10 @@ def run(
     stream_names: Mapping[str, str] = {},
     type_column: str = "type",
     time_column: str = "time",
+    report: str | None = None,
+    instants: Iterable[int | datetime] | None = None,
+    consumption: str | None = None,
+    rules: Sequence[str] = (),
 ) -> Answers[Any]:
     """Answer a query over whole streams; when they end they are closed (trailing negations are decided).
 
@@ -78,13 +121,26 @@ def run(
     or a pandas DataFrame, with a column for the time (`time_column`: timestamps or integer microseconds), one for the
     type (`type_column`) and one per attribute. `stream_names`: name in FROM → IRI, where it is not the vocabulary's.
 
+    Queries over windows (`language="rspql"`, `"spectra"` or `"rsepql"`) answer rows with `.at`, the instant, and
+    `.bindings`; those of event patterns have `.start` and `.end` too. Where the text leaves it open, `report` says
+    what is told at an instant: `"RSTREAM"` all answers (default of RSEP-QL), `"ISTREAM"` the new ones (default of the
+    others), `"DSTREAM"` those that are gone; `instants`: at which times the query is answered, else at each event's;
+    `consumption` of RSEP-QL: `"UNRESTRICTED"`, `"CHRONOLOGICAL"` or `"RECENT"`.
+    With `language="epsparql"` an event may also be (start, end, graph), and a query that names no stream reads all
+    that are given. `rules`: texts of CONSTRUCT queries, over whose closure the query is answered.
+
     Raises QueryError, EventError, KbError.
     """
     query = load(text, language)
     front = front_of(query)
     check_kb(front, kb)
     begin = None if start is None else to_microseconds(start)
-    options = Options(begin, microseconds(lateness), stream_names, Naming(type_column, time_column))
+    asked = said(report, instants, consumption)
+    options = Options(
+        begin, microseconds(lateness), stream_names, Naming(type_column, time_column), asked, rules_of(front, rules),
+        tuple(streams),
+    )  # fmt: skip
+    without_reports(front, options)
     replay = front.replay(query, kb, options)
     front.prepare()
     for name, events in streams.items():

@@ -362,6 +362,13 @@ class QueryRun:
         return self._reads_kb
 
     @property
+    def kb_texts(self) -> tuple[str, ...]:
+        """What it asks the knowledge base, as SPARQL."""
+        patterns = [self.plan.gpms[name].kb for name in self._answering]
+        copies = [matcher.graphs for matcher in self._matchers if matcher is not None]
+        return tuple(dict.fromkeys(each.text for each in (*patterns, *copies) if each is not None))
+
+    @property
     def own_answers(self) -> bool:
         """Whether events wait for which the KB's answers of an earlier moment hold."""
         return bool(self._kept_answers)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oxiseq.grammar.algebra import Limit, Span
+from oxiseq.grammar.algebra import Limit, Query, Span
+from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import error, lint_finding
-from oxiseq.grammar.languages import AnyQuery
 
 
-def check_window(query: AnyQuery, sequence: Span) -> Iterator[Finding]:
+def check_window(query: Query | CeqlQuery, sequence: Span) -> Iterator[Finding]:
     """Without a window partial matches are kept for ever; `sequence` is where what is matched stands."""
     if query.window is None:
         yield lint_finding(
@@ -21,7 +21,7 @@ def check_window(query: AnyQuery, sequence: Span) -> Iterator[Finding]:
         )
 
 
-def check_consumption(query: AnyQuery) -> Iterator[Finding]:
+def check_consumption(query: Query | CeqlQuery) -> Iterator[Finding]:
     """CONSUME BY PARTITION asks for partitions."""
     consumption = query.consumption
     if consumption is not None and not consumption.whole_query and query.partition is None:

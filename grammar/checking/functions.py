@@ -16,13 +16,18 @@ from oxiseq.grammar.scope import subexpressions
 def check_functions(seen: Overview) -> Iterator[Finding]:
     """Casts and extension functions anywhere in the query."""
     for e in _everywhere(seen):
-        if isinstance(e, FunctionCall):
-            iri = e.function.value
-            if iri in CASTS and (len(e.args) != 1 or e.distinct):
-                yield error("function", f"the cast <{iri}> takes one argument", e.span)
-            elif iri not in CASTS and not iri.startswith(GEOSPARQL):
-                hint = close_name(iri, CASTS, "what is called by IRI is a cast to an XSD type or a GeoSPARQL function")
-                yield error("function", f"there is no function <{iri}>", e.span, hint)
+        yield from check_function(e)
+
+
+def check_function(e: Expression) -> Iterator[Finding]:
+    """A call by IRI, if it is one."""
+    if isinstance(e, FunctionCall):
+        iri = e.function.value
+        if iri in CASTS and (len(e.args) != 1 or e.distinct):
+            yield error("function", f"the cast <{iri}> takes one argument", e.span)
+        elif iri not in CASTS and not iri.startswith(GEOSPARQL):
+            hint = close_name(iri, CASTS, "what is called by IRI is a cast to an XSD type or a GeoSPARQL function")
+            yield error("function", f"there is no function <{iri}>", e.span, hint)
 
 
 def _everywhere(seen: Overview) -> Iterator[Expression]:

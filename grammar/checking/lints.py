@@ -41,7 +41,7 @@ def lint(seen: Overview) -> Iterator[Finding]:
     yield from _unused(seen)
     yield from check_window(seen.query, seen.query.sequence.span)
     for gpm in seen.gpms.values():
-        yield from _products(gpm, seen.text)
+        yield from products(gpm.pattern, gpm.name, seen.text)
         yield from _inner_scope(gpm, seen)
     for place in seen.places:
         if place.name in seen.gpms:
@@ -97,11 +97,11 @@ def _certainly(v: Variable, place: Place, seen: Overview) -> bool:
 # --- inside one GPM ---------------------------------------------------------------------------------
 
 
-def _products(gpm: Gpm, text: str) -> Iterator[Finding]:
-    """Parts of the top-level pattern that share nothing, filters counted as links."""
+def products(pattern: Group, name: str, text: str) -> Iterator[Finding]:
+    """Parts of a pattern (`name` for people), its top level, that share nothing; filters count as links."""
     clusters: list[tuple[set[Variable | BlankNode], list[PatternElement]]] = []
     links: list[Variables] = []
-    for element in gpm.pattern.elements:
+    for element in pattern.elements:
         if isinstance(element, Filter):
             links.append(expression_variables(element.condition))
             continue
@@ -119,16 +119,16 @@ def _products(gpm: Gpm, text: str) -> Iterator[Finding]:
         if all(isinstance(m, GraphPattern) for m in members):
             yield lint_finding(
                 "kb-unjoined",
-                f"this GRAPH pattern shares no variable with the rest of {gpm.name}",
+                f"this GRAPH pattern shares no variable with the rest of {name}",
                 at_pattern(r"(?i)GRAPH\s+\S+", members[0].span, text),
                 "every event combines with every answer of the knowledge base",
             )
         else:
             yield lint_finding(
                 "cross-product",
-                f"{variables} shares nothing with the pattern before it in {gpm.name}"
+                f"{variables} shares nothing with the pattern before it in {name}"
                 if variables == "it" or " and " not in variables
-                else f"{variables} share nothing with the pattern before them in {gpm.name}",
+                else f"{variables} share nothing with the pattern before them in {name}",
                 members[0].span,
                 "all combinations are matches; link them by a variable",
             )

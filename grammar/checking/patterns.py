@@ -31,16 +31,21 @@ from oxiseq.grammar.scope import inner_groups, nested_elements, subexpressions, 
 def check_patterns(seen: Overview) -> Iterator[Finding]:
     """Each GPM's pattern."""
     for gpm in seen.query.gpms:
-        groups = [gpm.pattern, *_groups(gpm.pattern)]
-        for group in groups:
-            yield from _scoped_binds(group, seen.text)
-        yield from _blank_labels(groups, seen.text)
-        for element in nested_elements(gpm.pattern):
-            if isinstance(element, SubSelect):
-                yield from _sub_select(element, seen.text)
-            elif isinstance(element, Values):
-                yield from _values(element, seen.text)
+        yield from check_pattern(gpm.pattern, seen.text)
         yield from _graphs(gpm, seen)
+
+
+def check_pattern(pattern: Group, text: str) -> Iterator[Finding]:
+    """What SPARQL asks of any pattern."""
+    groups = [pattern, *_groups(pattern)]
+    for group in groups:
+        yield from _scoped_binds(group, text)
+    yield from _blank_labels(groups, text)
+    for element in nested_elements(pattern):
+        if isinstance(element, SubSelect):
+            yield from check_select(element, text)
+        elif isinstance(element, Values):
+            yield from _values(element, text)
 
 
 def _groups(pattern: Group) -> Iterator[Group]:
@@ -89,7 +94,8 @@ def _values(values: Values, text: str) -> Iterator[Finding]:
             yield error("values", f"VALUES names ?{v.value} twice", at_variable(v, values.span, text))
 
 
-def _sub_select(query: SubSelect, text: str) -> Iterator[Finding]:
+def check_select(query: SubSelect, text: str) -> Iterator[Finding]:
+    """What a query lists, with its grouping; its WHERE is not looked into."""
     taken = set(visible_variables(query.where))
     for column in query.projection or ():
         if isinstance(column, tuple):

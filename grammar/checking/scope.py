@@ -12,6 +12,7 @@ from oxiseq.grammar.algebra import (
     Expression,
     Filter,
     Gpm,
+    Group,
     MatchFunction,
     Prev,
     Span,
@@ -65,9 +66,14 @@ def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
 
 def all_expressions(gpm: Gpm) -> Iterator[Expression]:
     """Every expression in the GPM's pattern with its subexpressions, sub-queries' clauses included."""
-    for condition in inner_expressions(gpm.pattern):
+    return pattern_expressions(gpm.pattern)
+
+
+def pattern_expressions(pattern: Group) -> Iterator[Expression]:
+    """Every expression in a pattern with its subexpressions, sub-queries' clauses included."""
+    for condition in inner_expressions(pattern):
         yield from subexpressions(condition)
-    for element in nested_elements(gpm.pattern):
+    for element in nested_elements(pattern):
         if isinstance(element, SubSelect):
             for e in sub_select_expressions(element):
                 yield from subexpressions(e)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from lark import Token, Tree
 
 from oxiseq.grammar.algebra import Consumption, Limit, Selection, Strategy
+from oxiseq.grammar.parsing.durations import MonthsError, duration_size
 from oxiseq.grammar.parsing.sparql import SparqlBuilder, tokens, where
 from oxiseq.grammar.terms import span_of
 
@@ -53,6 +54,16 @@ class ClauseBuilder(SparqlBuilder):
     def time(self, number: Token, unit: Token) -> int:
         """`30 MINUTES` in microseconds."""
         return self.micros(Fraction(number) * MICROSECONDS[unit.upper().removesuffix("S")], number)
+
+    def duration(self, text: str, token: Token) -> int:
+        """An xsd:duration in microseconds."""
+        try:
+            return self.micros(duration_size(text), token)
+        except MonthsError as reason:
+            raise self.error(str(reason), span_of(token), code="window") from None
+        except ValueError as reason:
+            hint = "durations look like PT30M (30 minutes), PT1.5S, P1DT12H"
+            raise self.error(str(reason), span_of(token), hint=hint, code="window") from None
 
     def micros(self, size: Fraction, token: Token) -> int:
         if size.denominator != 1:

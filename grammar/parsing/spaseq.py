@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence as Items
-from fractions import Fraction
 
 from lark import Token, Tree
 from pyoxigraph import Variable
@@ -36,12 +35,9 @@ from oxiseq.grammar.algebra import (
     Window,
 )
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
+from oxiseq.grammar.parsing.durations import DURATIONS
 from oxiseq.grammar.parsing.sparql import Node, between, kind, tokens, trees, where
-from oxiseq.grammar.terms import RDF_TYPE, XSD_DAY_TIME_DURATION, XSD_DURATION, span_of
-
-_DURATION = re.compile(
-    r"P(?=[\dT])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
-)
+from oxiseq.grammar.terms import RDF_TYPE
 
 
 class SpaseqBuilder(ClauseBuilder):
@@ -173,26 +169,10 @@ class SpaseqBuilder(ClauseBuilder):
             events = kind(unit) == "EVENTS"
             return Window(self.whole(first) if events else self.time(first, unit), events, sliding, span=span)
         datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
-        if datatype and datatype[0] not in (XSD_DURATION, XSD_DAY_TIME_DURATION):
+        if datatype and datatype[0] not in DURATIONS:
             raise self.error("WITHIN takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code="window")
         text = str(first) if kind(first) == "DURATION" else self.string(first)
         return Window(self.duration(text, first), False, sliding, span=span)
-
-    def duration(self, text: str, token: Token) -> int:
-        """An xsd:duration in microseconds."""
-        match = _DURATION.fullmatch(text)
-        if match is None:
-            raise self.error(
-                f"{text} is not a duration that a window can have",
-                span_of(token),
-                hint="durations look like PT30M (30 minutes), PT1.5S, P1DT12H",
-                code="window",
-            )
-        years, months, days, hours, minutes, seconds = (Fraction(g or 0) for g in match.groups())
-        if years or months:
-            raise self.error("months differ in length: give the window in days", span_of(token), code="window")
-        total = (days * 86_400 + hours * 3_600 + minutes * 60 + seconds) * 1_000_000
-        return self.micros(total, token)
 
     # --- SEQ --------------------------------------------------------------------------------------
 

@@ -92,6 +92,9 @@ _MARKS = {
     "UNIT": "a unit such as MINUTES",
     "FNAME": "a function",
     "STRATEGY": "",
+    "SHORT": "",
+    "REPORTED": "RSTREAM, ISTREAM or DSTREAM",
+    "CONSUMPTION": "UNRESTRICTED, CHRONOLOGICAL or RECENT",
     "A": "`a`",
     "UNDEF": "UNDEF",
 }

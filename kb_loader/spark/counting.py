@@ -7,7 +7,7 @@ from pyspark.sql import functions as f
 
 from oxiseq.kb_loader.graphs import INFERRED
 from oxiseq.kb_loader.rdfs import TYPE, Term
-from oxiseq.kb_loader.spark.terms import term_of, with_terms
+from oxiseq.kb_loader.spark.terms import in_named, term_of, with_terms
 from oxiseq.kb_loader.void import Counts
 
 
@@ -16,10 +16,10 @@ def counted_on_spark(data: DataFrame, inferred: int | None) -> Counts:
 
     `inferred`: how many have been inferred; None: nothing was, and what the data has in that graph counts as such.
     """
-    facts = with_terms(data)
     if inferred is None:
-        inferred = facts.where(f.col("g") == str(INFERRED)).count()
-        facts = facts.where(f.col("g") != str(INFERRED))
+        inferred = data.where(in_named(INFERRED)).count()
+        data = data.where(~in_named(INFERRED))
+    facts = with_terms(data)
     typed = facts.where(f.col("p") == str(TYPE)).select("s", "o").distinct()
     return Counts(
         facts.select("s").distinct().count(),

@@ -84,7 +84,7 @@ class _SparkLoad:
         reasoning = self._job.reasoning
         with report.timed("sorting"), self._watching("sorting", report):
             lines = self._spark.read.parquet(clean.as_uri()).where(f.col("line").isNotNull()).select("line")
-            left_out = [str(STATISTICS), *[str(INFERRED)] * reasoning]
+            left_out = [STATISTICS, *[INFERRED] * reasoning]
             report.stored = write_parts(lines, data, self.parts, left_out)
         shutil.rmtree(clean)
         known = read_parts(self._spark, data)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pyoxigraph import NamedNode
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
+
+from oxiseq.kb_loader.spark.terms import in_named
 
 PART = 1 << 27
 """Bytes of a part, about."""
 
 
-def write_parts(lines: DataFrame, folder: Path, parts: int, leave_out: Sequence[str] = ()) -> int:
+def write_parts(lines: DataFrame, folder: Path, parts: int, leave_out: Sequence[NamedNode] = ()) -> int:
     """Write the column `line`, each line once and sorted (those with blank nodes last), as folder/part-*.nq.
 
-    Lines of the graphs `leave_out` (`<...>`) are counted but not written. Returns how many different lines there are.
+    Lines of the graphs `leave_out` are counted but not written. Returns how many different lines there are.
     Spark sorts outside of memory where need be.
     """
     counted = Observation()
@@ -27,8 +30,7 @@ def write_parts(lines: DataFrame, folder: Path, parts: int, leave_out: Sequence[
         .observe(counted, f.count(f.lit(1)).alias("count"))
     )
     for graph in leave_out:
-        as_object = f.col("line").rlike(rf"^\S+ \S+ {graph} \.$")  # in the default graph
-        once = once.where(~f.col("line").endswith(f" {graph} .") | as_object)
+        once = once.where(~in_named(graph))
     once.sortWithinPartitions("blank", "line").select("line").write.mode("overwrite").text(folder.as_uri())
     for sum_ in [*folder.glob(".*.crc"), *folder.glob("_SUCCESS")]:
         sum_.unlink()

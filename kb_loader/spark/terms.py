@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import NamedNode, RdfFormat, parse
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
@@ -34,6 +34,12 @@ def with_terms(lines: DataFrame) -> DataFrame:
         .when(no_resource("rest"), f.regexp_extract("rest", _LONG, 2))
         .otherwise(f.when(second != ".", second).otherwise("")).alias("g"),
     )  # fmt: skip
+
+
+def in_named(graph: NamedNode) -> Column:
+    """Whether a `line` is in a named graph. Lines that do not end with its name cost next to nothing."""
+    as_object = f.col("line").rlike(rf"^\S+ \S+ {graph} \.$")  # in the default graph
+    return f.col("line").endswith(f" {graph} .") & ~as_object
 
 
 def no_resource(term: str) -> Column:

@@ -41,7 +41,7 @@ class QuerySource:
 
     @property
     def language(self) -> str:
-        """What the command line or else the file's ending says: `ceql` for .ceql, else `spaseq`."""
+        """What the command line or else the file's ending says, else `spaseq`."""
         return self.chosen or language_of(self.name)
 
     def load(self) -> AnyQuery:
@@ -142,7 +142,7 @@ class Iri(click.ParamType[str]):
 
 language_option = click.option(
     "--language", "-l", type=click.Choice(LANGUAGES),
-    help="The query's language. [default: ceql for .ceql, else spaseq]",
+    help="The query's language. [default: what the file's ending says, else spaseq]",
 )  # fmt: skip
 time_predicate_option = click.option(
     "--time-predicate", metavar="IRI", type=Iri(), default=GENERATED_AT, show_default=True,

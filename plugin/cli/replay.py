@@ -13,13 +13,13 @@ from oxiseq.cli.request import ReplayRequest, RunRequest
 from oxiseq.cli.run import run_command
 from oxiseq.grammar import LANGUAGES
 
-_AS_IN_RUN: Final = ("kbs", "format_", "output", "start", "lateness", "late", "sort", "quiet")
+_AS_IN_RUN: Final = ("kbs", "format_", "output", "start", "lateness", "late", "sort", "quiet", "rules")
 
 
 @click.command("replay")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @location_option
-@click.option("--language", type=click.Choice(LANGUAGES), help="[default: ceql for .ceql, else spaseq]")
+@click.option("--language", type=click.Choice(LANGUAGES), help="[default: what the file's ending says, else spaseq]")
 @click.option("--from", "begin", metavar="TIME", type=Time(), help="Only events from then on. [default: all kept]")
 @click.option("--to", "end", metavar="TIME", type=Time(), help="Only events before that.")
 def replay_command(

@@ -30,6 +30,12 @@ class RunRequest:
     on_error: OnError
     sort: bool
     quiet: bool
+    report: str | None = None
+    """Of queries over windows, like the next two: what their text leaves open."""
+    instants: tuple[int, ...] | None = None
+    consumption: str | None = None
+    rules: tuple[QuerySource, ...] = ()
+    """Of an EP-SPARQL query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,8 @@ class ServeRequest:
     host: str
     port: int
     upstream: str | None
+    upstream_refresh: int
+    """µs after which what queries ask there is asked again, 0: never."""
     read_only: bool
     cors: bool
     union_default_graph: bool

@@ -11,20 +11,26 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
 from typing import Any, BinaryIO, ClassVar, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from oxiseq.driving import Driver
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import USUAL_NAMES, Naming
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.rsp.plan import UNSAID, RspOptions
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.languages import Language
+from oxiseq.grammar.rsp_algebra import Consume, Report
 from oxiseq.journal import Heading
 from oxiseq.knowledge import Kb
 from oxiseq.spaseq.formats import ResultFormat
 
 Q = TypeVar("Q")
+W = TypeVar("W", bound=Enum)
 B = TypeVar("B")
 Found_co = TypeVar("Found_co", covariant=True)
 LOG: Final = logging.getLogger("oxiseq")
@@ -51,6 +57,12 @@ class Options:
     """CEQL: name in FROM → IRI, where it is not the vocabulary's."""
     naming: Naming = USUAL_NAMES
     """CEQL: the columns of tables that hold type and time."""
+    said: RspOptions = UNSAID
+    """Queries over windows: what their text leaves open."""
+    rules: tuple[str, ...] = ()
+    """EP-SPARQL: CONSTRUCT rules over whose closure the query is answered."""
+    reads: tuple[str, ...] = ()
+    """EP-SPARQL: the streams that there are, for a query that names none."""
 
 
 class AnswerShape(Protocol[Found_co]):
@@ -81,6 +93,8 @@ class Front(ABC, Generic[Q, B]):
     """Of its answers in JSON."""
     asks_kb: ClassVar[bool] = True
     """Whether its queries can ask a knowledge base."""
+    takes_reports: ClassVar[bool] = False
+    """Whether its queries can be told what to report, and when."""
 
     @abstractmethod
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
@@ -143,6 +157,31 @@ def without_names(options: Options, kind: str) -> None:
     """Raise OxiseqError if names of streams are given to a query that says their IRIs itself."""
     if options.stream_names:
         raise OxiseqError(f"stream_names are for CEQL: {kind} says its streams' IRIs itself")
+
+
+def said(
+    report: str | None, instants: Iterable[int | datetime] | None, consumption: str | None
+) -> RspOptions:
+    """What a user says of a query over windows. Raises OxiseqError for words that are not known."""
+    return RspOptions(
+        None if report is None else _word(Report, report, "report"),
+        None if instants is None else tuple(to_microseconds(t) for t in instants),
+        None if consumption is None else _word(Consume, consumption, "consumption"),
+    )
+
+
+def _word(kind: type[W], word: str, name: str) -> W:
+    try:
+        return kind(word.upper())
+    except ValueError:
+        raise OxiseqError(f"{name}={word!r} is not known; known: {', '.join(w.value for w in kind)}") from None
+
+
+def without_reports(front: Front[Any, Any], options: Options) -> None:
+    """Raise OxiseqError if something is said that only a query over windows can be told."""
+    if options.said != UNSAID and not front.takes_reports:
+        kind = front.language.upper()
+        raise OxiseqError(f"report, instants and consumption are for queries over windows, not for {kind}")
 
 
 def json_text(values: object) -> str:

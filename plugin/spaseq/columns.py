@@ -18,7 +18,7 @@ def arrow_table(batch: MatchBatch, plan: QueryPlan, terms: TermDictionary) -> pa
     """`time`, a column per answer column, and per positive GPM the times of its events."""
     columns: dict[str, pa.Array] = {"time": pa.array(batch.time, TIME)}
     for i, column in enumerate(plan.answer.columns):
-        columns[free_name(column.variable.value, columns)] = _values(batch.values[:, i], terms)
+        columns[free_name(column.variable.value, columns)] = term_column(batch.values[:, i], terms)
     for gpm in plan.gpms:
         letters = np.array([letter.positive and gpm in letter.letter for letter in plan.letters])
         if letters.any():
@@ -33,7 +33,7 @@ def free_name(name: str, taken: dict[str, pa.Array]) -> str:
     return name
 
 
-def _values(ids: NDArray[np.uint32], terms: TermDictionary) -> pa.Array:
+def term_column(ids: NDArray[np.uint32], terms: TermDictionary) -> pa.Array:
     """Numbers where all terms are of one numeric kind, else text."""
     columns = terms.columns
     bound = ids != 0

@@ -11,10 +11,10 @@ CSV, TSV and JSON follow the W3C's SPARQL 1.1 results formats, which have no col
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, TypeAlias
+from typing import Any, BinaryIO, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -32,13 +32,44 @@ from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Construct
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.spaseq.columns import arrow_table
-from oxiseq.spaseq.match import Match, Shape
+from oxiseq.spaseq.match import Shape
 
 ResultFormat: TypeAlias = Literal["table", "json", "csv", "tsv", "arrow", "parquet", "nquads"]
 Batches: TypeAlias = Iterable[MatchBatch]
+
+
+class MakesGraph(Protocol):
+    """A row with the triples that CONSTRUCT makes of it."""
+
+    @property
+    def time(self) -> int: ...
+
+    @property
+    def graph(self) -> tuple[Triple, ...]: ...
+
+
+class Rows(Protocol):
+    """What the rows of one query have in common, of whatever language answers rows of terms."""
+
+    @property
+    def terms(self) -> TermDictionary: ...
+
+    @property
+    def variables(self) -> tuple[str, ...]: ...
+
+    @property
+    def asks(self) -> bool: ...
+
+    @property
+    def makes_graphs(self) -> bool: ...
+
+    @property
+    def prefixes(self) -> Mapping[str, str]: ...
+
+    def match(self, batch: MatchBatch, index: int) -> MakesGraph: ...
+
 
 ENDINGS: Final[dict[str, ResultFormat]] = {
     ".txt": "table",
@@ -72,9 +103,9 @@ def result_format(path: str | Path) -> ResultFormat:
     return ENDINGS[ending]
 
 
-def check_format(shape: Shape, format: ResultFormat) -> None:
+def check_format(shape: Rows, format: ResultFormat) -> None:
     """Raise OxiseqError if the query's results cannot be written so."""
-    if format == "nquads" and not isinstance(shape.plan.query.form, Construct):
+    if format == "nquads" and not shape.makes_graphs:
         raise OxiseqError("nquads needs a CONSTRUCT query, rows are no triples: use json, csv, tsv or arrow")
 
 
@@ -94,14 +125,19 @@ def write_results(
     if format in BINARY:
         _write_table(shape, counted(), format, out, stream=stream)
     else:
-        for text in result_text(shape, counted(), format):
-            out.write(text.encode())
+        write_text(result_text(shape, counted(), format), out)
     return count
 
 
-def result_text(shape: Shape, batches: Batches, format: ResultFormat) -> Iterator[str]:
+def write_text(pieces: Iterable[str], out: BinaryIO) -> None:
+    """Pieces of text in UTF-8."""
+    for text in pieces:
+        out.write(text.encode())
+
+
+def result_text(shape: Rows, batches: Batches, format: ResultFormat) -> Iterator[str]:
     """The matches as pieces of text; `format` is one of the text formats."""
-    if shape.plan.answer.ask:
+    if shape.asks:
         yield _boolean(batches, format)
     else:
         yield from _WRITERS[format](shape, batches)
@@ -149,7 +185,7 @@ class TermTexts:
         return ([known[i] for i in row] for row in batch.values.tolist())
 
 
-def _csv(shape: Shape, batches: Batches) -> Iterator[str]:
+def _csv(shape: Rows, batches: Batches) -> Iterator[str]:
     yield ",".join(shape.variables) + "\r\n"
     texts = TermTexts(shape.terms, lambda term: _csv_field(_plain(term)))
     for batch in batches:
@@ -162,14 +198,14 @@ def _csv_field(text: str) -> str:
     return text
 
 
-def _tsv(shape: Shape, batches: Batches) -> Iterator[str]:
+def _tsv(shape: Rows, batches: Batches) -> Iterator[str]:
     yield "\t".join(f"?{name}" for name in shape.variables) + "\n"
     texts = TermTexts(shape.terms, str)  # N-Triples escapes tabs and line breaks
     for batch in batches:
         yield "".join("\t".join(row) + "\n" for row in texts.rows(batch))
 
 
-def _json(shape: Shape, batches: Batches) -> Iterator[str]:
+def _json(shape: Rows, batches: Batches) -> Iterator[str]:
     yield f'{{"head": {{"vars": {json.dumps(list(shape.variables))}}}, "results": {{"bindings": ['
     names = [json.dumps(name) for name in shape.variables]
     first = True
@@ -222,10 +258,10 @@ def _boolean(batches: Batches, format: ResultFormat) -> str:
 # --- for people -----------------------------------------------------------------------------------
 
 
-def table_rows(shape: Shape, batch: MatchBatch) -> tuple[list[str], list[list[str]]]:
+def table_rows(shape: Rows, batch: MatchBatch) -> tuple[list[str], list[list[str]]]:
     """Header and rows for people: end time in UTC, IRIs shortened by the query's prefixes, control characters
     escaped."""
-    writer = SparqlWriter(dict(shape.plan.query.prefixes))
+    writer = SparqlWriter(dict(shape.prefixes))
 
     def text(term: Term) -> str:
         return _visible(writer.iri(term) if isinstance(term, NamedNode) else _plain(term))
@@ -235,7 +271,7 @@ def table_rows(shape: Shape, batch: MatchBatch) -> tuple[list[str], list[list[st
     return ["time", *(f"?{name}" for name in shape.variables)], rows
 
 
-def is_numeric(shape: Shape, batch: MatchBatch) -> list[bool]:
+def is_numeric(shape: Rows, batch: MatchBatch) -> list[bool]:
     """Per column of `table_rows` whether it holds numbers only, which are set flush right."""
     answer = [False]
     for column in batch.values.T:
@@ -252,7 +288,7 @@ def _is_number(literal: RdfLiteral) -> bool:
     return literal.datatype.value != _XSD_STRING
 
 
-def _table(shape: Shape, batches: Batches) -> Iterator[str]:
+def _table(shape: Rows, batches: Batches) -> Iterator[str]:
     batch = MatchBatch.concat(list(batches), len(shape.variables))
     header, rows = table_rows(shape, batch)
     right = is_numeric(shape, batch)
@@ -285,22 +321,22 @@ def _visible(text: str) -> str:
 # --- events ---------------------------------------------------------------------------------------
 
 
-def _nquads(shape: Shape, batches: Batches) -> Iterator[str]:
+def _nquads(shape: Rows, batches: Batches) -> Iterator[str]:
     """Each match's graph as an event, readable again by `oxiseq run` and `convert`."""
     terms = TermDictionary()
     pieces = (
         encode_events(((m.time, m.graph) for m in part), terms)
         for batch in batches
-        for part in _parts([Match(shape, batch, i) for i in range(len(batch))])
+        for part in _parts([shape.match(batch, i) for i in range(len(batch))])
     )
     yield from quads_text(pieces, terms, time_predicate=GENERATED_AT)
 
 
-def _parts(matches: list[Match]) -> Iterator[list[Match]]:
+def _parts(matches: list[MakesGraph]) -> Iterator[list[MakesGraph]]:
     return (matches[low : low + _GRAPHS] for low in range(0, len(matches), _GRAPHS))
 
 
-_WRITERS: Final[dict[str, Callable[[Shape, Batches], Iterator[str]]]] = {
+_WRITERS: Final[dict[str, Callable[[Rows, Batches], Iterator[str]]]] = {
     "table": _table,
     "json": _json,
     "csv": _csv,
@@ -342,4 +378,5 @@ __all__ = [
     "table_rows",
     "write_arrow",
     "write_results",
+    "write_text",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term, term_text
-from oxiseq.grammar.algebra import TermOrVariable
+from oxiseq.grammar.algebra import Construct, TermOrVariable, TriplePattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,21 @@ class Shape:
     def feeds(self) -> str | None:
         """The stream that its results go to (CONSTRUCT ... INTO STREAM)."""
         return self.plan.answer.into
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is an ASK query."""
+        return self.plan.answer.ask
+
+    @property
+    def makes_graphs(self) -> bool:
+        """Whether it is a CONSTRUCT query."""
+        return isinstance(self.plan.query.form, Construct)
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """Of the query's text."""
+        return dict(self.plan.query.prefixes)
 
     def match(self, batch: MatchBatch, index: int) -> Match:
         """One match of a batch."""
@@ -112,23 +127,25 @@ class Match:
     def graph(self) -> tuple[Triple, ...]:
         """The triples of a CONSTRUCT query; blank nodes of the template are fresh in each match."""
         if self._graph is None:
-            self._graph = self._made_graph()
+            self._graph = instantiate(self._shape.plan.answer.template, self.bindings)
         return self._graph
-
-    def _made_graph(self) -> tuple[Triple, ...]:
-        bound = {Variable(name): term for name, term in self.bindings.items()}
-        blanks: dict[BlankNode, BlankNode] = {}
-        triples = []
-        for pattern in self._shape.plan.answer.template:
-            parts = [_fill(t, bound, blanks) for t in (pattern.subject, pattern.predicate, pattern.object)]
-            subject, predicate, object_ = parts
-            if isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode) and object_:
-                triples.append(Triple(subject, predicate, object_))
-        return tuple(dict.fromkeys(triples))
 
     def __repr__(self) -> str:
         row = " ".join(f"?{name}={term}" for name, term in self.bindings.items())
         return f"<Match {to_text(self.time)} {row}>"
+
+
+def instantiate(template: Sequence[TriplePattern], bindings: Mapping[str, Term | None]) -> tuple[Triple, ...]:
+    """A template's triples for one row, each once; those with a part that is unbound or out of place are left out."""
+    bound = {Variable(name): term for name, term in bindings.items()}
+    blanks: dict[BlankNode, BlankNode] = {}
+    triples = []
+    for pattern in template:
+        parts = [_fill(t, bound, blanks) for t in (pattern.subject, pattern.predicate, pattern.object)]
+        subject, predicate, object_ = parts
+        if isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode) and object_:
+            triples.append(Triple(subject, predicate, object_))
+    return tuple(dict.fromkeys(triples))
 
 
 def _fill(

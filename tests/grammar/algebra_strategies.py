@@ -116,6 +116,9 @@ def _values(draw: st.DrawFn) -> a.Values:
     return a.Values(tuple(heads), draw(some(row)))
 
 
+inline = _values()
+
+
 def _elements(groups: st.SearchStrategy[a.Group]) -> st.SearchStrategy[object]:
     e = st.one_of(plain_expressions, st.builds(a.Exists, groups, st.booleans()))
     return st.one_of(
@@ -221,9 +224,9 @@ windows = st.builds(
     st.booleans(),
     st.booleans(),
 )
-_prefixes = st.dictionaries(
+prefixes = st.dictionaries(
     st.sampled_from(["", "e", "ex-1"]), st.sampled_from(["http://e/", "http://e/b#", "urn:x:"]), max_size=3
-)
+).map(lambda p: tuple(p.items()))
 queries = st.builds(
     a.Query,
     _forms,
@@ -231,7 +234,7 @@ queries = st.builds(
     sequences,
     some(st.builds(a.Gpm, names, names, groups), 0, 2),
     st.none() | windows,
-    _prefixes.map(lambda p: tuple(p.items())),
+    prefixes,
     st.none() | st.just("http://base/x/"),
     st.none() | st.builds(a.Partition, some(variables, 1)),
     consumptions,

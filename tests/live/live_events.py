@@ -41,6 +41,28 @@ WHERE {{
   DEFINE GPM X ON A {{ ?house :alarm ?first }}
   DEFINE GPM Y ON A {{ ?house :alarm ?second }}
 }}"""
+HIGH = f"""PREFIX : <{EX}>
+SELECT ?house ?watts ?more
+FROM STREAM <{POWER}> [RANGE 5 SECONDS SLIDE 1 SECONDS]
+WHERE {{ ?house :watts ?watts . ?house :watts ?more FILTER(?more > ?watts && ?watts > 500) }}"""
+"""Of continuous SPARQL, answered incrementally."""
+BUSY = f"""PREFIX : <{EX}>
+REGISTER ISTREAM :busy AS
+SELECT ?house (MAX(?watts) AS ?most) (COUNT(DISTINCT ?door) AS ?doors)
+FROM NAMED WINDOW :w ON <{POWER}> [RANGE PT20S STEP PT5S]
+FROM NAMED WINDOW :v ON <{DOORS}> [RANGE PT30S STEP PT5S]
+WHERE {{ WINDOW :w {{ ?house :watts ?watts }} WINDOW :v {{ ?house :opens ?door }} }} GROUP BY ?house"""
+"""Of continuous SPARQL, asked of Oxigraph."""
+LEFT = f"""PREFIX : <{EX}>
+REGISTER ISTREAM :left AS
+SELECT ?house ?watts ?door
+FROM NAMED <{POWER}> WIN [RANGE 20 SECONDS SLIDE 1 SECONDS] AS :w
+FROM NAMED <{DOORS}> WIN [RANGE 20 SECONDS SLIDE 1 SECONDS] AS :v
+EVENT ON :w {{ ?house :watts ?watts FILTER(?watts > 700) }} AS High
+EVENT ON :v {{ ?house :opens ?door }} AS Door
+WHERE {{ MATCH {{ High SEQ^r Door }} }}
+CONSUME RECENT"""
+"""Of RSEP-QL."""
 
 LIMITS = f"{EX}limits"
 LIMITED = f"""PREFIX : <{EX}>
@@ -66,6 +88,15 @@ def limits_update(number: int) -> str:
     drawn = random.Random(number)
     rows = " ".join(f"<{EX}h{house}> <{EX}limit> {drawn.randint(300, 900)} ." for house in range(1, 7))
     return f"CLEAR SILENT GRAPH <{LIMITS}> ; INSERT DATA {{ GRAPH <{LIMITS}> {{ {rows} }} }}"
+
+FELL = f"""PREFIX : <{EX}>
+SELECT ?house ?before ?after (getDURATION() AS ?took)
+FROM STREAM <{POWER}> FROM STREAM <{DOORS}>
+WHERE {{
+  {{ {{ ?house :watts ?before }} SEQ {{ ?house :opens ?door }} }} SEQ {{ ?house :watts ?after }}
+  FILTER(?after < ?before && getDURATION() < "PT20S"^^<http://www.w3.org/2001/XMLSchema#duration>)
+}}"""
+"""EP-SPARQL."""
 
 
 @dataclass(frozen=True, slots=True)

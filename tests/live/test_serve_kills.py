@@ -23,7 +23,11 @@ from live_events import (
     ALARM,
     ALARMED_TWICE,
     ALARMS,
+    BUSY,
     DOORS,
+    FELL,
+    HIGH,
+    LEFT,
     LIMITED,
     MUTED,
     OPENED,
@@ -39,15 +43,18 @@ import oxiseq
 from oxiseq.journal import FILE_NAME, Journal
 
 KILLS = int(os.environ.get("OXISEQ_KILLS", "50" if os.environ.get("OXISEQ_PROFILE") == "nightly" else "5"))
-QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "limited": LIMITED, "muted": MUTED}
-"""The last two ask the KB, which changes after every third batch of POWER."""
+QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "limited": LIMITED, "muted": MUTED,
+           "high": HIGH, "busy": BUSY, "left": LEFT, "fell": FELL}  # fmt: skip
+"""`limited` and `muted` ask the KB, which changes after every third batch of POWER."""
+LANGUAGES = {"high": "spectra", "busy": "rspql", "left": "rsepql", "fell": "epsparql"}
+"""The others are of SPAseq."""
 NQUADS = {"Content-Type": "application/n-quads"}
 BATCHES_PER_KILL = 25
 
 
 def register(server: ServeProcess) -> None:
     for name, text in QUERIES.items():
-        headers = {"Content-Type": "application/spaseq-query"}
+        headers = {"Content-Type": f"application/{LANGUAGES.get(name, 'spaseq')}-query"}
         status, body = server.ask("PUT", f"/queries/{name}", text.encode(), headers)
         assert status == 200, body
 
@@ -202,8 +209,11 @@ def check_against_a_plain_run(
     for iri in (POWER, DOORS):
         files[iri] = folder / f"{len(files)}.nq"
         files[iri].write_bytes(b"".join(batch.body for batch in sent if batch.stream == iri))
-    for name, reads in (("rises", (POWER,)), ("opened", (POWER, DOORS))):
-        matches = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads})
+    both = (POWER, DOORS)
+    asked = (("rises", (POWER,)), ("opened", both), ("high", (POWER,)), ("busy", both), ("left", both), ("fell", both))
+    for name, reads in asked:
+        language = LANGUAGES.get(name, "spaseq")
+        matches: Any = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads}, language=language)
         rows = json.loads(matches.to_sparql_json())["results"]["bindings"]
         assert counted(rows) == counted(list(found[name].values()))
 

@@ -16,6 +16,7 @@ from oxiseq.grammar.algebra import (
     FunctionCall,
     GraphPattern,
     Group,
+    MatchPattern,
     Minus,
     OptionalPattern,
     PathPattern,
@@ -25,6 +26,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Union,
     Values,
+    WindowPattern,
 )
 
 
@@ -50,9 +52,11 @@ def shown_by(element: PatternElement) -> Iterator[Variable]:
         case Union(branches):
             for branch in branches:
                 yield from shown(branch)
-        case GraphPattern(name, inner):
+        case GraphPattern(name, inner) | WindowPattern(name, inner):
             yield from ([name] if isinstance(name, Variable) else [])
             yield from shown(inner)
+        case MatchPattern(_, variables):
+            yield from variables
         case SubSelect(None, where):
             yield from shown(where)
         case SubSelect(projection):

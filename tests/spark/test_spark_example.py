@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_the_planted_v_is_found(spark: SparkSession) -> None:
-    arranged, rows = load("12-spark").main()
+    arranged, rows = load("13-spark").main()
     assert (arranged.events, arranged.bad) == (1200, 2)
     found = {(*row[:3], *row[4:]) for row in rows}  # each quote before the fall begins one
     assert found == {("09:01:44", "http://example.org/co2", "paper", "80", "120")}

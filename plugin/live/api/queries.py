@@ -19,7 +19,12 @@ from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
 NAME: Final = Parameter("query", "The query's name.", where="path", example="rises")
-_OPTIONS: Final = ("name", "text", "language", "lateness", "start", "streamNames", "stateBudget", "onBudget")
+_OF_WINDOWS: Final = ("report", "consumption", "instants")
+"""Options of queries over windows."""
+_OPTIONS: Final = (
+    "name", "text", "language", "lateness", "start", "streamNames", "rules", "stateBudget", "onBudget",
+    *_OF_WINDOWS,
+)  # fmt: skip
 _BOUNDS: Final = {"records": "stateRecords", "bytes": "stateBytes"}
 """Members of a state budget → parameters of the query string."""
 _STATES: Final = ("running", "paused")
@@ -86,9 +91,11 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
     return {
         "name": record.name, "state": record.state, "language": record.language, "text": record.text,
         "lateness": lateness, "start": None if start is None else to_text(start),
-        "streamNames": record.options.get("streamNames", {}), "variables": list(status.variables),
+        "streamNames": record.options.get("streamNames", {}), "rules": record.options.get("rules", []),
+        "variables": list(status.variables),
         "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
         "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
+        **{name: record.options[name] for name in _OF_WINDOWS if name in record.options},
         "stateBudget": {"records": budget.records, "bytes": budget.bytes}, "onBudget": budget.policy,
         "resets": {"count": resets.count, "last": last if resets.count else None},
         "error": status.error or None, "created": to_text(record.created), "changed": to_text(record.changed),
@@ -106,7 +113,8 @@ def _given(call: Call) -> _Given:
     """From JSON, or the text itself with the rest in the query string. Raises Problem."""
     media_type = call.request.media_type or ""
     if media_type in MEDIA_TYPES:
-        values: dict[str, Any] = {name: call.one(name) for name in ("name", "lateness", "start", "onBudget")}
+        names = ("name", "lateness", "start", "onBudget", "report", "consumption")
+        values: dict[str, Any] = {name: call.one(name) for name in names}
         values["text"], values["language"] = call.request.text(), MEDIA_TYPES[media_type]
         bounds = {bound: call.number(name) for bound, name in _BOUNDS.items()}
         if any(most is not None for most in bounds.values()):
@@ -144,6 +152,21 @@ def _options(values: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(names, dict) or not all(isinstance(iri, str) for iri in names.values()):
             raise Problem(400, "malformed streamNames", "an object from names in FROM to IRIs is expected")
         options["streamNames"] = names
+    rules = values.get("rules")
+    if rules is not None:
+        if not isinstance(rules, list) or not all(isinstance(text, str) for text in rules):
+            raise Problem(400, "malformed rules", "a list of CONSTRUCT queries is expected")
+        options["rules"] = rules
+    for name in ("report", "consumption"):
+        if values.get(name) is not None:
+            if not isinstance(values[name], str):
+                raise Problem(400, f"{name} is no text", f"see the query language: {name} is a word")
+            options[name] = values[name]
+    instants = values.get("instants")
+    if instants is not None:
+        if not isinstance(instants, list) or not all(isinstance(t, str | int) for t in instants):
+            raise Problem(400, "malformed instants", "an array of xsd:dateTime or microseconds is expected")
+        options["instants"] = [time_of(t, "instants") for t in instants]
     return options
 
 
@@ -172,6 +195,8 @@ _IN_URL: Final = (
     Parameter("lateness", "With a text as body: how much a stream may be out of order, in seconds.",
               {"type": "number", "minimum": 0}),
     Parameter("start", "With a text as body: the t of tumbling windows, xsd:dateTime or microseconds."),
+    Parameter("report", "With a query over windows as body: RSTREAM, ISTREAM or DSTREAM, where its text has none."),
+    Parameter("consumption", "With RSEP-QL as body: UNRESTRICTED, CHRONOLOGICAL or RECENT, where its text has none."),
     Parameter("stateRecords", "With a text as body: how many records its running state may have.",
               {"type": "integer", "minimum": 1}),
     Parameter("stateBytes", "With a text as body: how large its running state may become.",

@@ -1,7 +1,7 @@
 """Raw logs → event tables → a streaming query on Spark → its sink, as on a cluster, here on this machine.
 
     pip install '.[spark]'
-    python examples/12-spark/run.py
+    python examples/13-spark/run.py
 """
 
 from __future__ import annotations

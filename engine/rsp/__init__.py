@@ -1,0 +1,13 @@
+"""Queries over windows: continuous SPARQL and RSEP-QL (semantics.md 4 and 6).
+
+    plan.py       algebra → what is kept, what is asked, how it is told
+    asking.py     WHERE as SPARQL for Oxigraph, windows and MATCH being graphs
+    arrivals.py   events in any order → events in order, each by itself
+    items.py      the events that windows may still hold, and what each window holds at an instant
+    schedule.py   the instants at which the query is answered
+    dataset.py    the store that WHERE is asked of: windows' contents, the KB's graphs, mappings of MATCH
+    mappings.py   event mappings: FIRST, LAST, SEQ and its selections
+    reports.py    all answers, the new ones, those that are gone
+
+Conjunctive patterns over one window go to `engine/windows` instead, which answers them incrementally.
+"""

@@ -1,0 +1,298 @@
+"""The store that WHERE is asked of: contents of windows, the KB's graphs, the rows of MATCH.
+
+Where it stands: what enters and leaves windows → **a store that follows** → solutions → rows of term ids. A triple is
+in a window's graph as long as an event in the window has it: they are counted. Of the KB only those graphs are copied
+that the query names, and only predicates that it asks for; anew when the KB's version changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, QuerySolutions, Store
+
+from oxiseq.engine import kinds
+from oxiseq.engine.errors import KbError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.rsp.asking import ROW_MARK, match_graph, row_node, row_number, value_predicate
+from oxiseq.engine.rsp.plan import KbNeeds, RspPlan
+from oxiseq.engine.rsp.reports import FullRows
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.texts import Term
+
+Ids: TypeAlias = NDArray[np.uint32]
+Graph: TypeAlias = NamedNode | DefaultGraph
+_DEFAULT: Final = DefaultGraph()
+_SPARE: Final = 4096
+"""Labels that may be known of blank nodes that have gone."""
+
+
+class Counted:
+    """One graph of the store, whose triples are counted."""
+
+    def __init__(
+        self, store: Store, graph: Graph, terms: TermDictionary, predicates: Iterable[NamedNode] | None
+    ) -> None:
+        self._store = store
+        self._graph = graph
+        self._terms = terms
+        self._counts: dict[tuple[int, int, int], int] = {}
+        self._predicates = None if predicates is None else np.array([terms.constant(p) for p in predicates], np.uint32)
+
+    def insert(self, batch: EventBatch) -> None:
+        """Events come in."""
+        counts, new = self._counts, []
+        for triple in self._triples(batch):
+            count = counts.get(triple, 0)
+            counts[triple] = count + 1
+            if not count:
+                new.append(triple)
+        self._store.extend([self._quad(triple) for triple in new])
+
+    def evict(self, batch: EventBatch) -> None:
+        """Events go."""
+        counts = self._counts
+        for triple in self._triples(batch):
+            count = counts[triple] - 1
+            if count:
+                counts[triple] = count
+            else:
+                del counts[triple]
+                self._store.remove(self._quad(triple))
+
+    def _triples(self, batch: EventBatch) -> Iterator[tuple[int, int, int]]:
+        """Of those that a pattern may ask for; one that an event has twice comes twice, on both ways."""
+        columns = batch.ids
+        if self._predicates is not None:
+            asked = np.isin(batch.predicate, self._predicates)
+            columns = (batch.subject[asked], batch.predicate[asked], batch.object[asked])
+        return zip(*(column.tolist() for column in columns), strict=True)
+
+    def _quad(self, triple: tuple[int, int, int]) -> Quad:
+        subject, predicate, object_ = (self._terms.term(i) for i in triple)
+        assert isinstance(subject, NamedNode | BlankNode) and isinstance(predicate, NamedNode)
+        return Quad(subject, predicate, object_, self._graph)
+
+    def blank_ids(self) -> set[int]:
+        """Ids that may be blank nodes."""
+        return {i for s, _, o in self._counts for i in (s, o)}
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+
+class Dataset:
+    """The store of one query."""
+
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase) -> None:
+        self._terms = terms
+        self._plan = plan
+        self._store = Store()
+        default = Counted(self._store, _DEFAULT, terms, plan.default_predicates)
+        self.graphs: list[tuple[Counted, ...]] = []
+        """By content the graphs that follow it."""
+        for number, content in enumerate(plan.contents):
+            named = Counted(self._store, content.graph(number), terms, content.predicates)
+            self.graphs.append((*([named] if content.named else []), *([default] if content.default else [])))
+        self._labels: dict[str, int] = {}
+        """Of blank nodes in the store → their ids."""
+        self._rows: list[dict[bytes, tuple[int, list[int]]]] = [{} for _ in plan.matches]
+        """By MATCH and key of a mapping: the number of its row, its values."""
+        self._next_row = 0
+        self.spans: dict[int, list[int]] = {}
+        """By the number of a row: start and end."""
+        self.kb = KbCopy(kb, plan.kb, self._store, default, terms)
+
+    def enter(self, content: int, events: Iterable[EventBatch]) -> None:
+        """Events come into a window."""
+        for batch in events:
+            self._learn(batch)
+            for graph in self.graphs[content]:
+                graph.insert(batch)
+
+    def leave(self, content: int, events: Iterable[EventBatch]) -> None:
+        """Events leave it."""
+        for batch in events:
+            for graph in self.graphs[content]:
+                graph.evict(batch)
+
+    def _learn(self, batch: EventBatch) -> None:
+        """The labels of blank nodes that come in."""
+        nodes = np.concatenate([batch.subject, batch.object])
+        self._name(np.unique(nodes[_is_blank(nodes, self._terms)]))
+
+    def _name(self, blank: Ids) -> None:
+        for i in blank.tolist():
+            self._labels[self._terms.text(i)[2:]] = i
+        if len(self._labels) > _SPARE + 2 * (self.triples + sum(map(len, self._rows))):
+            live = {i for each in self.graphs for graph in each for i in graph.blank_ids()}
+            live |= {i for rows in self._rows for _, values in rows.values() for i in values}
+            self._labels = {label: i for label, i in self._labels.items() if i in live}
+
+    @property
+    def triples(self) -> int:
+        """How many the windows' graphs hold."""
+        return sum(len(graph) for each in self.graphs for graph in each)
+
+    # --- MATCH --------------------------------------------------------------------------------------
+
+    def set_rows(self, match: int, rows: FullRows) -> None:
+        """The mappings of a MATCH, each once."""
+        keys = rows.keys()
+        now, known = set(keys), self._rows[match]
+        for key in [key for key in known if key not in now]:
+            self._drop_row(match, key)
+        self.add_rows(match, rows.take(np.array([i for i, key in enumerate(keys) if key not in known], np.int64)))
+
+    def add_rows(self, match: int, rows: FullRows) -> None:
+        """Mappings that come to those of a MATCH."""
+        self._name(np.unique(rows.values[_is_blank(rows.values, self._terms)]))
+        for key, values, span in zip(rows.keys(), rows.values.tolist(), rows.span.tolist(), strict=True):
+            number = self._next_row
+            self._next_row += 1
+            self._rows[match][key] = number, values
+            self._store.extend(self._quads(row_node(number), values, match_graph(match)))
+            if span:
+                self.spans[number] = span
+
+    def drop_rows(self, match: int, rows: FullRows) -> None:
+        """Mappings that go."""
+        for key in rows.keys():  # noqa: SIM118  no dictionary
+            self._drop_row(match, key)
+
+    def _drop_row(self, match: int, key: bytes) -> None:
+        number, values = self._rows[match].pop(key)
+        self.spans.pop(number, None)
+        for quad in self._quads(row_node(number), values, match_graph(match)):
+            self._store.remove(quad)
+
+    def _quads(self, node: NamedNode, values: Sequence[int], graph: NamedNode) -> Iterator[Quad]:
+        yield Quad(node, ROW_MARK, ROW_MARK, graph)
+        for place, i in enumerate(values):
+            if i:
+                yield Quad(node, value_predicate(place), self._terms.term(i), graph)
+
+    # --- answers ------------------------------------------------------------------------------------
+
+    def solutions(self, text: str, width: int, with_row: bool) -> tuple[Ids, list[int]]:
+        """The solutions of a SELECT as ids u32[k, width]; with `with_row` also the number of each one's row, which is
+        the first of the columns asked for. Raises KbError where Oxigraph refuses."""
+        try:
+            found = self._store.query(text)
+        except (SyntaxError, ValueError, OSError) as error:
+            raise KbError(f"Oxigraph refuses the query: {error}") from error
+        assert isinstance(found, QuerySolutions)
+        ids: dict[Term | None, int] = {None: 0}
+        flat: list[int] = []
+        rows: list[int] = []
+        first, count = int(with_row), 0
+        for solution in found:
+            count += 1
+            if with_row:
+                rows.append(row_number(solution[0]))
+            for i in range(first, first + width):
+                term = solution[i]
+                known = ids.get(term)
+                if known is None:
+                    known = ids[term] = self._id(term)
+                flat.append(known)
+        return np.array(flat, np.uint32).reshape(count, width), rows
+
+    def _id(self, term: Term) -> int:
+        if isinstance(term, BlankNode):
+            return self._labels.get(term.value) or self.kb.labels.get(term.value) or self._terms.blank()
+        return self._terms.intern(term)
+
+
+def _is_blank(ids: Ids, terms: TermDictionary) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = terms.columns.kind[ids] == kinds.BLANK
+    return found
+
+
+class KbCopy:
+    """What a query asks of the KB, beside the windows. Blank nodes keep their ids from version to version."""
+
+    def __init__(
+        self, kb: KnowledgeBase, needs: KbNeeds, store: Store, default: Counted, terms: TermDictionary
+    ) -> None:
+        self._kb = kb
+        self._needs = needs
+        self._store = store
+        self._default = default
+        self._terms = terms
+        self._version: int | None = None
+        self._ids: dict[str, int] = {}
+        self._copied: list[tuple[Counted, EventBatch]] = []
+        self._named: dict[NamedNode, Counted] = {}
+        self.labels: dict[str, int] = {}
+        """Labels of the KB's blank nodes in the copy → their ids."""
+
+    def refresh(self) -> None:
+        """Copy anew if the KB's version changed."""
+        if self._needs.nothing or self._kb.version == self._version:
+            return
+        self._version = self._kb.version
+        for graph, batch in self._copied:
+            graph.evict(batch)
+        self._copied = []
+        needs, only = self._needs, self._only()
+        if needs.default:
+            self._copy(self._default, f"SELECT ?s ?p ?o WHERE {{ {only} ?s ?p ?o }}")
+        for name in needs.merged:
+            self._copy(self._default, f"SELECT ?s ?p ?o WHERE {{ {only} GRAPH {name} {{ ?s ?p ?o }} }}")
+        for name in self._names():
+            graph = self._named.get(name) or Counted(self._store, name, self._terms, None)
+            self._named[name] = graph
+            self._copy(graph, f"SELECT ?s ?p ?o WHERE {{ {only} GRAPH {name} {{ ?s ?p ?o }} }}")
+
+    def _only(self) -> str:
+        if self._needs.predicates is None:
+            return ""
+        return f"VALUES ?p {{ {' '.join(str(p) for p in self._needs.predicates)} }}"
+
+    def _names(self) -> list[NamedNode]:
+        if self._needs.graphs is not None:
+            return list(self._needs.graphs)
+        found = self._kb.solutions("SELECT DISTINCT ?g WHERE { GRAPH ?g { ?s ?p ?o } }")
+        return sorted((s["g"] for s in found if isinstance(s["g"], NamedNode)), key=str)
+
+    def _copy(self, graph: Counted, text: str) -> None:
+        flat = [self._id(solution[i]) for solution in self._kb.solutions(text) for i in range(3)]
+        ids = np.array(flat, np.uint32).reshape(-1, 3)
+        self._terms.hold(ids)
+        columns = (np.ascontiguousarray(ids[:, i]) for i in range(3))
+        batch = EventBatch(np.zeros(1, np.int64), np.array([0, len(ids)], np.int64), *columns)
+        self._terms.hold(*batch.ids)
+        graph.insert(batch)
+        self._copied.append((graph, batch))
+
+    def _id(self, term: Term) -> int:
+        if not isinstance(term, BlankNode):
+            return self._terms.intern(term)
+        known = self._ids.get(term.value)
+        if known is None:
+            known = self._ids[term.value] = self._terms.blank()
+        self.labels[self._terms.text(known)[2:]] = known
+        return known
+
+    def held_ids(self) -> Iterator[Ids]:
+        """Of blank nodes."""
+        yield self.blank_ids
+
+    @property
+    def blank_ids(self) -> Ids:
+        """The KB's blank nodes."""
+        return np.array([*self._ids.values()], np.uint32)
+
+    def save(self, terms: SavedTerms) -> State:
+        """The blank nodes; the rest is copied again."""
+        return {"labels": [*self._ids], "ids": terms.ids(self.blank_ids)}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Know them again."""
+        self._ids = dict(zip(state["labels"], terms.ids(state["ids"]).tolist(), strict=True))

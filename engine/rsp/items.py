@@ -1,0 +1,198 @@
+"""The events that windows may still hold, and what each window holds at an instant (Def. 3; semantics.md 4 and 6).
+
+Where it stands: complete events of one stream, in order → **places**, which grow for ever → what enters and leaves a
+window. Every window is a range of places, and neither end of it ever falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.rsp_algebra import IntervalWindow, LandmarkWindow, RangeWindow, WindowOperator
+
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRange:
+    """Operators applied one after the other. `floored`: RSEP-QL's windows end at a multiple of their slide (⌊t/b⌋·b);
+    those of continuous SPARQL end now and begin at ⌈t/x⌉·x − ω."""
+
+    operators: tuple[WindowOperator, ...]
+    floored: bool
+
+    @property
+    def counted(self) -> bool:
+        """Whether it counts events, by the numbers of their instants, not their times."""
+        return any(isinstance(o, RangeWindow) and o.events for o in self.operators)
+
+    def bounds(self, now: int) -> tuple[int | None, int]:
+        """(low, high): it holds what is after `low` (None: everything) and not after `high`. `now`: the time, or the
+        number of the newest instant."""
+        low: int | None = None
+        high = now
+        for operator in self.operators:
+            after, until = self._bounds(operator, now)
+            low = after if low is None else low if after is None else max(low, after)
+            high = min(high, until)
+        return low, high
+
+    def _bounds(self, operator: WindowOperator, now: int) -> tuple[int | None, int]:
+        match operator:
+            case RangeWindow(size, slide) if self.floored:
+                end = now // slide * slide
+                return end - size, end
+            case RangeWindow(size, slide):
+                return -(-now // slide) * slide - size, now
+            case LandmarkWindow(start):
+                return start - 1, now
+            case IntervalWindow(start, end):
+                return start - 1, end
+            case _:
+                return None, now
+
+
+class Items:
+    """The events of one stream from some place on; `keeps`: whether their graphs are needed."""
+
+    def __init__(self, keeps: bool) -> None:
+        self.keeps = keeps
+        self.first = 0
+        """The place of the oldest that is kept."""
+        self._count = 0
+        self._instants = 0
+        self._newest: int | None = None
+        self._time = np.zeros(64, np.int64)
+        self._number = np.zeros(64, np.int64)
+        self._graphs: list[tuple[int, EventBatch]] = []
+
+    @property
+    def end(self) -> int:
+        """The place of the next."""
+        return self.first + self._count
+
+    @property
+    def times(self) -> I64:
+        """Of those kept."""
+        return self._time[: self._count]
+
+    @property
+    def numbers(self) -> I64:
+        """Of their instants, from 1 on."""
+        return self._number[: self._count]
+
+    def add(self, batch: EventBatch) -> None:
+        """More events, in order of time."""
+        if not len(batch):
+            return
+        before = [batch.time[0] - 1 if self._newest is None else self._newest]
+        new = np.diff(batch.time, prepend=before) != 0
+        numbers = self._instants + np.cumsum(new)
+        self._instants, self._newest = int(numbers[-1]), int(batch.time[-1])
+        if self.keeps:
+            self._graphs.append((self.end, batch))
+        self._append(batch.time, numbers)
+
+    def _append(self, time: I64, number: I64) -> None:
+        count = self._count + len(time)
+        if count > len(self._time):
+            size = max(count, 2 * len(self._time))
+            self._time, self._number = np.resize(self._time, size), np.resize(self._number, size)
+        self._time[self._count : count], self._number[self._count : count] = time, number
+        self._count = count
+
+    def places(self, window: WindowRange, at: int) -> tuple[int, int]:
+        """[from, to): the places that a window holds at a time."""
+        seen = int(np.searchsorted(self.times, at, "right"))
+        clock = self.times[:seen]
+        now = at
+        if window.counted:
+            clock = self.numbers[:seen]
+            if not seen:
+                return self.first, self.first
+            now = int(clock[-1])
+        low, high = window.bounds(now)
+        start = 0 if low is None else int(np.searchsorted(clock, low, "right"))
+        stop = int(np.searchsorted(clock, high, "right"))
+        return self.first + start, self.first + max(start, stop)
+
+    def graphs(self, start: int, stop: int) -> Iterator[EventBatch]:
+        """The events in the places [start, stop)."""
+        for place, batch in self._graphs:
+            low, high = max(start - place, 0), min(stop - place, len(batch))
+            if low < high:
+                yield batch.slice(low, high)
+
+    def forget(self, before: int) -> None:
+        """Nobody asks for what is before this place."""
+        gone = min(before - self.first, self._count)
+        if 2 * gone <= self._count:
+            return
+        kept = self._count - gone
+        self._time[:kept], self._number[:kept] = self._time[gone : self._count], self._number[gone : self._count]
+        self.first, self._count = self.first + gone, kept
+        self._graphs = [(place, batch) for place, batch in self._graphs if place + len(batch) > self.first]
+        if self._graphs and self._graphs[0][0] < self.first:
+            place, batch = self._graphs[0]
+            if 2 * (self.first - place) > len(batch):
+                self._graphs[0] = (self.first, batch.slice(self.first - place, len(batch)))
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        graphs = sum(column.nbytes for _, batch in self._graphs for column in (*batch.ids, batch.offset, batch.time))
+        return self._time.nbytes + self._number.nbytes + graphs
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """The terms of the graphs kept."""
+        for _, batch in self._graphs:
+            yield from batch.ids
+
+    def save(self, terms: SavedTerms) -> State:
+        """The events kept."""
+        graphs = EventBatch.concat(list(self.graphs(self.first, self.end)))
+        for ids in graphs.ids:
+            terms.ids(ids)
+        return {"first": self.first, "instants": self._instants, "newest": self._newest, "time": self.times.copy(),
+                "number": self.numbers.copy(), "graphs": graphs.save()}  # fmt: skip
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        self.first, self._instants, self._count = int(state["first"]), int(state["instants"]), 0
+        self._newest = None if state["newest"] is None else int(state["newest"])
+        self._append(state["time"], state["number"])
+        graphs = EventBatch.restored(state["graphs"], terms)
+        self._graphs = [(self.first, graphs)] if len(graphs) else []
+
+
+@dataclass(slots=True)
+class Content:
+    """What a window holds now: the places [start, stop) of a stream."""
+
+    stream: int
+    window: WindowRange
+    start: int = 0
+    stop: int = 0
+
+    def move(self, items: Items, at: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Go on to a time; returns the places that it leaves and those that enter."""
+        start, stop = items.places(self.window, at)
+        start, stop = max(start, self.start), max(stop, self.stop)
+        left = self.start, min(start, self.stop)
+        entered = max(self.stop, start), stop
+        self.start, self.stop = start, max(stop, start)
+        return left, (entered[0], max(entered))
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+def oldest(contents: Sequence[Content], stream: int, end: int) -> int:
+    """The first place of a stream that a window may still ask for."""
+    return min((c.start for c in contents if c.stream == stream), default=end)

@@ -1,0 +1,534 @@
+"""A query over windows, compiled: what is kept of the streams, what is asked of it, what is told.
+
+Where it stands: algebra → **plan** → run. Equal windows are one content. A query is answered in one of three ways:
+
+    native   a conjunctive pattern over one window: incrementally, by `engine/windows`
+    direct   MATCH alone: its event mappings are the rows
+    asked    everything else: by Oxigraph, at every instant
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
+from oxiseq.engine.rsp.asking import (
+    ROW_VARIABLE,
+    AskedMatch,
+    Rewriting,
+    blank_variable,
+    select_text,
+    window_graph,
+)
+from oxiseq.engine.rsp.items import WindowRange
+from oxiseq.engine.rsp.schedule import Rhythm
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.windows import ConjunctiveQuery, compile_windows, not_native
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    EventPattern,
+    Exists,
+    Expression,
+    Filter,
+    Gpm,
+    GraphPattern,
+    Group,
+    MatchPattern,
+    Path,
+    PathAlternative,
+    PathInverse,
+    PathPattern,
+    PathRepeat,
+    PathSequence,
+    PatternElement,
+    SubSelect,
+    TriplePattern,
+    WindowPattern,
+)
+from oxiseq.grammar.rsp_algebra import (
+    Consume,
+    Every,
+    OnClose,
+    RangeWindow,
+    Report,
+    RspQuery,
+    event_names,
+)
+from oxiseq.grammar.scope import (
+    GpmParts,
+    certain_variables,
+    holds_exists,
+    inner_groups,
+    split_gpm,
+    subexpressions,
+    visible_variables,
+)
+
+Column = Variable | tuple[Expression, Variable]
+
+
+@dataclass(frozen=True, slots=True)
+class RspOptions:
+    """What is said of a query beside its text; each counts where the text has none."""
+
+    report: Report | None = None
+    instants: tuple[int, ...] | None = None
+    consume: Consume | None = None
+
+
+UNSAID: Final = RspOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class ContentPlan:
+    """What a window on a stream holds. `named`: a graph of the store follows it; `default`: the default graph does.
+    `predicates`: those that patterns ask it for, None for all."""
+
+    stream: int
+    window: WindowRange
+    named: bool
+    default: bool
+    predicates: tuple[NamedNode, ...] | None
+
+    def graph(self, number: int) -> NamedNode:
+        """Of the content of this number."""
+        return window_graph(number)
+
+    @property
+    def stored(self) -> bool:
+        """Whether the graphs of its events are needed."""
+        return self.named or self.default
+
+
+@dataclass(frozen=True, slots=True)
+class EventPlan:
+    """EVENT ON: the number of its window's content, of its request among those of the stream, what it binds."""
+
+    name: str
+    content: int
+    request: int
+    variables: tuple[Variable, ...]
+    certain: frozenset[Variable]
+    choice: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPlan:
+    """One MATCH."""
+
+    pattern: EventPattern
+    variables: tuple[Variable, ...]
+    certain: frozenset[Variable]
+    timed: bool
+    """Whether the answers carry the times of its mappings."""
+
+
+@dataclass(frozen=True, slots=True)
+class KbNeeds:
+    """What is copied of the KB: its default graph; graphs merged into the default graph; named graphs (None: all)."""
+
+    default: bool
+    merged: tuple[NamedNode, ...]
+    graphs: tuple[NamedNode, ...] | None
+    predicates: tuple[NamedNode, ...] | None
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the query does not ask the KB."""
+        return not self.default and not self.merged and self.graphs == ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The question to Oxigraph: its text, how many columns it answers, whether a row's number stands before them."""
+
+    text: str
+    width: int
+    with_row: bool
+    ordered: bool
+    """The order of its rows is the query's."""
+
+
+@dataclass(frozen=True, slots=True)
+class RspPlan:
+    """A compiled query. Answers are compared between instants by full rows; `shown` are the columns that are told."""
+
+    query: RspQuery
+    streams: tuple[str, ...]
+    report: Report
+    rhythm: Rhythm
+    consumes: bool
+    contents: tuple[ContentPlan, ...]
+    events: tuple[EventPlan, ...]
+    requests: tuple[StreamPlan | None, ...]
+    matches: tuple[MatchPlan, ...]
+    kb: KbNeeds
+    default_predicates: tuple[NamedNode, ...] | None
+    columns: tuple[str, ...]
+    """Names of the answer's variables."""
+    shown: tuple[int, ...]
+    """Their places in full rows."""
+    asked: Asked | None
+    native: ConjunctiveQuery | None
+    """Answered incrementally over content 0."""
+
+    @property
+    def direct(self) -> bool:
+        """Whether the rows are the mappings of a MATCH."""
+        return self.asked is None and self.native is None
+
+    @property
+    def timed(self) -> bool:
+        """Whether rows carry the times of an event mapping."""
+        return any(match.timed for match in self.matches)
+
+    @property
+    def reads_kb(self) -> bool:
+        """Whether answers depend on the KB."""
+        return not self.kb.nothing or any(
+            request.parts.in_place for plan in self.requests if plan is not None for request in plan.requests
+        )
+
+    @property
+    def feeds(self) -> str | None:
+        """The stream that results go to."""
+        return self.query.into.value if self.query.into is not None and self.query.form == "CONSTRUCT" else None
+
+
+def compile_rsp(query: RspQuery, terms: TermDictionary, options: RspOptions = UNSAID) -> RspPlan:
+    """Compile a checked query. Raises OxiseqError for options that contradict the text."""
+    return _Compiler(query, terms, options).plan()
+
+
+class _Compiler:
+    def __init__(self, query: RspQuery, terms: TermDictionary, options: RspOptions) -> None:
+        self.query = query
+        self.terms = terms
+        self.options = options
+        self.named: dict[NamedNode, int] = {}
+        self.contents: list[ContentPlan] = []
+        self.matches: dict[MatchPattern, MatchPlan] = {}
+
+    def plan(self) -> RspPlan:
+        query = self.query
+        rhythm = self._rhythm()
+        self._contents()
+        self._matches()
+        events, requests = self._events()
+        columns = self._columns()
+        full = self._full(columns)
+        native = self._native(rhythm)
+        asked = None if native is not None or self._is_direct(columns) else self._asked(full)
+        if native is not None:
+            full = tuple(_key_columns(native))
+        elif asked is None:
+            full = next(iter(self.matches.values())).variables
+        names = [_name(c) for c in full]
+        return RspPlan(
+            query,
+            query.streams,
+            self._report(),
+            rhythm,
+            (query.consume or self.options.consume or Consume.UNRESTRICTED) is not Consume.UNRESTRICTED,
+            tuple(self.contents),
+            events,
+            requests,
+            tuple(self.matches.values()),
+            self._kb() if asked is not None else KbNeeds(False, (), (), None),
+            _predicates(self._default_patterns()),
+            tuple(_name(c).value for c in columns),
+            tuple(names.index(_name(c)) if _name(c) in names else -1 for c in columns),
+            asked,
+            native,
+        )
+
+    # --- options ------------------------------------------------------------------------------------
+
+    def _report(self) -> Report:
+        given, written = self.options.report, self.query.report
+        if given is not None and written is not None and given is not written:
+            raise OxiseqError(f"the query says REGISTER {written.value}, but report={given.value} is given")
+        usual = Report.RSTREAM if self.query.language == "rsepql" else Report.ISTREAM
+        return written or given or usual
+
+    def _rhythm(self) -> Rhythm:
+        query, instants = self.query, self.options.instants
+        if query.when is not None and instants is not None:
+            raise OxiseqError("the query says when it is answered (REPORT): leave out instants")
+        if query.consume is not None and self.options.consume not in (None, query.consume):
+            raise OxiseqError(f"the query says CONSUME {query.consume.value}: leave out consumption")
+        if instants is not None:
+            return Rhythm(tuple(sorted(set(instants))))
+        if isinstance(query.when, Every):
+            return Rhythm(None, (query.when.period,))
+        if isinstance(query.when, OnClose):
+            ranges = [o for w in query.windows for o in w.operators if isinstance(o, RangeWindow) and not o.events]
+            return Rhythm(None, tuple(sorted({o.slide for o in ranges})))
+        return Rhythm()
+
+    # --- windows ------------------------------------------------------------------------------------
+
+    def _contents(self) -> None:
+        """One content for equal windows; what is asked of it decides what it keeps."""
+        numbers: dict[tuple[int, WindowRange], int] = {}
+        asked = list(_window_patterns(self.whole))
+        anywhere = any(isinstance(w.name, Variable) for w in asked)
+        for window in self.query.windows:
+            stream = self.query.streams.index(window.stream.value)
+            key = stream, WindowRange(window.operators, self.query.language == "rsepql")
+            if key not in numbers:
+                numbers[key] = len(numbers)
+                self.contents.append(ContentPlan(*key, False, False, ()))
+            number = numbers[key]
+            content = self.contents[number]
+            if window.name is None:
+                self.contents[number] = replace(content, default=True)
+                continue
+            self.named[window.name] = number
+            mine = [w.pattern for w in asked if w.name == window.name or isinstance(w.name, Variable)]
+            if mine or anywhere:
+                wanted = _predicates(mine)
+                known = content.predicates
+                both = None if wanted is None or known is None else tuple(dict.fromkeys([*known, *wanted]))
+                self.contents[number] = replace(content, named=True, predicates=both)
+
+    def _default_patterns(self) -> list[Group]:
+        """What is asked of the default graph."""
+        return [Group(tuple(_outside(self.whole)))]
+
+    @property
+    def whole(self) -> Group:
+        """The query as a pattern: WHERE, and EXISTS in what it lists."""
+        return Group((self.query.body,))
+
+    def _kb(self) -> KbNeeds:
+        query, where = self.query, self.whole
+        graphs = [e for e in _everything(where) if isinstance(e, GraphPattern)]
+        names = [g.name for g in graphs]
+        outside = any(True for _ in _outside(where))
+        default = outside and not query.default_graphs and not any(c.default for c in self.contents)
+        known: tuple[NamedNode, ...] | None = tuple(dict.fromkeys(n for n in names if isinstance(n, NamedNode)))
+        if any(isinstance(n, Variable) for n in names):
+            known = query.named_graphs or None
+        elif query.named_graphs:
+            known = tuple(n for n in known or () if n in query.named_graphs)
+        asked = [g.pattern for g in graphs] + ([Group(tuple(_outside(where)))] if outside else [])
+        return KbNeeds(default, query.default_graphs if outside else (), known, _predicates(asked))
+
+    # --- events -------------------------------------------------------------------------------------
+
+    def _events(self) -> tuple[tuple[EventPlan, ...], tuple[StreamPlan | None, ...]]:
+        requests: list[list[GpmRequest]] = [[] for _ in self.query.streams]
+        events = []
+        for event in self.query.events:
+            content = self.named[event.window]
+            mine = requests[self.contents[content].stream]
+            parts = _in_place(split_gpm(Gpm(event.name, "", event.pattern)))
+            variables = visible_variables(parts.pattern)
+            events.append(EventPlan(event.name, content, len(mine), variables, parts.certain, event.choice))
+            mine.append(GpmRequest(event.name, parts, variables))
+        plans = tuple(compile_stream(each, self.terms) if each else None for each in requests)
+        return tuple(events), plans
+
+    def _matches(self) -> None:
+        certain = {e.name: certain_variables(e.pattern) for e in self.query.events}
+        top = [e for e in self.query.body.where.elements if isinstance(e, MatchPattern)]
+        timed = top[0] if len(top) == 1 and self.plain else None
+        for element in _everything(self.whole):
+            if isinstance(element, MatchPattern) and element not in self.matches:
+                sure = frozenset(v for n in event_names(element.events) for v in certain[n.name])
+                self.matches[element] = MatchPlan(element.events, element.variables, sure, element is timed)
+
+    # --- answers ------------------------------------------------------------------------------------
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows are full mappings projected: no aggregates, grouping, DISTINCT, order, slice, no ASK."""
+        body = self.query.body
+        if self.query.form == "ASK" or body.distinct or body.group_by or body.having or body.order_by:
+            return False
+        expressions = [c[0] for c in body.projection or () if isinstance(c, tuple)]
+        sliced = body.limit is not None or body.offset is not None
+        return not sliced and not any(isinstance(e, Aggregate) for x in expressions for e in subexpressions(x))
+
+    def _columns(self) -> tuple[Column, ...]:
+        """What is told: SELECT's columns, for CONSTRUCT the template's variables."""
+        body = self.query.body
+        if self.query.form == "ASK":
+            return ()
+        if self.query.form == "CONSTRUCT":
+            terms = (t for p in self.query.template for t in (p.subject, p.predicate, p.object))
+            return tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable)))
+        return self._visible() if body.projection is None else body.projection
+
+    def _visible(self) -> tuple[Variable, ...]:
+        body = self.query.body
+        inline = body.values.variables if body.values is not None else ()
+        return tuple(dict.fromkeys([*visible_variables(body.where), *inline]))
+
+    def _full(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        if not self.plain:
+            return columns
+        hidden = [
+            made
+            for e in self.query.body.where.elements
+            if isinstance(e, TriplePattern | PathPattern)
+            for t in (e.subject, e.object)
+            if (made := blank_variable(t)) is not t and isinstance(made, Variable)
+        ]
+        named = {_name(c) for c in columns}
+        return *columns, *(v for v in dict.fromkeys([*self._visible(), *hidden]) if v not in named)
+
+    def _is_direct(self, columns: tuple[Column, ...]) -> bool:
+        body = self.query.body
+        if not self.plain or body.values is not None or any(isinstance(c, tuple) for c in columns):
+            return False
+        return len(body.where.elements) == 1 and isinstance(body.where.elements[0], MatchPattern)
+
+    def _asked(self, full: tuple[Column, ...]) -> Asked:
+        numbers = {m: i for i, m in enumerate(self.matches)}
+        matches = {
+            m: AskedMatch(numbers[m], plan.variables, plan.certain, plan.timed) for m, plan in self.matches.items()
+        }
+        rewriting = Rewriting(self.named, matches)
+        body = self.query.body
+        timed = any(plan.timed for plan in self.matches.values())
+        asked = replace(
+            rewriting.select(replace(body, projection=full, where=Group(()))), where=rewriting.where(body.where)
+        )
+        if self.query.form == "ASK":
+            asked = SubSelect((), asked.where, limit=1)
+        if self.plain:
+            asked = replace(asked, reduced=False)
+        shown: tuple[Column, ...] = asked.projection or ()
+        text = select_text(asked, (ROW_VARIABLE, *shown) if timed else shown)
+        return Asked(text, len(shown), timed, bool(body.order_by))
+
+    def _native(self, rhythm: Rhythm) -> ConjunctiveQuery | None:
+        """The pattern, if it is conjunctive, over one window of the streams' instants."""
+        if not self.plain or self.query.body.values is not None or len(self.contents) != 1 or self.query.events:
+            return None
+        if rhythm != Rhythm() or self.contents[0].window.floored or self.query.default_graphs:
+            return None
+        if any(isinstance(c, tuple) for c in self._columns()):
+            return None
+        operators = self.contents[0].window.operators
+        if len(operators) != 1 or not isinstance(operators[0], RangeWindow):
+            return None
+        elements = list(self.query.body.where.elements)
+        if not self.contents[0].default:
+            if len(elements) != 1 or not isinstance(elements[0], WindowPattern):
+                return None
+            if isinstance(elements[0].name, Variable):
+                return None
+            elements = list(elements[0].pattern.elements)
+        elif any(w.name is not None for w in self.query.windows):
+            return None
+        patterns = tuple(e for e in elements if isinstance(e, TriplePattern))
+        filters = tuple(e.condition for e in elements if isinstance(e, Filter))
+        if len(patterns) + len(filters) != len(elements) or any(holds_exists(f) for f in filters):
+            return None
+        found = ConjunctiveQuery(patterns, filters)
+        return None if not_native(found) is not None or not _answers_alone(found) else found
+
+
+def _answers_alone(query: ConjunctiveQuery) -> bool:
+    """Whether nothing of it is left to the caller."""
+    return not compile_windows([query], TermDictionary()).queries[0].left
+
+
+def _key_columns(query: ConjunctiveQuery) -> Iterator[Variable]:
+    """The columns of its rows: variables, and blank nodes under names of their own."""
+    terms = dict.fromkeys(t for p in query.patterns for t in (p.subject, p.predicate, p.object))
+    for term in terms:
+        made = blank_variable(term)
+        if isinstance(made, Variable):
+            yield made
+
+
+def _name(column: Column) -> Variable:
+    return column[1] if isinstance(column, tuple) else column
+
+
+def _in_place(parts: GpmParts) -> GpmParts:
+    """A pattern that asks the KB is evaluated as one, beside the KB's graphs."""
+    if parts.kb is None:
+        return parts
+    kept = [e for e in parts.gpm.pattern.elements if not isinstance(e, Filter) or holds_exists(e.condition)]
+    pattern = Group(tuple(kept))
+    return GpmParts(
+        parts.gpm, pattern, None, (*parts.filters, *parts.kb_filters), (), parts.stateful, True,
+        visible_variables(pattern), certain_variables(pattern),
+    )  # fmt: skip
+
+
+# --- what patterns ask for ------------------------------------------------------------------------
+
+
+def _everything(group: Group) -> Iterator[PatternElement]:
+    """Every element below, those of EXISTS in any expression included."""
+    for element in group.elements:
+        yield element
+        for inner in (*inner_groups(element), *_exists_of(element)):
+            yield from _everything(inner)
+
+
+def _exists_of(element: PatternElement) -> Iterator[Group]:
+    if isinstance(element, SubSelect):
+        columns = [c[0] for c in element.projection or () if isinstance(c, tuple)]
+        for e in (*columns, *element.having):
+            yield from (x.pattern for x in subexpressions(e) if isinstance(x, Exists))
+
+
+def _window_patterns(group: Group) -> Iterator[WindowPattern]:
+    return (e for e in _everything(group) if isinstance(e, WindowPattern))
+
+
+def _outside(group: Group) -> Iterator[PatternElement]:
+    """Triple patterns and paths that are asked of the default graph."""
+    for element in group.elements:
+        if isinstance(element, TriplePattern | PathPattern):
+            yield element
+        elif not isinstance(element, WindowPattern | GraphPattern | MatchPattern):
+            for inner in (*inner_groups(element), *_exists_of(element)):
+                yield from _outside(inner)
+
+
+def _predicates(groups: Iterable[Group]) -> tuple[NamedNode, ...] | None:
+    """The predicates that patterns ask for, not looking into what is asked of other graphs; None for all."""
+    found: dict[NamedNode, None] = {}
+    for group in groups:
+        for element in _outside(group):
+            if isinstance(element, TriplePattern):
+                if isinstance(element.predicate, Variable):
+                    return None
+                found[element.predicate] = None
+            elif isinstance(element, PathPattern):
+                inside = _path_predicates(element.path)
+                if inside is None:
+                    return None
+                found.update(dict.fromkeys(inside))
+    return tuple(found)
+
+
+def _path_predicates(path: Path) -> list[NamedNode] | None:
+    """None where a path may stay at a node that no predicate leads to, or names what it does not follow."""
+    match path:
+        case NamedNode():
+            return [path]
+        case PathInverse(inner):
+            return _path_predicates(inner)
+        case PathRepeat(inner, "+"):
+            return _path_predicates(inner)
+        case PathSequence(paths) | PathAlternative(paths):
+            parts = [_path_predicates(p) for p in paths]
+            return None if None in parts else [n for part in parts if part is not None for n in part]
+        case _:
+            return None
+
+

@@ -1,0 +1,199 @@
+"""One query over windows and its streams: events in, answers out. All its state is here.
+
+    push ─ arrivals ─ events in order ┬ conjunctive patterns, incrementally (engine/windows)
+                                      └ windows, event patterns, Oxigraph (engine/rsp) ─ reports ─ answers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.rsp.general import GeneralAnswers
+from oxiseq.engine.rsp.native import NativeAnswers
+from oxiseq.engine.rsp.plan import RspPlan
+from oxiseq.engine.rsp.reports import FullRows, Reporter
+from oxiseq.engine.rsp.schedule import Schedule
+from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.arrivals import Arrivals
+from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.rsp_algebra import Report
+
+START, END = 0, 1
+"""Letters of the two times that a row of an event mapping has."""
+
+
+class RspRun(AloneRun):
+    """The running state of a query over windows. `lateness` in microseconds; events before `start` are not seen.
+
+    Its matches are rows: `time` is the instant at which a row is told; a row that carries an event mapping has two
+    events, with the letters START and END and the mapping's times. Counter: `matches` told.
+    """
+
+    def __init__(
+        self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None = None, lateness: int = 0
+    ) -> None:
+        self._plan = plan
+        self._terms = terms
+        self.matches = 0
+        self._arrivals = Arrivals(len(plan.streams), lateness, start)
+        self._kb = kb
+        self._newest: int | None = None
+        self._shown = np.array(plan.shown, np.int64)
+        self.resets = Resets()
+        """How often it has forgotten its windows."""
+        self._begin()
+        terms.register(self)
+
+    def _begin(self) -> None:
+        """Nothing has been seen."""
+        plan = self._plan
+        width = len(plan.shown) if plan.native is not None else _width(plan)
+        self._schedule = Schedule(plan.rhythm)
+        self._reporter = Reporter(plan.report, width, plan.timed)
+        self._native = NativeAnswers(plan, self._terms) if plan.native is not None else None
+        self._general = GeneralAnswers(plan, self._terms, self._kb) if plan.native is None else None
+
+    @property
+    def plan(self) -> RspPlan:
+        return self._plan
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """The terms of all that it may still look at (see `TermDictionary`)."""
+        yield from self._arrivals.held_ids()
+        yield self._reporter.before.values
+        if self._general is not None:
+            yield from self._general.held_ids()
+
+    # --- events in, answers out ---------------------------------------------------------------------
+
+    def push(self, stream: str, batch: EventBatch) -> EventBatch | None:
+        late = self._arrivals.push(self._plan.streams.index(stream), batch)
+        return late if len(late) else None
+
+    def punctuate(self, stream: str, time: int) -> None:
+        self._arrivals.advance(self._plan.streams.index(stream), time)
+
+    def settle(self) -> None:
+        self._arrivals.settle()
+
+    def close(self) -> None:
+        self._arrivals.close()
+
+    def advance(self) -> list[MatchBatch]:
+        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError."""
+        passed = self._arrivals.passed
+        batches = self._arrivals.take()
+        native = self._native
+        told = self._advance(batches, passed) if native is None else native.advance(batches[0])
+        found = [self._batch(at, rows) for at, rows in told if len(rows)]
+        self.matches += sum(len(batch) for batch in found)
+        if len(found) > 1:
+            found = [MatchBatch.concat(found, len(self._shown))]
+        for batch in found:
+            self._terms.hold(batch.values)
+        return found
+
+    def _advance(self, batches: list[EventBatch], passed: int) -> Iterable[tuple[NDArray[np.int64], FullRows]]:
+        assert self._general is not None
+        times = np.sort(np.concatenate([batch.time for batch in batches]))
+        if len(times):
+            self._newest = int(times[-1]) if self._newest is None else max(self._newest, int(times[-1]))
+        if not len(times) and passed == BEFORE_ALL:
+            return
+        self._general.add(batches)
+        for at in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, self._general.filled):
+            rows = self._general.in_order(self._told(self._general, at))
+            yield np.full(len(rows), at, np.int64), rows
+
+    def _told(self, general: GeneralAnswers, at: int) -> FullRows:
+        if not general.changes:
+            return self._reporter.told(general.answer(at))
+        change = general.change(at)
+        return change.new if self._plan.report is Report.ISTREAM else change.gone
+
+    def _batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
+        shown = np.where(self._shown >= 0, self._shown, rows.values.shape[1])
+        spare = np.zeros((len(rows), 1), np.uint32)
+        values = np.ascontiguousarray(np.concatenate([rows.values, spare], axis=1)[:, shown])
+        events = rows.span.shape[1]
+        letters = np.tile(np.array([START, END][:events], np.int32), len(rows))
+        ends = np.arange(len(rows) + 1, dtype=np.int64) * events
+        return MatchBatch(at, values, ends, letters, rows.span.reshape(-1).copy())
+
+    def forget(self, at: int) -> None:
+        """Between batches: windows and event mappings are empty from now on; what waits for its instant goes on."""
+        self.resets = self.resets.another(at, 0 if self._newest is None else self._newest, self.records)
+        self._begin()
+
+    # --- the KB, state ------------------------------------------------------------------------------
+
+    @property
+    def reads_kb(self) -> bool:
+        return self._plan.reads_kb
+
+    def save(self, terms: SavedTerms) -> State:
+        return {
+            "arrivals": self._arrivals.save(terms),
+            "schedule": self._schedule.save(),
+            "reporter": self._reporter.save(terms),
+            "newest": self._newest,
+            "matches": self.matches,
+            "resets": self.resets.save(),
+            "answers": self._answers.save(terms),
+        }
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        self._arrivals.restore(state["arrivals"], terms)
+        self._schedule.restore(state["schedule"])
+        self._reporter.restore(state["reporter"], terms)
+        self._newest = None if state["newest"] is None else int(state["newest"])
+        self.matches = int(state["matches"])
+        self.resets = Resets.restored(state["resets"])
+        self._answers.restore(state["answers"], terms)
+
+    # --- what it tells ------------------------------------------------------------------------------
+
+    @property
+    def events(self) -> int:
+        return self._arrivals.events
+
+    @property
+    def late(self) -> int:
+        return self._arrivals.late
+
+    @property
+    def state(self) -> dict[str, int]:
+        return self._answers.state
+
+    @property
+    def bytes(self) -> int:
+        """About how large its state is: arrays, and the store's triples by an estimate."""
+        return self._answers.bytes + self._reporter.before.values.nbytes
+
+    @property
+    def _answers(self) -> NativeAnswers | GeneralAnswers:
+        answers = self._general if self._native is None else self._native
+        assert answers is not None  # one of them is there
+        return answers
+
+    @property
+    def lateness(self) -> int:
+        return self._arrivals.lateness
+
+    @property
+    def open(self) -> bool:
+        return self._arrivals.open
+
+
+def _width(plan: RspPlan) -> int:
+    """Columns of full rows."""
+    return plan.asked.width if plan.asked is not None else len(plan.matches[0].variables)

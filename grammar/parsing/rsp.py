@@ -1,0 +1,267 @@
+"""Parse tree → `RspQuery`.
+
+Where it stands: lark's tree (rules of `rsp.lark`) → `RspQuery`, for continuous SPARQL and for RSEP-QL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence as Items
+from datetime import UTC, datetime
+from typing import Literal
+
+from lark import Token, Tree
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.grammar.algebra import (
+    Choice,
+    EventName,
+    EventPattern,
+    FirstOf,
+    Following,
+    LastOf,
+    MatchPattern,
+    PatternElement,
+    SubSelect,
+    TriplePattern,
+    WindowPattern,
+)
+from oxiseq.grammar.parsing.clauses import ClauseBuilder
+from oxiseq.grammar.parsing.durations import DURATIONS
+from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
+from oxiseq.grammar.rsp_algebra import (
+    Consume,
+    EventDefinition,
+    Every,
+    IdentityWindow,
+    IntervalWindow,
+    LandmarkWindow,
+    NamedWindow,
+    OnChange,
+    OnClose,
+    RangeWindow,
+    Report,
+    RspLanguage,
+    RspQuery,
+    When,
+    WindowOperator,
+    event_names,
+)
+from oxiseq.grammar.scope import visible_variables
+from oxiseq.grammar.terms import XSD, XSD_INTEGER
+
+_SHORT = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WINDOWS = ("from_stream", "named_window", "window_as")
+_MODIFIERS = ("group_by", "having", "order_by", "limit", "offset", "values")
+_DATETIMES = (XSD + "dateTime", XSD + "dateTimeStamp")
+
+
+class RspBuilder(ClauseBuilder):
+    """Builds an `RspQuery` from the tree of one text."""
+
+    def __init__(self, text: str, language: RspLanguage) -> None:
+        super().__init__(text)
+        self.language = language
+        self._bound: dict[str, tuple[Variable, ...]] = {}
+
+    def query(self, tree: Tree[Token]) -> RspQuery:
+        """The whole text."""
+        (prologue,) = trees(tree, "prologue")
+        self.prologue(prologue)
+        report, into = self.register(trees(tree, "register"))
+        form, template = self.form(tree)
+        events = tuple(self.event(e) for e in trees(tree, "event"))
+        self._bound = {event.name: visible_variables(event.pattern) for event in events}
+        return RspQuery(
+            self.language,
+            form,
+            self.body(tree),
+            tuple(self.named_window(w) for w in trees(tree, *_WINDOWS)),
+            events,
+            template,
+            report,
+            into,
+            self.consume(trees(tree, "consume")),
+            self.when(trees(tree, "report")),
+            self.graphs(tree, "default_graph"),
+            self.graphs(tree, "named_graph"),
+            tuple(self.prefixes.items()),
+            self.base,
+            span=where(tree),
+            text=self.text,
+        )
+
+    # --- head -------------------------------------------------------------------------------------
+
+    def register(self, nodes: Items[Tree[Token]]) -> tuple[Report | None, NamedNode | None]:
+        """REGISTER's report and name."""
+        if not nodes:
+            return None, None
+        (word,) = tokens(nodes[0], "REPORTED")
+        names = trees(nodes[0], "iri")
+        return Report(word.upper()), self.iri_of(names[0]) if names else None
+
+    def form(self, tree: Tree[Token]) -> tuple[Literal["SELECT", "CONSTRUCT", "ASK"], tuple[TriplePattern, ...]]:
+        (node,) = trees(tree, "select", "construct", "ask")
+        match kind(node):
+            case "select":
+                return "SELECT", ()
+            case "construct":
+                return "CONSTRUCT", self.template(node)
+            case _:
+                return "ASK", ()
+
+    def template(self, node: Tree[Token]) -> tuple[TriplePattern, ...]:
+        made: list[TriplePattern] = []
+        for element in (e for t in trees(node, "triples") for e in self.triples(t)):
+            if not isinstance(element, TriplePattern):
+                raise self.error("a template holds no property paths", where(node), code="template")
+            made.append(element)
+        return tuple(made)
+
+    def body(self, tree: Tree[Token]) -> SubSelect:
+        """WHERE and the solution modifiers, read as a sub-query's."""
+        everything: list[Node] = [Tree("projection", [Token("STAR", "*")])]
+        head = next((s.children for s in trees(tree, "select")), everything)
+        return self.sub_select(Tree("sub_select", [*head, *trees(tree, "group", *_MODIFIERS)], tree.meta))
+
+    def graphs(self, tree: Tree[Token], rule: str) -> tuple[NamedNode, ...]:
+        return tuple(dict.fromkeys(self.iri_of(g.children[0]) for g in trees(tree, rule)))
+
+    # --- windows ----------------------------------------------------------------------------------
+
+    def named_window(self, node: Tree[Token]) -> NamedWindow:
+        operators = tuple(self.operator(w.children[0]) for w in trees(node, "window"))
+        iris = [self.iri_of(i) for i in trees(node, "iri")]
+        match kind(node):
+            case "from_stream":
+                return NamedWindow(iris[0], operators, None, span=where(node))
+            case "named_window":
+                return NamedWindow(iris[1], operators, iris[0], span=where(node))
+            case _:
+                return NamedWindow(iris[0], operators, iris[1], span=where(node))
+
+    def operator(self, node: Node) -> WindowOperator:
+        assert isinstance(node, Tree)
+        span = where(node)
+        match kind(node):
+            case "range":
+                return self.range(node)
+            case "landmark":
+                return LandmarkWindow(self.point(node.children[0]), span=span)
+            case "interval":
+                start, end = (self.point(c) for c in node.children)
+                return IntervalWindow(start, end, span=span)
+            case _:
+                return IdentityWindow(span=span)
+
+    def range(self, node: Tree[Token]) -> RangeWindow:
+        (amount,) = trees(node, "amount")
+        size, unit = self.amount(amount)
+        slides = [self.amount(a) for s in trees(node, "slide") for a in trees(s, "amount")]
+        slide = size if tokens(node, "TUMBLING") else slides[0][0] if slides else 1
+        events = unit == "events" or (bool(slides) and slides[0][1] == "events")
+        if events and "time" in (unit, *(u for _, u in slides)):
+            hint = "write [RANGE 100 EVENTS SLIDE 10 EVENTS], or both as spans of time"
+            raise self.error("RANGE and SLIDE count different things", where(node), hint=hint, code="window")
+        return RangeWindow(size, slide, events, span=where(node))
+
+    def amount(self, node: Tree[Token]) -> tuple[int, str]:
+        """(size, what it counts: `time`, `events`, or nothing said)."""
+        first = node.children[0]
+        assert isinstance(first, Token)
+        match kind(first):
+            case "SHORT":
+                digits = first.rstrip("mshd")
+                return int(digits) * _SHORT[first[len(digits) :]], "time"
+            case "DURATION":
+                return self.duration(str(first), first), "time"
+            case "STRING":
+                datatype = [self.iri_of(c) for c in trees(node, "iri")]
+                if datatype and datatype[0] not in DURATIONS:
+                    hint = 'write "PT30M"^^xsd:duration'
+                    raise self.error("a window's size is an xsd:duration", where(node), hint=hint, code="window")
+                return self.duration(self.string(first), first), "time"
+        units = tokens(node, "UNIT")
+        if units:
+            return self.time(first, units[0]), "time"
+        return self.whole(first), "events" if tokens(node, "EVENTS") else ""
+
+    def point(self, node: Node) -> int:
+        """A point in time: an integer of microseconds or an xsd:dateTime."""
+        assert isinstance(node, Tree)
+        term = self.literal(node)
+        typed = term.datatype.value in _DATETIMES
+        text = term.value
+        if term.datatype == XSD_INTEGER and re.fullmatch(r"[+-]?\d+", text):
+            return int(text)
+        try:
+            if not typed and kind(node.children[0]) != "STRING":
+                raise ValueError(text)
+            read = datetime.fromisoformat(text)
+        except ValueError:
+            hint = 'write microseconds, or "2024-05-01T10:00:00Z"'
+            raise self.error(f"{text} is not a time", where(node), hint=hint, code="window") from None
+        aware = read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+        since = aware - _EPOCH
+        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+    # --- clauses ----------------------------------------------------------------------------------
+
+    def event(self, node: Tree[Token]) -> EventDefinition:
+        (window,), (body,), (name,) = trees(node, "iri"), trees(node, "group"), tokens(node, "NAME")
+        choice: Literal["", "FIRST", "LAST"] = (
+            "FIRST" if tokens(node, "FIRST") else "LAST" if tokens(node, "LAST") else ""
+        )
+        return EventDefinition(str(name), self.iri_of(window), self.group(body), choice, span=where(node))
+
+    def consume(self, nodes: Items[Tree[Token]]) -> Consume | None:
+        node = self.only(nodes, "CONSUME", "consume")
+        return None if node is None else Consume(tokens(node, "CONSUMPTION")[0].upper())
+
+    def when(self, nodes: Items[Tree[Token]]) -> When | None:
+        node = self.only(nodes, "REPORT", "report")
+        if node is None:
+            return None
+        span = where(node)
+        if tokens(node, "CONTENT"):
+            return OnChange(span=span)
+        if not tokens(node, "EVERY"):
+            return OnClose(span=span)
+        (amount,) = trees(node, "amount")
+        period, unit = self.amount(amount)
+        if unit == "events":
+            raise self.error("REPORT EVERY takes a span of time", span, hint="REPORT EVERY 10 SECONDS", code="report")
+        return Every(period, span=span)
+
+    # --- patterns ---------------------------------------------------------------------------------
+
+    def element(self, node: Tree[Token]) -> PatternElement:
+        match kind(node):
+            case "window_pattern":
+                name, body = node.children
+                return WindowPattern(self.var_or_iri(name), self.group(body), span=where(node))
+            case "match_pattern":
+                events = self.event_pattern(node.children[0])
+                bound = (v for event in event_names(events) for v in self._bound.get(event.name, ()))
+                return MatchPattern(events, tuple(dict.fromkeys(bound)), span=where(node))
+            case _:
+                return super().element(node)
+
+    def event_pattern(self, node: Node) -> EventPattern:
+        assert isinstance(node, Tree)
+        span = where(node)
+        match kind(node):
+            case "event_name":
+                return EventName(str(node.children[0]), span=span)
+            case "first":
+                return FirstOf(self.event_pattern(node.children[-1]), span=span)
+            case "last":
+                return LastOf(self.event_pattern(node.children[-1]), span=span)
+        first, *rest = node.children
+        made = self.event_pattern(first)
+        for operator, operand in zip(rest[::2], rest[1::2], strict=True):
+            choice = Choice(re.sub(r"[^ncr]", "", str(operator)[3:].lower()))
+            made = Following(made, self.event_pattern(operand), choice, span=span)
+        return made

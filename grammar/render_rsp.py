@@ -1,0 +1,100 @@
+"""A query over windows as text: `REGISTER`, windows, events, WHERE, reports. `parse(render_rsp(q)) == q`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oxiseq.grammar.parsing.clauses import MICROSECONDS
+from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.rsp_algebra import (
+    EventDefinition,
+    Every,
+    IdentityWindow,
+    IntervalWindow,
+    LandmarkWindow,
+    NamedWindow,
+    OnChange,
+    RangeWindow,
+    RspQuery,
+    When,
+    WindowOperator,
+)
+
+
+def render_rsp(query: RspQuery) -> str:
+    """The whole query, indented, IRIs shortened by its prefixes."""
+    return "\n".join(_lines(query, SparqlWriter(dict(query.prefixes)))) + "\n"
+
+
+def _lines(query: RspQuery, writer: SparqlWriter) -> Iterator[str]:
+    if query.base is not None:
+        yield f"BASE <{query.base}>"
+    for prefix, iri in query.prefixes:
+        yield f"PREFIX {prefix}: <{iri}>"
+    if query.report is not None:
+        into = "" if query.into is None else f" {writer.term(query.into)}"
+        yield f"REGISTER {query.report.value}{into} AS"
+    yield _form(query, writer)
+    yield from (_named_window(w, writer) for w in query.windows)
+    yield from (f"FROM {writer.term(g)}" for g in query.default_graphs)
+    yield from (f"FROM NAMED {writer.term(g)}" for g in query.named_graphs)
+    yield from (_event(e, writer) for e in query.events)
+    yield writer.rest_of_select(query.body, "")
+    if query.consume is not None:
+        yield f"CONSUME {query.consume.value}"
+    if query.when is not None:
+        yield _when(query.when)
+
+
+def _form(query: RspQuery, writer: SparqlWriter) -> str:
+    if query.form == "ASK":
+        return "ASK"
+    if query.form == "CONSTRUCT":
+        triples = (f"  {writer.term(t.subject)} {writer.verb(t.predicate)} {writer.term(t.object)} ."
+                   for t in query.template)  # fmt: skip
+        return "\n".join(["CONSTRUCT {", *triples, "}"])
+    body = query.body
+    mode = "DISTINCT " if body.distinct else "REDUCED " if body.reduced else ""
+    return f"SELECT {mode}{writer.columns(body, '')}"
+
+
+def _named_window(window: NamedWindow, writer: SparqlWriter) -> str:
+    operators = "".join(render_window(o) for o in window.operators)
+    stream = writer.term(window.stream)
+    if window.name is None:
+        return f"FROM STREAM {stream} {operators}"
+    return f"FROM NAMED WINDOW {writer.term(window.name)} ON {stream} {operators}"
+
+
+def render_window(operator: WindowOperator) -> str:
+    """One operator in its brackets."""
+    match operator:
+        case RangeWindow(size, slide, True):
+            return f"[RANGE {size} EVENTS SLIDE {slide} EVENTS]"
+        case RangeWindow(size, slide):
+            return f"[RANGE {amount(size)} SLIDE {amount(slide)}]"
+        case LandmarkWindow(start):
+            return f"[LND {start}]"
+        case IntervalWindow(start, end):
+            return f"[INTERVAL {start} {end}]"
+        case IdentityWindow():
+            return "[ID]"
+
+
+def amount(size: int) -> str:
+    """A span of time: with a unit where it is a whole number of one, else in microseconds."""
+    for unit, micros in reversed(MICROSECONDS.items()):
+        if size and size % micros == 0:
+            return f"{size // micros} {unit}S"
+    return str(size)
+
+
+def _event(event: EventDefinition, writer: SparqlWriter) -> str:
+    kind = event.choice or "EVENT"
+    return f"{kind} ON {writer.term(event.window)} {writer.group(event.pattern, '')} AS {event.name}"
+
+
+def _when(when: When) -> str:
+    if isinstance(when, Every):
+        return f"REPORT EVERY {amount(when.period)}"
+    return "REPORT ON CONTENT CHANGE" if isinstance(when, OnChange) else "REPORT ON WINDOW CLOSE"

@@ -1,0 +1,114 @@
+"""The usual slips in a query over windows, and what to say about each; see `slip`."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from oxiseq.grammar.slips import sparql
+from oxiseq.grammar.slips.slip import (
+    UNITS,
+    Rule,
+    Said,
+    Slip,
+    bare_iri,
+    broken_iri,
+    misspelt,
+    not_closed,
+    unclosed_string,
+)
+
+_KEYWORDS = [
+    *["SELECT", "CONSTRUCT", "ASK", "REGISTER", "FROM", "STREAM", "NAMED", "WINDOW", "WIN", "ON", "AS", "WHERE"],
+    *["RANGE", "SLIDE", "STEP", "TUMBLING", "LND", "INTERVAL", "ID", "EVENT", "MATCH", "FIRST", "LAST", "SEQ"],
+    *["CONSUME", "REPORT", "EVERY", "CONTENT", "CHANGE", "CLOSE", "PREFIX", "BASE", "FILTER", "OPTIONAL", "UNION"],
+    *["MINUS", "GRAPH", "BIND", "VALUES", "EXISTS", "LIMIT", "GROUP", "ORDER", "HAVING", "OFFSET", "DISTINCT"],
+]
+_EXAMPLE = "[RANGE 10 SECONDS SLIDE 1 SECONDS]"
+
+
+def _missing_close(s: Slip) -> Said | None:
+    """The text ends, or the next clause begins, inside brackets."""
+    opened = s.unclosed()
+    if opened is None or not (s.kind == "end" or s.word in ("WHERE", "EVENT", "CONSUME", "REPORT")):
+        return None
+    return not_closed(s, opened)
+
+
+def _windows(s: Slip) -> Said | None:
+    if s.last_mark == "[" and {"_RANGE", "_LND"} <= s.accepts:
+        hint = "a window is [RANGE size SLIDE slide], [LND time], [INTERVAL time time] or [ID]"
+        close = get_close_matches(s.word, ["RANGE", "LND", "INTERVAL", "ID"], 1, 0.6)
+        return Said(f"did you mean {close[0]}?" if close else hint)
+    if s.accepts == {"LSQB"}:
+        return Said(f"a stream is read through a window: {_EXAMPLE}")
+    if s.last_word in ("RANGE", "SLIDE", "STEP") and "DURATION" in s.accepts:
+        return Said(f"write {s.last_word} 10 SECONDS, {s.last_word} PT10S or {s.last_word} 100 EVENTS")
+    if "UNIT" in s.accepts and s.kind == "word":
+        close = get_close_matches(s.word, UNITS, 1, 0.6)
+        return Said(f"did you mean {close[0]}?" if close else f"write {_EXAMPLE}")
+    if s.last_mark == "]" and s.accepts == {"LSQB", "_AS"}:
+        return Said("name the window: AS :w")
+    return None
+
+
+def _streams(s: Slip) -> Said | None:
+    if s.last_word == "STREAM" and s.kind == "word" and "IRIREF" in s.accepts:
+        return Said(f"here a stream is named by its IRI alone: FROM STREAM <...> {_EXAMPLE}")
+    if s.last_word == "WINDOW" and s.found == "{":
+        return Said("name the window: WINDOW :w { ... }")
+    if s.last_word == "WINDOW" and s.kind == "word":
+        return Said(f"a window's name is an IRI: WINDOW :{s.found}")
+    return None
+
+
+def _events(s: Slip) -> Said | None:
+    if s.last_word == "MATCH" and s.accepts <= {"LBRACE"}:
+        return Said("an event pattern stands in braces: MATCH { E1 SEQ E2 }")
+    if s.found == "^" and s.last_word == "SEQ":
+        return Said("selections are SEQ^n (naive), SEQ^c (chronological) and SEQ^r (recent)")
+    if "SEQ" in s.accepts and s.found in (";", ",", "->", ":"):
+        return Said("write E1 SEQ E2")
+    if "SEQ" in s.accepts and s.kind == "word" and s.word not in _KEYWORDS:
+        return Said("write E1 SEQ E2")
+    if s.last_mark == "}" and s.accepts == {"_AS"}:
+        return Said("name the event: AS E1")
+    if s.last_word == "AS" and s.accepts == {"NAME"}:
+        return Said("an event's name is letters, digits and _: AS E1")
+    return None
+
+
+def _closing(s: Slip) -> Said | None:
+    if s.accepts == {"CONSUMPTION"}:
+        return Said("write CONSUME UNRESTRICTED, CONSUME CHRONOLOGICAL or CONSUME RECENT")
+    if s.last_word == "REPORT":
+        return Said("write REPORT ON CONTENT CHANGE, REPORT ON WINDOW CLOSE or REPORT EVERY 10 SECONDS")
+    if s.last_word == "REGISTER":
+        return Said("write REGISTER RSTREAM <name> AS, with RSTREAM, ISTREAM or DSTREAM")
+    if s.found == "}" and "$END" in s.accepts:
+        return Said("one } too many")
+    if s.kind == "end" and "_PREFIX" in s.accepts:
+        return Said(f"a query looks like SELECT * FROM STREAM <...> {_EXAMPLE} WHERE {{ ... }}")
+    return None
+
+
+def _misspelt(s: Slip) -> Said | None:
+    return misspelt(s, _KEYWORDS)
+
+
+RSP_RULES: tuple[Rule, ...] = (
+    unclosed_string,
+    broken_iri,
+    bare_iri,
+    _windows,
+    _streams,
+    _events,
+    _closing,
+    sparql.braces,
+    _missing_close,
+    _misspelt,
+    sparql.literal,
+    sparql.condition,
+    sparql.expression,
+    sparql.columns,
+    sparql.triple,
+)

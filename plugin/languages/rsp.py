@@ -1,0 +1,104 @@
+"""Continuous SPARQL and RSEP-QL: rows at instants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import BinaryIO, ClassVar
+
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kernels.matching import match
+from oxiseq.engine.kernels.windows import advance
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.rsp.plan import compile_rsp
+from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.snapshot.saving import restore
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.first_run import announce
+from oxiseq.grammar.languages import Language
+from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.journal import Heading, pack_matches
+from oxiseq.knowledge import Kb
+from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text, without_names
+from oxiseq.rsp.answer import AnswerShape
+from oxiseq.rsp.explain import as_dot, as_text, explain_rsp
+from oxiseq.rsp.formats import answer_text, write_answers
+from oxiseq.rsp.replay import RspReplay
+from oxiseq.spaseq.formats import ResultFormat, check_format, is_numeric, table_rows
+
+TIMES = ((("start", ""),), (("end", ""),))
+"""What the two times of an event mapping are called in the journal."""
+
+
+class RspqlFront(Front[RspQuery, MatchBatch]):
+    """SPARQL over windows (semantics.md 6)."""
+
+    language: ClassVar[Language] = "rspql"
+    media_type: ClassVar[str] = "application/rspql-query"
+    takes_reports: ClassVar[bool] = True
+
+    def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
+        announce((match.match_events, advance.advance), tell)
+
+    def compile(
+        self, query: RspQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
+    ) -> tuple[RspRun, AnswerShape]:
+        without_names(options, f"a query of {self.language.upper()}")
+        plan = compile_rsp(query, terms, options.said)
+        return RspRun(plan, terms, kb, options.start, options.lateness), AnswerShape(plan, terms)
+
+    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> RspRun:
+        assert isinstance(run, RspRun)
+        return restore(state, run.plan, terms, kb)
+
+    def replay(self, query: RspQuery, kb: Kb, options: Options) -> RspReplay:
+        without_names(options, f"a query of {self.language.upper()}")
+        return RspReplay(query, kb, options.said, options.start, options.lateness)
+
+    def explained(self, query: RspQuery, kb: Kb, form: ExplanationForm) -> str:
+        facts = explain_rsp(compile_rsp(query, TermDictionary()))
+        return json_text(facts.to_json()) if form == "json" else (as_dot if form == "dot" else as_text)(facts)
+
+    def check(self, shape: AnswerShape, format: ResultFormat) -> None:
+        check_format(shape, format)
+
+    def ordered(
+        self, shape: AnswerShape, batches: Iterator[MatchBatch], *, ties: bool = False
+    ) -> Iterator[MatchBatch]:
+        """As they come: that is the order of instants."""
+        return batches
+
+    def table(self, shape: AnswerShape, batches: Iterable[MatchBatch]) -> Table | None:
+        if shape.asks:
+            return None
+        batch = MatchBatch.concat(list(batches), len(shape.variables))
+        return Table(*table_rows(shape, batch), is_numeric(shape, batch))
+
+    def write(
+        self, shape: AnswerShape, batches: Iterable[MatchBatch], format: ResultFormat, out: BinaryIO, *,
+        stream: bool = False,
+    ) -> int:  # fmt: skip
+        return write_answers(shape, batches, format, out, stream=stream)
+
+    def text(self, shape: AnswerShape, batches: Iterable[MatchBatch], format: ResultFormat) -> Iterator[str]:
+        return answer_text(shape, batches, format)
+
+    def heading(self, shape: AnswerShape) -> Heading:
+        return Heading(shape.variables, TIMES if shape.plan.timed else ())
+
+    def packed(self, shape: AnswerShape, batches: Sequence[MatchBatch], heading: Heading, scope: str) -> bytes:
+        return pack_matches(MatchBatch.concat(list(batches), len(heading.variables)), heading, shape.terms, scope)
+
+
+class SpectraFront(RspqlFront):
+    """The same under the name of its evaluation."""
+
+    language: ClassVar[Language] = "spectra"
+    media_type: ClassVar[str] = "application/spectra-query"
+
+
+class RsepqlFront(RspqlFront):
+    """Windows and event patterns (semantics.md 4)."""
+
+    language: ClassVar[Language] = "rsepql"
+    media_type: ClassVar[str] = "application/rsepql-query"

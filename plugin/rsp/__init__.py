@@ -1,0 +1,1 @@
+"""Queries over windows as users see them: continuous SPARQL and RSEP-QL."""

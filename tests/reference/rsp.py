@@ -1,0 +1,436 @@
+"""Queries over windows, by their definitions (semantics.md 4 and 6): everything anew at every instant.
+
+The windows' items are picked from the whole streams, their graphs merged, event patterns enumerated pair by pair. WHERE
+is asked of a store that is made for the instant: a graph per window, the KB's graphs, MATCH as VALUES. So blank nodes
+of streams can only be in windows, not in events' mappings.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, QuerySolutions, Store, Triple, Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Call,
+    Choice,
+    EventName,
+    EventPattern,
+    Exists,
+    Filter,
+    FirstOf,
+    Following,
+    Gpm,
+    GraphPattern,
+    Group,
+    LastOf,
+    MatchPattern,
+    Minus,
+    OptionalPattern,
+    PatternElement,
+    SubSelect,
+    Term,
+    TriplePattern,
+    Union,
+    Values,
+    WindowPattern,
+)
+from oxiseq.grammar.rsp_algebra import (
+    Consume,
+    Every,
+    IntervalWindow,
+    LandmarkWindow,
+    NamedWindow,
+    OnClose,
+    RangeWindow,
+    Report,
+    RspQuery,
+    WindowOperator,
+)
+from reference.patterns import Mu, Omega, answer_kb, join, match_event, take_apart
+from reference.scopes import inside, shown
+from reference.sparql_text import group_text, select_text
+from reference.values import normal_term, normal_triple
+
+Time: TypeAlias = int
+WINDOW = "urn:reference:window:"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One graph of a stream; `position` numbers the stream's graphs in order, `instant` its instants from 1."""
+
+    stream: str
+    time: Time
+    position: int
+    instant: int
+    graph: tuple[Triple, ...]
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event mapping (µ, t1, t2) and the items that justify it."""
+
+    mu: Mu
+    start: Time
+    end: Time
+    items: frozenset[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One row: the instant, the times of its event mapping if it has one, its bindings, its full mapping."""
+
+    at: Time
+    start: Time | None
+    end: Time | None
+    row: tuple[tuple[str, str], ...]
+
+
+def evaluate_rsp(
+    query: RspQuery,
+    streams: Mapping[str, Sequence[tuple[Time, Sequence[Triple]]]],
+    kb: Store | None = None,
+    instants: Sequence[Time] | None = None,
+    consume: Consume | None = None,
+    report: Report | None = None,
+) -> list[Answer]:
+    """All that is told, instant by instant. `instants`, `consume` and `report` count where the text has none."""
+    kb = Store() if kb is None else kb
+    items = {iri: _items(iri, streams.get(iri, ())) for iri in query.streams}
+    told = query.report or report or (Report.RSTREAM if query.language == "rsepql" else Report.ISTREAM)
+    used: set[tuple[str, int]] = set()
+    consumes = (query.consume or consume or Consume.UNRESTRICTED) is not Consume.UNRESTRICTED
+    out: list[Answer] = []
+    before: Counter[_Full] = Counter()
+    for at in evaluation_instants(query, items, instants):
+        justified: set[tuple[str, int]] = set()
+        now = Counter(_answers(query, items, kb, at, used, justified))
+        if consumes:
+            used |= justified
+        chosen = {Report.RSTREAM: now, Report.ISTREAM: now - before, Report.DSTREAM: before - now}[told]
+        out += [Answer(at, full.start, full.end, full.row) for full in chosen.elements()]
+        before = now
+    return out
+
+
+def _items(iri: str, events: Sequence[tuple[Time, Sequence[Triple]]]) -> list[Item]:
+    ordered = sorted(events, key=lambda e: e[0])
+    times = sorted({time for time, _ in ordered})
+    return [
+        Item(iri, time, i, times.index(time) + 1, tuple(_own(normal_triple(t), f"{iri} {i}") for t in graph))
+        for i, (time, graph) in enumerate(ordered)
+    ]
+
+
+def _own(triple: Triple, event: str) -> Triple:
+    """With blank nodes of its event: their labels mean nothing outside."""
+
+    def own(term: Term) -> Term:
+        return BlankNode("e" + f"{event} {term.value}".encode().hex()) if isinstance(term, BlankNode) else term
+
+    return Triple(own(triple.subject), triple.predicate, own(triple.object))  # type: ignore[arg-type]
+
+
+# --- when -----------------------------------------------------------------------------------------
+
+
+def evaluation_instants(
+    query: RspQuery, items: Mapping[str, Sequence[Item]], instants: Sequence[Time] | None
+) -> list[Time]:
+    """The instants, in order. Ticks at which no window has anything, and none had before, are left out."""
+    times = sorted({i.time for each in items.values() for i in each})
+    if query.when is None and instants is not None:
+        return sorted(set(instants))
+    if not isinstance(query.when, Every | OnClose):
+        return times
+    if not times:
+        return []
+    periods = [query.when.period] if isinstance(query.when, Every) else [
+        o.slide for w in query.windows for o in w.operators if isinstance(o, RangeWindow) and not o.events
+    ]  # fmt: skip
+    end = max(-(-times[-1] // p) * p for p in periods)
+    ticks = {k * p for p in periods for k in range(-(-times[0] // p), end // p + 1)}
+    out, filled = [], False
+    for tick in sorted(ticks):
+        now = any(window_items(query, w, items, tick) for w in query.windows)
+        if now or filled:
+            out.append(tick)
+        filled = now
+    return out
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+def window_items(
+    query: RspQuery, window: NamedWindow, items: Mapping[str, Sequence[Item]], at: Time
+) -> list[Item]:
+    """ω(S, at) (Def. 3; semantics.md 6)."""
+    kept = [i for i in items[window.stream.value] if i.time <= at]
+    for operator in window.operators:
+        kept = [i for i in kept if _inside(query, operator, i, at, kept)]
+    return kept
+
+
+def _inside(query: RspQuery, operator: WindowOperator, item: Item, at: Time, seen: Sequence[Item]) -> bool:
+    match operator:
+        case RangeWindow(size, slide, True):
+            newest = max(i.instant for i in seen)
+            return -(-newest // slide) * slide - size < item.instant <= newest
+        case RangeWindow(size, slide) if query.language == "rsepql":
+            end = at // slide * slide
+            return end - size < item.time <= end
+        case RangeWindow(size, slide):
+            return -(-at // slide) * slide - size < item.time <= at
+        case LandmarkWindow(start):
+            return start <= item.time
+        case IntervalWindow(start, end):
+            return start <= item.time <= end
+        case _:
+            return True
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+def event_mappings(
+    query: RspQuery,
+    pattern: EventPattern,
+    items: Mapping[str, Sequence[Item]],
+    kb: Store,
+    at: Time,
+    used: Iterable[tuple[str, int]] = (),
+) -> set[Event]:
+    """⟦E⟧ at an instant (Eq. 4 to 11), without the items that were consumed."""
+    match pattern:
+        case EventName(name):
+            (definition,) = (e for e in query.events if e.name == name)
+            (window,) = (w for w in query.windows if w.name == definition.window)
+            parts = take_apart(Gpm(name, "", definition.pattern))
+            from_kb = answer_kb(parts, kb)
+            found = {
+                Event(mu, i.time, i.time, frozenset([(i.stream, i.position)]))
+                for i in window_items(query, window, items, at)
+                if (i.stream, i.position) not in used
+                for mu in match_event(parts, i.graph, from_kb, kb)
+            }
+            return {"": found, "FIRST": _first(found), "LAST": _last(found)}[definition.choice]
+        case FirstOf(inner):
+            return _first(event_mappings(query, inner, items, kb, at, used))
+        case LastOf(inner):
+            return _last(event_mappings(query, inner, items, kb, at, used))
+        case Following(left, right, choice):
+            shared = set(_variables(query, left)) & set(_variables(query, right))
+            first = event_mappings(query, left, items, kb, at, used)
+            second = event_mappings(query, right, items, kb, at, used)
+            return _sequence(first, second, choice, shared)
+
+
+def _variables(query: RspQuery, pattern: EventPattern) -> list[Variable]:
+    match pattern:
+        case EventName(name):
+            return [v for e in query.events if e.name == name for v in shown(e.pattern)]
+        case FirstOf(inner) | LastOf(inner):
+            return _variables(query, inner)
+        case Following(left, right):
+            return _variables(query, left) + _variables(query, right)
+
+
+def _first(events: set[Event]) -> set[Event]:
+    return {e for e in events if not any(o.end < e.end for o in events)}
+
+
+def _last(events: set[Event]) -> set[Event]:
+    return {e for e in events if not any(o.end > e.end for o in events)}
+
+
+def _sequence(first: set[Event], second: set[Event], choice: Choice, shared: set[Variable]) -> set[Event]:
+    """Eq. 7 and 9 to 11; the first or last E2 among those that agree on the shared variables and can be paired."""
+    if choice is Choice.NAIVE:
+        first, second = _last(first), _last(second)
+    pairs = [(a, b) for a in first for b in second if a.end < b.start and join(a.mu, b.mu) is not None]
+    able = {b for _, b in pairs}
+
+    def rivals(b: Event) -> Iterator[Event]:
+        mine = {(v, t) for v, t in b.mu if v in shared}
+        return (o for o in able if {(v, t) for v, t in o.mu if v in shared} == mine)
+
+    if choice is Choice.CHRONOLOGICAL:
+        pairs = [(a, b) for a, b in pairs if not any(o.end < b.end for o in rivals(b))]
+    if choice is Choice.RECENT:
+        pairs = [(a, b) for a, b in pairs if not any(o.end > b.end for o in rivals(b))]
+    return {Event(a.mu | b.mu, a.start, b.end, a.items | b.items) for a, b in pairs}
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Full:
+    """What is compared between instants: a full mapping with what is shown of it."""
+
+    mapping: tuple[tuple[str, str], ...]
+    start: Time | None
+    end: Time | None
+    row: tuple[tuple[str, str], ...]
+
+
+def _answers(
+    query: RspQuery,
+    items: Mapping[str, Sequence[Item]],
+    kb: Store,
+    at: Time,
+    used: set[tuple[str, int]],
+    justified: set[tuple[str, int]],
+) -> Iterator[_Full]:
+    store = _dataset(query, items, kb, at)
+    found: dict[MatchPattern, set[Event]] = {}
+    for element in _all(query.body.where):
+        if isinstance(element, MatchPattern):
+            found[element] = event_mappings(query, element.events, items, kb, at, used)
+            justified.update(i for e in found[element] for i in e.items)
+    mappings: dict[MatchPattern, Omega] = {m: frozenset(e.mu for e in events) for m, events in found.items()}
+    timed = [e for e in query.body.where.elements if isinstance(e, MatchPattern)]
+    if not is_plain(query) or len(timed) != 1:
+        yield from _ask(query, store, mappings, None)
+        return
+    spans = {(e.mu, e.start, e.end) for e in found[timed[0]]}
+    for mu, start, end in spans:
+        yield from _ask(query, store, {**mappings, timed[0]: frozenset([mu])}, (start, end))
+
+
+def _dataset(query: RspQuery, items: Mapping[str, Sequence[Item]], kb: Store, at: Time) -> Store:
+    store = Store()
+    default = any(w.name is None for w in query.windows) or bool(query.default_graphs)
+    for quad in kb:
+        triple = Quad(quad.subject, quad.predicate, quad.object)
+        if quad.graph_name == DefaultGraph():
+            if not default:
+                store.add(triple)
+            continue
+        if not query.named_graphs or quad.graph_name in query.named_graphs:
+            store.add(quad)
+        if quad.graph_name in query.default_graphs:
+            store.add(triple)
+    for number, window in enumerate(query.windows):
+        name = DefaultGraph() if window.name is None else NamedNode(f"{WINDOW}{number}")
+        for item in window_items(query, window, items, at):
+            store.extend(Quad(t.subject, t.predicate, t.object, name) for t in item.graph)
+    return store
+
+
+def is_plain(query: RspQuery) -> bool:
+    """Whether answers are told by full mappings: no aggregates, grouping, DISTINCT, order or slice."""
+    body = query.body
+    if query.form == "ASK" or body.distinct or body.group_by or body.having or body.order_by:
+        return False
+    if body.limit is not None or body.offset is not None:
+        return False
+    expressions = [c[0] for c in body.projection or () if isinstance(c, tuple)]
+    return not any(isinstance(e, Aggregate) for x in expressions for e in inside(x))
+
+
+def _ask(
+    query: RspQuery,
+    store: Store,
+    mappings: Mapping[MatchPattern, Omega],
+    times: tuple[Time, Time] | None,
+) -> Iterator[_Full]:
+    where = _asked(query, query.body.where, mappings)
+    body = replace(query.body, where=where)
+    shows = list(query.body.projection) if query.body.projection is not None else [*_shown(query)]
+    names = [c if isinstance(c, Variable) else c[1] for c in shows]
+    if query.form == "ASK":
+        if store.query("ASK " + group_text(where)):
+            yield _Full((), None, None, ())
+        return
+    if is_plain(query):
+        hidden = dict.fromkeys(v for e in where.elements if isinstance(e, TriplePattern)
+                               for v in (e.subject, e.object) if isinstance(v, Variable))  # fmt: skip
+        extra = [v for v in [*_shown(query), *hidden] if v not in names]
+        columns = tuple(dict.fromkeys([*shows, *extra])) or (Variable("nothing_is_shown"),)
+        body = replace(body, projection=columns, reduced=False)
+    elif not shows:
+        body = replace(body, projection=(Variable("nothing_is_shown"),))
+    found = store.query(select_text(body))
+    assert isinstance(found, QuerySolutions)
+    for solution in found:
+        bound = {v.value: str(normal_term(t)) for v in found.variables if (t := solution[v]) is not None}
+        row = tuple(sorted((n.value, bound[n.value]) for n in names if n.value in bound))
+        full = tuple(sorted(bound.items())) if is_plain(query) else row
+        start, end = times if times is not None else (None, None)
+        yield _Full(full, start, end, row)
+
+
+def _shown(query: RspQuery) -> list[Variable]:
+    inline = query.body.values.variables if query.body.values is not None else ()
+    return list(dict.fromkeys([*shown(query.body.where), *inline]))
+
+
+def _asked(query: RspQuery, group: Group, mappings: Mapping[MatchPattern, Omega], top: bool = True) -> Group:
+    """WHERE for the store; blank nodes of its own triple patterns become variables, so that mappings are full."""
+    return Group(tuple(_element(query, e, mappings, top) for e in group.elements))
+
+
+def _element(
+    query: RspQuery, element: PatternElement, mappings: Mapping[MatchPattern, Omega], top: bool
+) -> PatternElement:
+    def below(group: Group) -> Group:
+        return _asked(query, group, mappings, False)
+
+    match element:
+        case TriplePattern(s, p, o) if top:
+            named = [Variable(f"blank_{t.value}") if isinstance(t, BlankNode) else t for t in (s, o)]
+            return TriplePattern(named[0], p, named[1])
+        case WindowPattern(name, inner) if isinstance(name, NamedNode):
+            (number,) = (i for i, w in enumerate(query.windows) if w.name == name)
+            return GraphPattern(NamedNode(f"{WINDOW}{number}"), below(inner))
+        case WindowPattern(name, inner):
+            assert isinstance(name, Variable)
+            held = Variable(f"held_{name.value}")
+            rows = [(NamedNode(f"{WINDOW}{i}"), w.name) for i, w in enumerate(query.windows) if w.name is not None]
+            return Group((Values((held, name), tuple(rows)), GraphPattern(held, below(inner))))
+        case MatchPattern(_, variables):
+            return Values(variables, tuple(tuple(dict(mu).get(v) for v in variables) for mu in mappings[element]))
+        case GraphPattern(name, inner) if isinstance(name, Variable):
+            others = [
+                Filter(Call("!=", (name, NamedNode(f"{WINDOW}{i}")))) for i in range(len(query.windows))
+            ]
+            return Group((GraphPattern(name, below(inner)), *others))
+        case GraphPattern(name, inner):
+            return GraphPattern(name, below(inner))
+        case OptionalPattern(inner):
+            return OptionalPattern(below(inner))
+        case Minus(inner):
+            return Minus(below(inner))
+        case Union(branches):
+            return Union(tuple(below(b) for b in branches))
+        case SubSelect():
+            return replace(element, where=below(element.where))
+        case Group():
+            return below(element)
+        case Filter(Exists(pattern, negated)):
+            return Filter(Exists(below(pattern), negated))
+        case _:
+            return element
+
+
+def _all(group: Group) -> Iterator[PatternElement]:
+    """Every element below, patterns of EXISTS included."""
+    for element in group.elements:
+        yield element
+        match element:
+            case OptionalPattern(i) | Minus(i) | GraphPattern(_, i) | WindowPattern(_, i) | SubSelect(_, i):
+                yield from _all(i)
+            case Union(branches):
+                for branch in branches:
+                    yield from _all(branch)
+            case Group():
+                yield from _all(element)
+            case Filter(Exists(pattern)):
+                yield from _all(pattern)

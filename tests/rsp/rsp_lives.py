@@ -1,0 +1,92 @@
+"""Queries over windows fed an event at a time, as a server feeds them, and moved into other dictionaries meanwhile."""
+
+from __future__ import annotations
+
+import random
+from typing import TypeAlias
+
+from pyoxigraph import Literal
+from rsp_strategies import Setting, kb_store, triples
+
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
+from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.snapshot.saving import restore, save
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.languages.front import said
+from oxiseq.rsp.answer import Answer, AnswerShape
+
+Row: TypeAlias = tuple[int, int | None, int | None, tuple[tuple[str, str], ...]]
+
+
+def without_label(term: object) -> str:
+    """Labels of blank nodes mean nothing."""
+    text = str(term)
+    return "_:" if text.startswith("_:") else text
+
+
+def row_of(answer: Answer) -> Row:
+    bound = sorted((v, without_label(t)) for v, t in answer.bindings.items() if t is not None)
+    return answer.at, answer.start, answer.end, tuple(bound)
+
+
+class Life:
+    """One query at work."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.terms = TermDictionary()
+        self.plan = self._compiled()
+        self.run = RspRun(self.plan, self.terms, self._kb())
+        self.found: list[Row] = []
+
+    def _compiled(self) -> RspPlan:
+        query = load(self.setting.text, self.setting.language)
+        assert isinstance(query, RspQuery)
+        asked = said(self.setting.report, self.setting.instants, self.setting.consumption)
+        return compile_rsp(query, self.terms, asked)
+
+    def _kb(self) -> StoreKb:
+        return StoreKb(kb_store(self.setting.kb))
+
+    def move(self, dice: random.Random) -> None:
+        """Go on from a snapshot in a dictionary that holds other terms."""
+        data = save(self.run, self.terms)
+        assert save(self.run, self.terms) == data
+        self.terms = TermDictionary()
+        for i in range(dice.randint(0, 9)):
+            self.terms.constant(Literal(f"other {i}"))
+        if dice.random() < 0.5:
+            self.terms.blank()
+        self.plan = self._compiled()
+        self.run = restore(data, self.plan, self.terms, self._kb())
+
+    def push(self, iri: str, time: int, text: str) -> None:
+        """An event, when nothing before it can come any more."""
+        self.run.push(iri, encode_events([(time, triples(text))], self.terms))
+        for other in self.plan.streams:
+            self.run.punctuate(other, time)
+        self.advance()
+
+    def advance(self) -> None:
+        shape = AnswerShape(self.plan, self.terms)
+        for batch in self.run.advance():
+            self.found += [row_of(shape.match(batch, i)) for i in range(len(batch))]
+        self.terms.collect()
+
+
+def pushed_one_by_one(setting: Setting, moves: random.Random | None = None) -> list[Row]:
+    """The events in order of time, a push each; with `moves` the query moves now and then."""
+    life = Life(setting)
+    streams = enumerate(life.plan.streams)
+    events = sorted((time, i, iri, text) for i, iri in streams for time, text in setting.streams.get(iri, []))
+    for time, _, iri, text in events:
+        life.push(iri, time, text)
+        if moves is not None and moves.random() < 0.5:
+            life.move(moves)
+    life.run.close()
+    life.advance()
+    return life.found

@@ -1,0 +1,184 @@
+"""Queries over windows through `oxiseq.run`, `Store.register` and the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Literal, NamedNode, Quad
+
+import oxiseq
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
+from cli_files import oxiseq as cli
+from cli_files import write
+
+S, T = "http://e/S", "http://e/T"
+PREFIX = "PREFIX : <http://e/>\n"
+PLAIN = f"{PREFIX}SELECT ?a ?b FROM STREAM <{S}> [RANGE 10 SLIDE 1] WHERE {{ ?a :p ?b }}"
+MEAN = f"{PREFIX}SELECT (AVG(?b) AS ?mean) FROM STREAM <{S}> [RANGE 10 SLIDE 1] WHERE {{ ?a :p ?b }}"
+SEQUENCE = f"""{PREFIX}SELECT * FROM NAMED <{S}> WIN [RANGE 10 SLIDE 1] AS :w
+EVENT ON :w {{ ?a :p ?b }} AS E1 EVENT ON :w {{ ?a :p ?c }} AS E2 WHERE {{ MATCH {{ E1 SEQ E2 }} }}"""
+
+
+def at(time: int, value: int, predicate: str = "p") -> tuple[int, str]:
+    return time, f"<http://e/x> <http://e/{predicate}> {value} ."
+
+
+def values(answers: object, name: str) -> list[tuple[int, str]]:
+    return [(a.at, a[name].value) for a in answers]  # type: ignore[attr-defined]
+
+
+# --- run ------------------------------------------------------------------------------------------
+
+
+def test_continuous_sparql_tells_new_answers() -> None:
+    assert values(oxiseq.run(PLAIN, {S: [at(1, 5), at(2, 6)]}, language="rspql"), "b") == [(1, "5"), (2, "6")]
+
+
+@pytest.mark.parametrize(("report", "rows"), [
+    ("RSTREAM", [(1, "2"), (2, "3"), (11, "4")]), ("istream", [(1, "2"), (2, "3"), (11, "4")]),
+    ("DSTREAM", [(2, "2"), (11, "3")]),
+])  # fmt: skip
+def test_aggregates(report: str, rows: list[tuple[int, str]]) -> None:
+    events = [at(1, 2), at(2, 4), at(11, 1, "q")]
+    assert values(oxiseq.run(MEAN, {S: events}, language="spectra", report=report), "mean") == rows
+
+
+def test_times_are_datetimes_too() -> None:
+    text = SEQUENCE.replace("RANGE 10 SLIDE 1", "RANGE PT10S SLIDE PT1S")
+    begin = datetime(2024, 5, 1, tzinfo=UTC)
+    times = [begin, begin.replace(second=3)]
+    events = [(times[0], "<http://e/x> <http://e/p> 1 ."), (times[1], "<http://e/x> <http://e/p> 2 .")]
+    (answer,) = oxiseq.run(text, {S: events}, language="rsepql", instants=[begin.replace(second=5)])
+    assert answer.datetime == begin.replace(second=5)
+    assert answer.start is not None and answer.end is not None
+    assert answer.end - answer.start == 3_000_000
+
+
+def test_answers_as_tables() -> None:
+    answers = oxiseq.run(SEQUENCE, {S: [at(1, 5), at(2, 6)]}, language="rsepql")
+    table = answers.to_arrow()
+    assert table.column_names == ["time", "start", "end", "a", "b", "c"]
+    assert table["b"].to_pylist() == [5]
+    assert json.loads(answers.to_sparql_json())["head"]["vars"] == ["a", "b", "c"]
+    assert len(answers[:0]) == 0 and "1 of (a, b, c)" in repr(answers)
+
+
+def test_ask_and_construct() -> None:
+    asked = oxiseq.run(PLAIN.replace("SELECT ?a ?b", "ASK"), {S: [at(1, 5), at(20, 5, "q")]}, language="rspql")
+    assert [a.at for a in asked] == [1] and asked and json.loads(asked.to_sparql_json())["boolean"]
+    text = PLAIN.replace("SELECT ?a ?b", "CONSTRUCT { ?a :was ?b }")
+    (made,) = oxiseq.run(text, {S: [at(1, 5)]}, language="rspql")
+    assert [str(t.predicate) for t in made.graph] == ["<http://e/was>"]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"report": "ALL"}, "report='ALL' is not known; known: RSTREAM, ISTREAM, DSTREAM"),
+    ({"consumption": "SOME"}, "consumption='SOME' is not known"),
+    ({"stream_names": {"S": "http://e/S"}}, "stream_names are for CEQL"),
+])  # fmt: skip
+def test_options_that_are_not_known(options: dict[str, object], message: str) -> None:
+    with pytest.raises(oxiseq.OxiseqError, match=message):
+        oxiseq.run(PLAIN, {S: []}, language="rspql", **options)  # type: ignore[call-overload]
+
+
+def test_options_that_contradict_the_text() -> None:
+    with pytest.raises(oxiseq.OxiseqError, match="REGISTER RSTREAM, but report=ISTREAM"):
+        oxiseq.run(PLAIN.replace("SELECT", "REGISTER RSTREAM :o AS SELECT"), {S: []}, language="rspql",
+                   report="ISTREAM")  # fmt: skip
+    with pytest.raises(oxiseq.OxiseqError, match="leave out instants"):
+        oxiseq.run(f"{SEQUENCE} REPORT EVERY 5", {S: []}, language="rsepql", instants=[1])
+
+
+def test_other_languages_take_no_report() -> None:
+    text = f"SELECT * FROM STREAM S <{S}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?s ?p ?o }} }}"
+    with pytest.raises(oxiseq.OxiseqError, match="for queries over windows, not for SPASEQ"):
+        oxiseq.run(text, {S: []}, report="RSTREAM")  # type: ignore[call-overload]
+
+
+def test_late_events_are_handed_out() -> None:
+    answers = oxiseq.run(PLAIN, {S: [at(5, 1), at(3, 2)]}, language="rspql")
+    assert answers.late == 1 and [e.time for e in answers.late_events()] == [3]
+    assert len(oxiseq.run(PLAIN, {S: [at(5, 1), at(3, 2)]}, language="rspql", lateness=2)) == 2
+
+
+# --- a store --------------------------------------------------------------------------------------
+
+
+def test_a_registered_query() -> None:
+    store = oxiseq.Store()
+    query = store.register(SEQUENCE, language="rsepql", report="ISTREAM")
+    stream = store.stream(S)
+    for time, graph in (at(1, 5), at(2, 6), at(3, 7)):
+        stream.push(graph, time)
+    found = [(m.at, m.start, m.end) for m in query.matches(timeout=1)]
+    assert found == [(2, 1, 2), (3, 1, 3), (3, 2, 3)]
+    assert query.state["mappings"] == 6
+
+
+def test_results_feed_a_stream() -> None:
+    store = oxiseq.Store()
+    store.register(PLAIN.replace("SELECT ?a ?b", f"REGISTER ISTREAM <{T}> AS CONSTRUCT {{ ?a :twice ?b }}"),
+                   language="rspql")  # fmt: skip
+    query = store.register(f"{PREFIX}SELECT ?b FROM STREAM <{T}> [RANGE 100] WHERE {{ ?a :twice ?b }}",
+                           language="rspql")  # fmt: skip
+    assert query.reads == (T,)
+    for time, graph in (at(1, 5), at(2, 6)):
+        store.stream(S).push(graph, time)
+    store.advance(50)
+    assert values(query.matches(timeout=1), "b") == [(1, "5"), (2, "6")]
+
+
+def test_the_knowledge_base_changes() -> None:
+    store = oxiseq.Store()
+    text = f"""{PREFIX}SELECT ?n FROM NAMED WINDOW :w ON <{S}> [RANGE 100]
+               WHERE {{ WINDOW :w {{ ?a :p ?b }} GRAPH :g {{ ?a :name ?n }} }}"""
+    query = store.register(text, language="rspql", report="RSTREAM")
+    name = Quad(NamedNode("http://e/x"), NamedNode("http://e/name"), Literal("old"), NamedNode("http://e/g"))
+    store.add(name)
+    store.stream(S).push(at(1, 5)[1], 1)
+    store.advance(2)
+    store.remove(name)
+    store.add(Quad(name.subject, name.predicate, Literal("new"), name.graph_name))
+    store.stream(S).push(at(3, 6)[1], 3)
+    store.advance(4)
+    assert values(query.matches(timeout=1), "n") == [(1, "old"), (3, "new"), (3, "new")]
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "mean.rspql", MEAN.replace("RANGE 10 SLIDE 1", "RANGE 10 SECONDS SLIDE 1 SECONDS"))
+    stamp = "<http://www.w3.org/ns/prov#generatedAtTime>"
+    kind = "^^<http://www.w3.org/2001/XMLSchema#dateTime>"
+    number = "^^<http://www.w3.org/2001/XMLSchema#integer>"
+    write(tmp_path, "s.nq", "".join(
+        f'<http://e/e{i}> {stamp} "2024-05-01T10:00:0{i}Z"{kind} .\n'
+        f'<http://e/x> <http://e/p> "{i}"{number} <http://e/e{i}> .\n'
+        for i in (1, 2)
+    ))  # fmt: skip
+    result = cli("run", "mean.rspql", "-s", "s.nq", "--report", "rstream", "-f", "csv")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.split() == ["mean", "1", "1.5"]
+    once = cli("run", "mean.rspql", "-s", "s.nq", "--at", "2024-05-01T10:00:05Z", "-f", "csv")
+    assert once.stdout.split() == ["mean", "1.5"]
+    assert cli("check", "mean.rspql").exit_code == 0
+    assert "Oxigraph is asked at every instant" in cli("explain", "mean.rspql").stdout
+    assert json.loads(cli("explain", "mean.rspql", "--json").stdout)["evaluation"] == "asked"
+    assert cli("explain", "mean.rspql", "--dot").stdout.startswith("digraph query {")
+
+
+@pytest.mark.parametrize(("text", "language", "words"), [
+    (PLAIN, "rspql", ["evaluation: native", "?a :p ?b"]),
+    (SEQUENCE, "rsepql", ["evaluation: direct", "MATCH { E1 SEQ E2 }", "E1 on window 0: ?a, ?b, by the match kernel"]),
+])  # fmt: skip
+def test_explain(tmp_path: Path, text: str, language: str, words: list[str]) -> None:
+    write(tmp_path, f"q.{language}", text)
+    shown = cli("explain", str(tmp_path / f"q.{language}")).stdout
+    assert all(word in shown for word in words), shown

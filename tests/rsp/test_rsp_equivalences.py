@@ -1,0 +1,129 @@
+"""Table 1 of the RSEP-QL paper: what other languages do, written in RSEP-QL.
+
+| language | windows | sequence | consumption |
+|---|---|---|---|
+| EP-SPARQL, unrestricted | landmark | SEQ | unrestricted |
+| EP-SPARQL, chronological | landmark | SEQ^c | chronological |
+| EP-SPARQL, recent | landmark | SEQ^r | recent |
+| C-SPARQL's timestamps | sliding | SEQ^n | unrestricted |
+
+The other side is a plain loop for each language, over events in the order in which they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oxiseq
+
+S = "http://e/S"
+QUERY = """PREFIX : <http://e/>
+SELECT *
+FROM NAMED <http://e/S> WIN {window} AS :w
+EVENT ON :w {{ ?x :p ?y }} AS E1
+EVENT ON :w {{ ?y :q ?z }} AS E2
+WHERE {{ MATCH {{ E1 {seq} E2 }} }}
+CONSUME {consume}
+REPORT ON CONTENT CHANGE"""
+
+
+class Event(NamedTuple):
+    """A triple at a time; in these streams each has its own."""
+
+    time: int
+    subject: str
+    predicate: str
+    object: str
+
+
+Pair: TypeAlias = tuple[int, int]
+"""The times of the first and of the second event."""
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[Event]:
+    events = []
+    for time in range(1, draw(st.integers(0, 9)) + 1):
+        predicate = draw(st.sampled_from("pq"))
+        node, other = draw(st.sampled_from("ab")), draw(st.sampled_from("cd"))
+        events.append(Event(time, *((other, "p", node) if predicate == "p" else (node, "q", other))))
+    return events
+
+
+def answered(events: list[Event], window: str, seq: str, consume: str, report: str) -> list[tuple[int, int, int]]:
+    """(instant, start, end) of each answer."""
+    text = QUERY.format(window=window, seq=seq, consume=consume)
+    graphs = [(e.time, f"<http://e/{e.subject}> <http://e/{e.predicate}> <http://e/{e.object}> .") for e in events]
+    found = oxiseq.run(text, streams={S: graphs}, language="rsepql", report=report)
+    return sorted((a.at, a.start or 0, a.end or 0) for a in found)
+
+
+def pairs(events: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
+    """A sequence of both events, joined."""
+    known = list(events)
+    return (
+        (a, b) for a in known for b in known
+        if a.predicate == "p" and b.predicate == "q" and a.object == b.subject and a.time < b.time
+    )  # fmt: skip
+
+
+@given(streams())
+def test_ep_sparql_unrestricted(events: list[Event]) -> None:
+    """Each pair is told when its second event comes, whatever happens later."""
+    expected = sorted((b.time, a.time, b.time) for a, b in pairs(events))
+    assert answered(events, "[LND 0]", "SEQ", "UNRESTRICTED", "ISTREAM") == expected
+
+
+@given(streams())
+def test_ep_sparql_chronological(events: list[Event]) -> None:
+    """A second event takes all first events that wait for it, and both are used up."""
+    assert answered(events, "[LND 0]", "SEQ^c", "CHRONOLOGICAL", "ISTREAM") == list(using_up(events))
+
+
+@given(streams())
+def test_ep_sparql_recent(events: list[Event]) -> None:
+    """Answered at every event there is only one second event to choose, so the two policies agree."""
+    assert answered(events, "[LND 0]", "SEQ^r", "RECENT", "ISTREAM") == list(using_up(events))
+
+
+def using_up(events: list[Event]) -> Iterator[tuple[int, int, int]]:
+    waiting: list[Event] = []
+    for event in events:
+        if event.predicate == "p":
+            waiting.append(event)
+            continue
+        taken = [a for a in waiting if a.object == event.subject]
+        waiting = [a for a in waiting if a not in taken]
+        yield from ((event.time, a.time, event.time) for a in taken)
+
+
+@given(streams(), st.integers(1, 6))
+def test_c_sparql_timestamps(events: list[Event], size: int) -> None:
+    """C-SPARQL compares the latest timestamps in the window of what agrees with either pattern."""
+    expected = []
+    for now in (e.time for e in events):
+        window = [e for e in events if now - size < e.time <= now]
+        latest = {p: max((e.time for e in window if e.predicate == p), default=None) for p in "pq"}
+        expected += [(now, a.time, b.time) for a, b in pairs(window) if (a.time, b.time) == (latest["p"], latest["q"])]
+    assert answered(events, f"[RANGE {size} SLIDE 1]", "SEQ^n", "UNRESTRICTED", "RSTREAM") == sorted(expected)
+
+
+@given(streams())
+def test_a_window_pattern_with_istream_is_what_events_have_brought(events: list[Event]) -> None:
+    """A landmark window's new answers are those of the plain event pattern, where no triple comes twice."""
+    first = list({(e.subject, e.predicate, e.object): e for e in reversed(events)}.values())
+    first.sort()
+    text = """PREFIX : <http://e/> SELECT * FROM NAMED <http://e/S> WIN [LND 0] AS :w
+              {events} WHERE {{ {where} }} REPORT ON CONTENT CHANGE"""
+    graphs = [(e.time, f"<http://e/{e.subject}> <http://e/{e.predicate}> <http://e/{e.object}> .") for e in first]
+
+    def told(where: str, definition: str = "") -> list[tuple[int, str]]:
+        query = text.format(events=definition, where=where)
+        found = oxiseq.run(query, streams={S: graphs}, language="rsepql", report="ISTREAM")
+        return sorted((a.at, str(sorted(map(str, a.bindings.values())))) for a in found)
+
+    assert told("WINDOW :w { ?x :p ?y }") == told("MATCH { E }", "EVENT ON :w { ?x :p ?y } AS E")
