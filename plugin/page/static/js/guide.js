@@ -11,7 +11,7 @@ import { XSD } from "./rdf.js";
 import { set, state } from "./state.js";
 
 const NAME = "guide-v-shape", STREAM = "http://example.org/guide/quotes", GRAPH = "http://example.org/guide/companies";
-const PACE = 60, DAYS_AT_ONCE = 1;
+const PACE = 60; // milliseconds between trading days
 let replaying = null;
 
 export function startGuide() {
@@ -24,13 +24,13 @@ function stop() {
 
 async function replay() {
   const mine = replaying = new AbortController();
-  label("Stop the example");
+  label("Stop");
   try {
     await begin();
     const { days } = await file("quotes.json").then((response) => response.json());
     const all = Object.entries(days);
-    for (let at = 0; at < all.length && !mine.signal.aborted; at += DAYS_AT_ONCE) {
-      await push(all.slice(at, at + DAYS_AT_ONCE));
+    for (let at = 0; at < all.length && !mine.signal.aborted; at++) {
+      await push([all[at]]);
       tell(`Replaying stock quotes: ${all[at][0]} (${at + 1} of ${all.length} trading days)`);
       if (at % 10 === 0) refresh();
       await new Promise((resolve) => setTimeout(resolve, PACE));
@@ -52,8 +52,9 @@ async function begin() {
   const [text, companies] = await Promise.all(["v-shape.spaseq", "companies.ttl"].map((name) => file(name).then((r) => r.text())));
   put(text, "spaseq", NAME);
   if (state.selected === NAME) choose(null);
-  await gone(queryPath(NAME));
-  await gone(streamPath(STREAM));
+  await refresh();
+  if (state.queries.some((query) => query.name === NAME)) await send(queryPath(NAME), { method: "DELETE" });
+  if (state.streams.some((stream) => stream.iri === STREAM)) await send(streamPath(STREAM), { method: "DELETE" });
   await send(`/store?graph=${encodeURIComponent(GRAPH)}`, { method: "PUT", headers: { "Content-Type": "text/turtle" }, body: companies });
   await sendJson("POST", "/queries", { text, language: "spaseq", name: NAME });
   await refresh();
@@ -66,14 +67,6 @@ function finish() {
   const last = state.matches.at(-1);
   if (last && state.match === null) set({ match: last.id });
   tell("Done: every bar is a price that fell and came back. Choose one to see its events; change the query and register it again.", "good");
-}
-
-async function gone(path) {
-  try {
-    await send(path, { method: "DELETE" });
-  } catch (problem) {
-    if (problem.status !== 404) throw problem;
-  }
 }
 
 async function push(days) {
