@@ -7,7 +7,7 @@ const mark = (colour) => ({
 });
 
 export const looks = EditorView.theme({
-  "&": { fontSize: "13.5px", color: "var(--ink)", backgroundColor: "transparent", maxHeight: "26rem", minHeight: "14rem" },
+  "&": { fontSize: "13.5px", color: "var(--ink)", backgroundColor: "transparent", maxHeight: "32rem", minHeight: "14rem" },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", overflow: "auto" },
   ".cm-content": { padding: "10px 0", caretColor: "var(--accent)" },
