@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from oxiseq.continuous import ContinuousQuery
     from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
     from oxiseq.grammar import check, parse, render
+    from oxiseq.reasons.why import Why, why
     from oxiseq.replay import run
     from oxiseq.rsp.answer import Answer
     from oxiseq.rsp.answers import WindowAnswers
@@ -45,6 +46,7 @@ _HOMES = {
     "LimitError": "engine.errors", "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "check": "grammar", "parse": "grammar",
     "render": "grammar", "run": "replay", "WindowAnswers": "rsp.answers",
+    "Why": "reasons.why", "why": "reasons.why",
 }  # fmt: skip
 
 
@@ -76,9 +78,11 @@ __all__ = [
     "QueryError",
     "Store",
     "Stream",
+    "Why",
     "WindowAnswers",
     "check",
     "parse",
     "render",
     "run",
+    "why",
 ]
