@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from oxiseq.ceql.matches import ComplexMatches
     from oxiseq.continuous import ContinuousQuery
     from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
+    from oxiseq.explaining import explain
     from oxiseq.grammar import check, parse, render
     from oxiseq.reasons.why import Why, why
     from oxiseq.replay import run
@@ -46,7 +47,7 @@ _HOMES = {
     "LimitError": "engine.errors", "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "check": "grammar", "parse": "grammar",
     "render": "grammar", "run": "replay", "WindowAnswers": "rsp.answers",
-    "Why": "reasons.why", "why": "reasons.why",
+    "Why": "reasons.why", "explain": "explaining", "why": "reasons.why",
 }  # fmt: skip
 
 
@@ -81,6 +82,7 @@ __all__ = [
     "Why",
     "WindowAnswers",
     "check",
+    "explain",
     "parse",
     "render",
     "run",

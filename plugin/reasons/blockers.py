@@ -10,7 +10,7 @@ from oxiseq.grammar.places import atoms
 from oxiseq.reasons.read import History
 from oxiseq.reasons.relax import Relaxation
 from oxiseq.reasons.replaying import Found, answered
-from oxiseq.reasons.stages import beginnings, with_items
+from oxiseq.reasons.stages import Items, beginnings, with_items
 
 
 def blockers(query: Query, relaxation: Relaxation, found: Found, history: History, kb: StoreKb) -> tuple[int, ...]:
@@ -39,10 +39,10 @@ def blockers(query: Query, relaxation: Relaxation, found: Found, history: Histor
     return tuple(sorted(seen))
 
 
-def _shorter(query: Query, found: Found) -> tuple[tuple[Op | None, object], ...]:
+def _shorter(query: Query, found: Found) -> Items:
     """The shortest beginning that has all GPMs of the match."""
     names = {gpm.rstrip("′") for gpm, _ in found.events}
-    items = ()
+    items: Items = ()
     for each in beginnings(query):
         items = each.items
         if names <= {atom.name for _, item in items if not isinstance(item, Not) for atom in atoms(item)}:

@@ -148,7 +148,8 @@ class _Funnel:
     ) -> dict[Variable, Term]:
         """The mapping of a row joined with a row of the KB."""
         mapping = dict(zip(names, columns[pair[1]].tolist(), strict=True))
-        mapping |= {v: i for v, i in zip(self.parts.pattern_variables, rows.values[pair[0]].tolist(), strict=False) if i}
+        own = zip(self.parts.pattern_variables, rows.values[pair[0]].tolist(), strict=False)
+        mapping |= {v: i for v, i in own if i}
         return {v: self.history.terms.term(i) for v, i in mapping.items() if i}
 
     def _kb_values(

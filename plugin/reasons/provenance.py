@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -75,15 +76,16 @@ def _facts(gpm: Gpm, found: Found, kb: StoreKb) -> Iterator[Quad]:
                     parts = [row[t] if isinstance(t, Variable) else t for t in (p.subject, p.predicate, p.object)]
                     name = row[element.name] if isinstance(element.name, Variable) else element.name
                     if not any(isinstance(part, BlankNode) for part in (p.subject, p.object)):
-                        yield Quad(*parts, name)  # type: ignore[arg-type]
+                        subject, predicate, object_ = parts
+                        yield Quad(subject, predicate, object_, name)  # type: ignore[arg-type]
 
 
 def to_prov(matches: Sequence[Provenance]) -> str:
     """TriG: what each match was derived from in the default graph, events as named graphs, facts in theirs."""
     quads: dict[Quad, None] = {}
 
-    def add(*parts: object) -> None:
-        quads[Quad(*parts)] = None  # type: ignore[arg-type]
+    def add(*parts: Any) -> None:
+        quads[Quad(*parts)] = None
 
     for number, match in enumerate(matches):
         entity = BlankNode(f"match{number}")

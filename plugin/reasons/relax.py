@@ -49,7 +49,6 @@ class Relaxation:
 def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
     """Each condition of the last step of a beginning, left out by itself."""
     query, items = _apart(query, at)
-    names = tuple(dict.fromkeys(_atoms(items[at.gap :])))
     last = tuple(dict.fromkeys(_atoms(items[-1:])))
     if isinstance(items[-1][1], Not):
         yield from _negations(query, items, at.gap, last)
@@ -71,7 +70,6 @@ def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
             yield Relaxation("knowledge base", f"{shown_name(name)}: GRAPH", _with_gpm(here, _without_kb(gpm)),
                              tuple(v.value for v in split_gpm(gpm).pattern_variables), last)  # fmt: skip
     yield from _joins(here, items, at.gap, last)
-    assert names  # an element has GPMs
 
 
 def shown_name(gpm: str) -> str:
@@ -91,7 +89,11 @@ def _apart(query: Query, at: Beginning) -> tuple[Query, Items]:
     if not twice:
         return query, at.items
     op, item = at.items[-1]
-    renamed = mapped(item, lambda node: Atom(node.name + "′") if isinstance(node, Atom) and node.name in twice else node)
+
+    def own(node: Any) -> Any:
+        return Atom(node.name + "′") if isinstance(node, Atom) and node.name in twice else node
+
+    renamed = mapped(item, own)
     copies = tuple(replace(g, name=g.name + "′") for g in query.gpms if g.name in twice)
     return replace(query, gpms=query.gpms + copies), (*at.items[:-1], (op, renamed))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from oxiseq.grammar.algebra import Not, Op, Query, Sequence, SequenceElement
 from oxiseq.engine.sequence.positions import flatten
+from oxiseq.grammar.algebra import Not, Op, Query, Sequence, SequenceElement
 from oxiseq.grammar.render import render
 
 Items = tuple[tuple[Op | None, SequenceElement], ...]

@@ -181,7 +181,9 @@ def _nearest(found: Sequence[Found], relaxation: Relaxation) -> list[Found]:
 
 def _near(query: Query, relaxation: Relaxation, found: Found, history: History, kb: StoreKb) -> Near:
     values = {name: found.bindings[name] for name in relaxation.shown if name in found.bindings}
-    events = {shown_name(gpm): times for gpm, times in found.events}
+    events: dict[str, tuple[int, ...]] = {}
+    for gpm, times in found.events:
+        events[shown_name(gpm)] = tuple(sorted((*events.get(shown_name(gpm), ()), *times)))
     return Near(events, values, _words(query, relaxation, found, history, kb))
 
 

@@ -38,7 +38,10 @@ class Reader(NamedTuple):
     streams: Mapping[str, str]
 
     def stream(self, name: str | None) -> str:
-        """The IRI of a stream by its name, its IRI or the end of that; None where the query has only one. Raises TestFileError."""
+        """The IRI of a stream by its name, its IRI or the end of that; None where the query has only one.
+
+        Raises TestFileError.
+        """
         iris = dict.fromkeys(self.streams.values())
         if name is None:
             if len(iris) == 1:

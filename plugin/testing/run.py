@@ -108,7 +108,8 @@ class _Running:
             if wanted is not None and (differs := difference(self.case, wanted, rows)) is not None:
                 self.failures.append(Failure(where + what, differs, until=until))
         if late is not None and late != self.driver.run.late:
-            self.failures.append(Failure(where, message=f"{late} late events expected, but {self.driver.run.late} were"))
+            message = f"{late} late events expected, but {self.driver.run.late} were"
+            self.failures.append(Failure(where, message=message))
 
 
 def each_result(
