@@ -17,6 +17,7 @@ pytest.importorskip("selenium", reason="selenium is not installed: pip install '
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
+from servers import served
 
 from benchmarks.browser import browser, complaints, hosts, missing, open_page, show, until, value
 from oxiseq.live import LiveService, LiveSettings
@@ -24,7 +25,6 @@ from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, Tokens
 from oxiseq.sparql import SparqlEndpoint
 from oxiseq.store import Store
-from servers import served
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
