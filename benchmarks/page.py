@@ -1,5 +1,8 @@
-"""Pictures of the page for README: `python -m benchmarks.page [FOLDER]`. It serves an empty store, runs the guided example
-in a real browser and takes the pictures: the page, light and dark, a timeline, an automaton, a phone."""
+"""Pictures of the page for README: `python -m benchmarks.page [FOLDER]`.
+
+It serves an empty store, runs the guided example in a real browser and takes the pictures: the page, light, dark and on
+a phone, a timeline, an automaton.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ from benchmarks.browser import Scheme, browser, missing, open_page, show, until,
 FOLDER = Path(__file__).parent / "pictures"
 _SETTLE = 0.6
 """Seconds in which the page draws itself anew."""
-_DONE = "document.getElementById('notice').dataset.kind === 'good' && document.querySelectorAll('#detail .subject').length"
+_DONE = (
+    "document.getElementById('notice').dataset.kind === 'good' && "
+    "document.querySelectorAll('#detail .subject').length"
+)
 
 
 @contextmanager

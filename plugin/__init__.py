@@ -48,8 +48,8 @@ _HOMES = {
     "IntervalMatches": "epsparql.answers", "KbError": "engine.errors", "LimitError": "engine.errors",
     "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.why",
-    "WindowAnswers": "rsp.answers", "check": "grammar", "explain": "explaining", "parse": "grammar", "render": "grammar", "run": "replay",
-    "why": "reasons.why",
+    "WindowAnswers": "rsp.answers", "check": "grammar", "explain": "explaining", "parse": "grammar",
+    "render": "grammar", "run": "replay", "why": "reasons.why",
 }  # fmt: skip
 
 

@@ -49,7 +49,8 @@ class LiveApplication:
         if self._settings.cors and request.method == "OPTIONS":
             return preflight(request)
         try:
-            check_token(request, self._settings.tokens, writing=request.method not in _READING and request.path.rstrip("/") not in READING)
+            reading = request.method in _READING or request.path.rstrip("/") in READING
+            check_token(request, self._settings.tokens, writing=not reading)
             asked = request_of(request, self._settings.body)
         except Problem as problem:
             return refusal(problem, request)
