@@ -39,4 +39,5 @@ def _sent(path: str) -> flask.Response:
     response.headers["Cache-Control"] = "no-cache"  # asked again each time, answered by 304
     response.headers.update(SECURITY)
     response.set_etag(found.etag + ("-z" if zipped else ""))
-    return response.make_conditional(flask.request)
+    response.make_conditional(flask.request)
+    return response
