@@ -19,6 +19,7 @@
     report.py     the tables
     charts.py     what the pictures show; pictures.py and style.mplstyle, how
     machine.py    processor and versions
+    spectra/      graph patterns over windows, incrementally and asked again
     soak/         one query over a hundred million events, counted a second time
 
 What is compared stands side by side in one run: the machine's speed cancels out of the ratios.

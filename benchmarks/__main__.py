@@ -22,6 +22,7 @@ from benchmarks import (
     push,
     queries,
     reading,
+    reasoning,
     sequences,
     shapes,
 )
@@ -37,6 +38,7 @@ CASES: Mapping[str, Callable[[Size], Result]] = {
     "formats": formats.run,
     "reading": reading.run,
     "knowledge": knowledge.run,
+    "reasoning": reasoning.run,
     "queries": queries.run,
     "push": push.run,
     "emission": emission.run,

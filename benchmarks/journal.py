@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 from time import perf_counter, process_time, sleep
@@ -46,8 +47,8 @@ def flush_ms(folder: Path) -> float:
     return sorted(times)[25] * 1e3
 
 
-def in_threads(count: int, work: object) -> None:
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]  # type: ignore[arg-type]
+def in_threads(count: int, work: Callable[[int], object]) -> None:
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -6,11 +6,20 @@ wraps a plain pyoxigraph store whose owner says when its content changed.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
 from pyoxigraph import QuerySolutions, Store
 
 from oxiseq.engine.errors import KbError
+
+
+class Solution(Protocol):
+    """What a query binds, by the place of a variable in SELECT or by its name: a term, None where it is unbound."""
+
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
 
 
 class KnowledgeBase(Protocol):
@@ -21,7 +30,7 @@ class KnowledgeBase(Protocol):
         """Another number whenever the content may have changed."""
         ...
 
-    def solutions(self, query_text: str) -> QuerySolutions:
+    def solutions(self, query_text: str) -> Iterable[Solution]:
         """The solutions of a SELECT query. Raises KbError."""
         ...
 
@@ -64,5 +73,5 @@ class HeldKb:
     def version(self) -> int:
         return self._kb.version if self.held is None else self.held
 
-    def solutions(self, query_text: str) -> QuerySolutions:
+    def solutions(self, query_text: str) -> Iterable[Solution]:
         return self._kb.solutions(query_text)

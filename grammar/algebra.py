@@ -245,6 +245,25 @@ class Group:
     span: Span = span_field()
 
 
+class TimeOp(Enum):
+    """How the intervals of two patterns stand to each other in EP-SPARQL (semantics.md 5)."""
+
+    SEQ = "SEQ"
+    EQUALS = "EQUALS"
+    OPTIONALSEQ = "OPTIONALSEQ"
+    EQUALSOPTIONAL = "EQUALSOPTIONAL"
+
+
+@dataclass(frozen=True, slots=True)
+class TimedPattern:
+    """`{...} SEQ {...}` of EP-SPARQL, left-associative; UNION binds tighter. No other language has it."""
+
+    op: TimeOp
+    left: Group | Union | TimedPattern
+    right: Group | Union
+    span: Span = span_field()
+
+
 @dataclass(frozen=True, slots=True)
 class WindowPattern:
     """`WINDOW :w {...}`: evaluated on the merge of the window's graphs (semantics.md 4 and 6)."""
@@ -276,6 +295,7 @@ PatternElement: TypeAlias = (
     | GraphPattern
     | SubSelect
     | Group
+    | TimedPattern
     | WindowPattern
     | MatchPattern
 )

@@ -3,7 +3,7 @@
 Where it stands: algebra → findings. Each pass of `CHECKS` looks at the whole query and yields `Finding`s,
 errors (the query is refused) and lints; they run in this order, findings come out in the order of the
 text. The rules are semantics.md 2; those of CEQL (semantics.md 3) stand in `checking.ceql`, those of
-queries over windows (4 and 6) in `checking.rsp`.
+EP-SPARQL (5) in `checking.epsparql`, those of queries over windows (4 and 6) in `checking.rsp`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.checking.ceql import CEQL_CHECKS
 from oxiseq.grammar.checking.clauses import check_clauses
+from oxiseq.grammar.checking.epsparql import EP_CHECKS
 from oxiseq.grammar.checking.functions import check_functions
 from oxiseq.grammar.checking.lints import lint
 from oxiseq.grammar.checking.names import check_names
@@ -24,6 +25,7 @@ from oxiseq.grammar.checking.patterns import check_patterns
 from oxiseq.grammar.checking.rsp import RSP_CHECKS
 from oxiseq.grammar.checking.scope import check_scope
 from oxiseq.grammar.checking.sequence import check_sequence
+from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.parser import parse
@@ -61,6 +63,10 @@ def _findings(query: AnyQuery, text: str) -> Iterator[Finding]:
         for check_ceql in CEQL_CHECKS:
             yield from check_ceql(query, text)
         return
+    if isinstance(query, EpQuery):
+        for check_ep in EP_CHECKS:
+            yield from check_ep(query, text)
+        return
     if isinstance(query, RspQuery):
         for check_rsp in RSP_CHECKS:
             yield from check_rsp(query, text)
@@ -74,6 +80,8 @@ def _findings(query: AnyQuery, text: str) -> Iterator[Finding]:
 def load(text: str, language: Literal["spaseq"] = "spaseq") -> Query: ...
 @overload
 def load(text: str, language: Literal["ceql"]) -> CeqlQuery: ...
+@overload
+def load(text: str, language: Literal["epsparql"]) -> EpQuery: ...
 @overload
 def load(text: str, language: RspLanguage) -> RspQuery: ...
 @overload

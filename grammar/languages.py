@@ -7,15 +7,13 @@ from typing import Literal, TypeAlias, get_args
 
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.rsp_algebra import RspQuery
 
-Language: TypeAlias = Literal["spaseq", "ceql", "rspql", "spectra", "rsepql"]
+Language: TypeAlias = Literal["spaseq", "ceql", "epsparql", "rspql", "spectra", "rsepql"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
-AnyQuery: TypeAlias = Query | CeqlQuery | RspQuery
-_ENDINGS: dict[str, Language] = {
-    ".ceql": "ceql", ".rspql": "rspql", ".spectra": "spectra", ".rsepql": "rsepql",
-}  # fmt: skip
+AnyQuery: TypeAlias = Query | CeqlQuery | EpQuery | RspQuery
 
 
 def known_language(name: str) -> Language:
@@ -27,5 +25,6 @@ def known_language(name: str) -> Language:
 
 
 def language_of(file: str) -> Language:
-    """The language that a file's ending tells: `.ceql`, `.rspql`, `.spectra`, `.rsepql`, else SPAseq."""
-    return _ENDINGS.get(PurePath(file).suffix.lower(), "spaseq")
+    """The language that a file's ending tells: the name of one, else SPAseq."""
+    ending = PurePath(file).suffix.lower().removeprefix(".")
+    return next((language for language in LANGUAGES if language == ending), "spaseq")

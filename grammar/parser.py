@@ -8,28 +8,41 @@ ask whether names mean something: `checks` does.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, overload
+from typing import Final, Literal, overload
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
 from oxiseq.grammar.algebra import NOWHERE, Query
 from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import QueryError
 from oxiseq.grammar.languages import AnyQuery, Language, known_language
 from oxiseq.grammar.parsing.ceql import CeqlBuilder
+from oxiseq.grammar.parsing.epsparql import EpBuilder
 from oxiseq.grammar.parsing.rsp import RspBuilder
 from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
 from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
 from oxiseq.grammar.slips.ceql import CEQL_COMMENT, CEQL_RULES
+from oxiseq.grammar.slips.epsparql import EP_RULES
 from oxiseq.grammar.slips.rsp import RSP_RULES
+from oxiseq.grammar.slips.slip import Rule
 from oxiseq.grammar.slips.spaseq import COMMENT, RULES
 from oxiseq.grammar.slips.syntax_errors import explain
 
-_RSP = ("rspql", "spectra", "rsepql")
+_RSP: Final[tuple[Language, ...]] = ("rspql", "spectra", "rsepql")
 """They share one grammar."""
+_SLIPS: Final[Mapping[Language, tuple[Sequence[Rule], re.Pattern[str]]]] = {
+    "spaseq": (RULES, COMMENT),
+    "ceql": (CEQL_RULES, CEQL_COMMENT),
+    "epsparql": (EP_RULES, COMMENT),
+    **dict.fromkeys(_RSP, (RSP_RULES, COMMENT)),
+}
+"""What is known of slips in each language, and what a comment is."""
 
 
 def lalr_parser(language: Language) -> Lark:
@@ -53,11 +66,13 @@ def parse(text: str, language: Literal["spaseq"] = "spaseq") -> Query: ...
 @overload
 def parse(text: str, language: Literal["ceql"]) -> CeqlQuery: ...
 @overload
+def parse(text: str, language: Literal["epsparql"]) -> EpQuery: ...
+@overload
 def parse(text: str, language: RspLanguage) -> RspQuery: ...
 @overload
 def parse(text: str, language: str) -> AnyQuery: ...
 def parse(text: str, language: str = "spaseq") -> AnyQuery:
-    """Read a query of SPAseq (semantics.md 2.1), CEQL (semantics.md 3), RSEP-QL (4) or continuous SPARQL (6).
+    """Read a query of SPAseq (semantics.md 2.1), CEQL (3), RSEP-QL (4), EP-SPARQL (5) or continuous SPARQL (6).
 
     Raises `QueryError` where the text is not of the language, uses an undeclared prefix or an unknown
     function; `OxiseqError` for an unknown language.
@@ -75,9 +90,11 @@ def parse(text: str, language: str = "spaseq") -> AnyQuery:
         match known:
             case "ceql":
                 return CeqlBuilder(text).query(read)
+            case "epsparql":
+                return EpBuilder(text).ep_query(read)
             case "rspql" | "spectra" | "rsepql":
                 return RspBuilder(text, known).query(read)
-            case _:
+            case "spaseq":
                 return SpaseqBuilder(text).query(read)
     except RecursionError:
         raise QueryError("the query is nested too deeply", NOWHERE, text, code="depth") from None
@@ -88,8 +105,5 @@ def tree(text: str, language: Language = "spaseq") -> Tree[Token]:
     try:
         return lalr_parser(language).parse(text)
     except UnexpectedInput as unexpected:
-        if language == "ceql":
-            raise explain(unexpected, text, CEQL_RULES, CEQL_COMMENT) from None
-        if language in _RSP:
-            raise explain(unexpected, text, RSP_RULES, COMMENT) from None
-        raise explain(unexpected, text, RULES, COMMENT) from None
+        rules, comment = _SLIPS[language]
+        raise explain(unexpected, text, rules, comment) from None

@@ -1,19 +1,15 @@
 """Algebra → text.
 
-Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes (CEQL by
-`render_ceql`), and `parse(render(q)) == q`; `render_group` and `render_expression` write plain
+Where it stands: the way back. `render` writes a query as readable SPAseq with its prefixes (CEQL by `render_ceql`,
+EP-SPARQL by `render_ep`), and `parse(render(q)) == q`; `render_group` and `render_expression` write plain
 SPARQL 1.1 with full IRIs, for asking Oxigraph. Patterns and expressions are written by `render_sparql`.
 """
 
 from __future__ import annotations
 
-from pyoxigraph import Variable
-
 from oxiseq.grammar.algebra import (
-    Ask,
     Atom,
     Conjunction,
-    Construct,
     Disjunction,
     Expression,
     Gpm,
@@ -21,18 +17,19 @@ from oxiseq.grammar.algebra import (
     Maybe,
     Not,
     Op,
-    Projection,
     Repeat,
-    Select,
     Sequence,
     SequenceElement,
     Window,
 )
 from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_ceql import render_ceql
 from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.grammar.render_ep import render_ep
+from oxiseq.grammar.render_forms import render_form
 from oxiseq.grammar.render_rsp import render_rsp
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.rsp_algebra import RspQuery
@@ -44,12 +41,14 @@ def render(query: AnyQuery) -> str:
     """`query` as text of its language; SPAseq indented, IRIs shortened by its prefixes."""
     if isinstance(query, CeqlQuery):
         return render_ceql(query)
+    if isinstance(query, EpQuery):
+        return render_ep(query)
     if isinstance(query, RspQuery):
         return render_rsp(query)
     writer = SparqlWriter(dict(query.prefixes))
     lines = [f"BASE <{query.base}>"] if query.base is not None else []
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
-    lines.append(_form(query.form, writer))
+    lines.append(render_form(query.form, writer))
     if query.window is not None:
         lines.append(_window(query.window))
     if query.partition is not None:
@@ -115,34 +114,6 @@ def _operand(element: SequenceElement, *loose: type) -> str:
 
 def _postfixed(element: SequenceElement) -> str:
     return _operand(element, Sequence, Disjunction, Conjunction)
-
-
-def _form(form: Select | Construct | Ask, writer: SparqlWriter) -> str:
-    match form:
-        case Ask():
-            return "ASK"
-        case Select(columns, distinct, selection):
-            words = ["SELECT", *(["DISTINCT"] if distinct else []), *([selection.strategy.value] if selection else [])]
-            return " ".join([*words, *(["*"] if columns is None else [_column(c, writer) for c in columns])])
-        case Construct():
-            return _construct(form, writer)
-
-
-def _column(column: Projection, writer: SparqlWriter) -> str:
-    if column.expression is None:
-        return writer.term(column.variable)
-    return f"({writer.expression(column.expression)} AS {writer.term(column.variable)})"
-
-
-def _construct(form: Construct, writer: SparqlWriter) -> str:
-    expressions = {c.variable: c.expression for c in form.columns}
-    lines = ["CONSTRUCT {"]
-    for triple in form.template:
-        bound = expressions.get(triple.object) if isinstance(triple.object, Variable) else None
-        target = writer.term(triple.object) if bound is None else f"({writer.expression(bound)})"
-        lines.append(f"  {writer.term(triple.subject)} {writer.verb(triple.predicate)} {target} .")
-    into = "" if form.into is None else f" INTO STREAM <{form.into.value}>"
-    return "\n".join([*lines, "}" + into])
 
 
 def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:

@@ -41,6 +41,7 @@ from oxiseq.grammar.algebra import (
     Prev,
     SubSelect,
     TermOrVariable,
+    TimedPattern,
     TriplePattern,
     Union,
     Values,
@@ -173,6 +174,8 @@ class SparqlWriter:
                 return " UNION ".join(self.group(b, indent) for b in branches)
             case SubSelect():
                 return f"{{ {self.sub_select(element, indent)} }}"
+            case TimedPattern(op, left, right):
+                return f"{self.element(left, indent)} {op.value} {self.element(right, indent)}"
             case Group():
                 return self.group(element, indent)
 

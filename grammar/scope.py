@@ -30,6 +30,8 @@ from oxiseq.grammar.algebra import (
     PatternElement,
     Prev,
     SubSelect,
+    TimedPattern,
+    TimeOp,
     TriplePattern,
     Union,
     Values,
@@ -67,6 +69,9 @@ def _visible(element: PatternElement) -> Iterator[Variable]:
             yield from visible_variables(inner)
         case SubSelect():
             yield from _projected(element)
+        case TimedPattern(_, left, right):
+            yield from _visible(left)
+            yield from _visible(right)
         case MatchPattern(_, variables):
             yield from variables
         case Filter() | Minus():
@@ -100,6 +105,9 @@ def _certain(element: PatternElement) -> frozenset[Variable]:
         case SubSelect(projection, where):
             kept = _projected(element) if projection is None else (p for p in projection if isinstance(p, Variable))
             return frozenset(kept) & certain_variables(where)
+        case TimedPattern(op, left, right):
+            first = frozenset[Variable]() if op is TimeOp.OPTIONALSEQ else _certain(left)
+            return first | (frozenset() if op is TimeOp.EQUALSOPTIONAL else _certain(right))
         case _:  # BIND may fail, OPTIONAL may find nothing
             return frozenset()
 
@@ -265,6 +273,9 @@ def inner_groups(element: PatternElement) -> Iterator[Group]:
             yield inner
         case Union(branches):
             yield from branches
+        case TimedPattern(_, left, right):
+            yield from inner_groups(left)
+            yield from inner_groups(right)
         case Filter(condition):
             yield from (e.pattern for e in subexpressions(condition) if isinstance(e, Exists))
         case Bind(expression):

@@ -10,8 +10,11 @@ from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError, syntax_reason
+from oxiseq.kb_loader.coded import CodedText, is_coded
+from oxiseq.kb_loader.lines import blocks
 from oxiseq.kb_loader.marker import check_whole
-from oxiseq.kb_loader.sources import RDF_ENDINGS
+from oxiseq.kb_loader.parts import load_block
+from oxiseq.kb_loader.sources import BROKEN, RDF_ENDINGS
 
 
 def load_file(store: RdfStore, path: str | Path, graph: str | None = None) -> None:
@@ -59,9 +62,24 @@ def is_path(given: str | Path) -> bool:
 
 
 def open_kb(path: Path) -> RdfStore:
-    """An on-disk store's folder, opened for reading. Raises KbError, also if the store is half loaded."""
+    """An on-disk store's folder, opened for reading; or coded statements (see coded.py), read into memory.
+
+    Raises KbError, also if the store is half loaded.
+    """
+    if is_coded(path):
+        return _coded_kb(path)
     check_whole(path)
     try:
         return RdfStore.read_only(str(path))
     except OSError as error:
         raise KbError(f"{path}: cannot be opened as a store: {error}") from error
+
+
+def _coded_kb(path: Path) -> RdfStore:
+    store = RdfStore()
+    try:
+        for block in blocks(cast(IO[bytes], CodedText(path))):
+            load_block(store, block)
+    except (*BROKEN, SyntaxError) as error:
+        raise KbError(f"{path}: cannot be read: {error}") from error
+    return store

@@ -5,23 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from time import perf_counter
 from typing import Literal, TypeAlias
 
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import KbError
+from oxiseq.kb_loader.choice import Engine, choose
+from oxiseq.kb_loader.job import Job
 from oxiseq.kb_loader.marker import begin, end
-from oxiseq.kb_loader.plain import PlainLoad
+from oxiseq.kb_loader.plain import load_plain
 from oxiseq.kb_loader.quarantine import Quarantine
-from oxiseq.kb_loader.rdfs import reason
 from oxiseq.kb_loader.report import LoadReport, Progress, Watch
 from oxiseq.kb_loader.sources import find_sources
 from oxiseq.kb_loader.tables import Mapping
-from oxiseq.kb_loader.void import describe
 
 Reasoning: TypeAlias = Literal["rdfs"]
 
@@ -37,6 +35,10 @@ def load(
     strict: bool = False,
     restart: bool = False,
     quarantine: str | Path | None = None,
+    engine: Engine = "auto",
+    master: str | None = None,
+    memory: str | None = None,
+    parts: str | Path | None = None,
     watch: Watch = lambda progress: None,
 ) -> LoadReport:
     """Load files, folders and globs into a new store in the folder `location`.
@@ -46,7 +48,12 @@ def load(
     graph that takes what would go to the default graph. Until all is done the store is marked as half loaded;
     loading again starts over. `restart` replaces a store that is whole.
 
-    Raises KbError.
+    `engine`: "plain" (this process), "spark", or "auto": Spark where the sources are too big for this process. Spark
+    runs at `master` (default "local[*]") with so much Java `memory` ("4g"; see `spark_session`), unless a Spark session
+    is active, which is then taken. `parts` keeps what Spark writes there: sorted N-Quads (data/, inferred/) and Parquet
+    with coded terms (coded/); on a cluster all workers must see this folder and the sources.
+
+    Raises KbError, and SparkMissing if Spark is needed and cannot be used.
     """
     if reasoning not in (None, "rdfs"):
         raise KbError(f"unknown reasoning {reasoning!r}; known: rdfs")
@@ -56,23 +63,23 @@ def load(
     mapped = Mapping.of_file(mapping) if mapping is not None else None
     if mapped is None and (table := next((s for s in found if s.format is None), None)) is not None:
         raise KbError(f"{table.path}: a table needs a mapping: a file with a SPARQL CONSTRUCT query over its columns")
-    bad = Quarantine(_new_folder(quarantine or folder.with_name(folder.name + ".quarantine")), strict=strict)
-    report = LoadReport(folder, files=len(found))
-    plain = PlainLoad(found, bad, skolemise=skolemise, graph=NamedNode(graph) if graph else None, mapping=mapped,
-                      watch=watch)  # fmt: skip
+    asked = "master" if master is not None else "parts" if parts is not None else None
+    choice = choose(engine, found, asked)
     total = sum(source.size for source in found)
+    watch(Progress("starting", 0, total, 0, choice.why))
+    bad = Quarantine(_new_folder(quarantine or folder.with_name(folder.name + ".quarantine")), strict=strict)
+    job = Job(found, bad, reasoning is not None, mapped, NamedNode(graph) if graph else None, skolemise, watch)
+    report = LoadReport(folder, choice.engine, len(found))
     try:
         store = begin(folder, restart=restart)
-        with _timed(report, "loading"):
-            plain.into(store)
-        report.read, report.stored = plain.read, len(store)
-        if reasoning is not None:
-            watch(Progress("reasoning", total, total, plain.read))
-            with _timed(report, "reasoning"):
-                report.inferred = reason(store)
-        watch(Progress("counting", total, total, plain.read))
-        with _timed(report, "counting"):
-            report.statistics = describe(store)
+        if choice.engine == "spark":
+            from oxiseq.kb_loader.spark.load import OnSpark, load_on_spark  # noqa: PLC0415  pyspark may not be there
+
+            beside = folder.with_name(folder.name + ".parts")
+            how = OnSpark(master or "local[*]", memory or "2g", Path(parts or beside), parts is not None)
+            load_on_spark(job, how, store, report)
+        else:
+            load_plain(job, store, report)
         store.flush()
         del store
         end(folder)
@@ -94,10 +101,3 @@ def _new_folder(path: str | Path) -> Path:
         for entry in old:
             entry.unlink()
     return folder
-
-
-@contextmanager
-def _timed(report: LoadReport, step: str) -> Iterator[None]:
-    begun = perf_counter()
-    yield
-    report.seconds[step] = perf_counter() - begun

@@ -1,81 +1,134 @@
-"""Loading in one process: each source's valid statements into the store by Oxigraph's bulk load."""
+"""Loading in one process: each source's valid statements into the store by Oxigraph's bulk load.
+
+Line formats go in blocks, a few at a time in threads: a block without faults and blank nodes is parsed and loaded by
+Oxigraph alone, which leaves Python's lock.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from io import BytesIO
 from typing import IO
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.kb_loader.clean_lines import load_clean
-from oxiseq.kb_loader.quarantine import Fault, Quarantine
-from oxiseq.kb_loader.report import Progress, Watch
+from oxiseq.kb_loader.job import Job
+from oxiseq.kb_loader.lines import BIG_BLOCK, blocks, line_ends, load_clean, until_cut_off, valid_lines
+from oxiseq.kb_loader.quarantine import Fault
+from oxiseq.kb_loader.rdfs import reason
+from oxiseq.kb_loader.report import LoadReport, Progress
 from oxiseq.kb_loader.sources import LINE_FORMATS, Source
-from oxiseq.kb_loader.statements import in_graph, statements
-from oxiseq.kb_loader.tables import Mapping, table_statements
+from oxiseq.kb_loader.statements import in_graph, scoped, statements
+from oxiseq.kb_loader.tables import table_statements
+from oxiseq.kb_loader.threads import in_threads
+from oxiseq.kb_loader.void import describe
 
 _OFTEN = 20_000
 """Statements between two calls of `watch`."""
 
 
-class PlainLoad:
-    """A load of sources into a store; `read` counts the valid statements."""
+def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
+    """Do the job in this process. Raises KbError at the first fault if the quarantine is strict."""
+    work = PlainLoad(job)
+    total = sum(source.size for source in job.sources)
+    with report.timed("loading"):
+        work.into(store)
+    report.read, report.stored = work.read, len(store)
+    if job.reasoning:
+        job.watch(Progress("reasoning", total, total, work.read))
+        with report.timed("reasoning"):
+            report.inferred = reason(store)
+    job.watch(Progress("counting", total, total, work.read))
+    with report.timed("counting"):
+        report.statistics = describe(store)
 
-    def __init__(
-        self, sources: Sequence[Source], quarantine: Quarantine, *,
-        skolemise: bool, graph: NamedNode | None, mapping: Mapping | None, watch: Watch,
-    ) -> None:  # fmt: skip
+
+class PlainLoad:
+    """Files to statements in the store; `read` counts the valid ones."""
+
+    def __init__(self, job: Job) -> None:
         self.read = 0
-        self._sources = sources
-        self._quarantine = quarantine
-        self._skolemise = skolemise
-        self._graph = graph
-        self._mapping = mapping
-        self._watch = watch
-        self._total = sum(source.size for source in sources)
+        self._job = job
+        self._total = sum(source.size for source in job.sources)
         self._before = 0
         """Bytes of the sources already read."""
 
     def into(self, store: RdfStore) -> None:
         """Load all. Raises KbError at the first fault if the quarantine is strict."""
-        for source in self._sources:
-            if self._loaded_clean(store, source):
-                self._before += source.size
-                continue
+        for source in self._job.sources:
             faults: list[Fault] = []
+
+            def tell(fault: Fault, source: Source = source, faults: list[Fault] = faults) -> None:
+                self._job.quarantine.judge(source, fault)
+                faults.append(fault)
+
             content, raw = source.open()
             with raw, content:
-                quads = in_graph(self._statements(source, content, faults), self._graph)
-                store.bulk_extend(self._counted(quads, raw))
-            self._quarantine.write(source, faults)
+                if source.format in LINE_FORMATS:
+                    self._load_lines(store, source, content, raw, tell)
+                else:
+                    quads = in_graph(self._statements(source, content, tell), self._job.graph)
+                    store.bulk_extend(self._counted(quads, raw))
+            self._job.quarantine.write(source, faults)
             self._before += source.size
 
-    def _loaded_clean(self, store: RdfStore, source: Source) -> bool:
-        if source.format not in LINE_FORMATS or self._graph is not None:
-            return False
-        content, raw = source.open()
+    def _load_lines(
+        self, store: RdfStore, source: Source, content: IO[bytes], raw: IO[bytes], tell: Callable[[Fault], None]
+    ) -> None:
+        cut: list[Fault] = []
 
-        def watch(statements: int) -> None:
-            self._watch(Progress("loading", self._before + raw.tell(), self._total, self.read + statements))
+        def work() -> Iterator[Callable[[], _Block]]:
+            line = 1
+            for text in until_cut_off(blocks(content, BIG_BLOCK), cut.append):
+                yield partial(_load_block, store, self._job, source, text, line)
+                line += line_ends(text)
 
-        with raw, content:
-            count = load_clean(store, source, content, watch)
-        self.read += count or 0
-        return count is not None
+        for block in in_threads(work()):
+            for fault in block.faults:
+                tell(fault)
+            self.read += block.statements
+            self._watch(raw)
+        for fault in cut:
+            tell(fault)
 
-    def _statements(self, source: Source, content: IO[bytes], faults: list[Fault]) -> Iterator[Quad]:
-        def tell(fault: Fault) -> None:
-            self._quarantine.judge(source, fault)
-            faults.append(fault)
-
+    def _statements(self, source: Source, content: IO[bytes], tell: Callable[[Fault], None]) -> Iterator[Quad]:
+        skolemise = self._job.skolemise
         if source.format is not None:
-            return statements(source, content, tell, skolemise=self._skolemise)
-        return table_statements(source, content, self._mapping, tell, skolemise=self._skolemise)
+            return statements(source, content, tell, skolemise=skolemise)
+        return table_statements(source, content, self._job.mapping, tell, skolemise=skolemise)
 
     def _counted(self, quads: Iterator[Quad], raw: IO[bytes]) -> Iterator[Quad]:
         for quad in quads:
             self.read += 1
             if self.read % _OFTEN == 0:
-                self._watch(Progress("loading", self._before + raw.tell(), self._total, self.read))
+                self._watch(raw)
             yield quad
+
+    def _watch(self, raw: IO[bytes]) -> None:
+        self._job.watch(Progress("loading", self._before + raw.tell(), self._total, self.read))
+
+
+@dataclass(slots=True)
+class _Block:
+    """What a block held."""
+
+    statements: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+
+def _load_block(store: RdfStore, job: Job, source: Source, text: bytes, line: int) -> _Block:
+    assert source.format is not None
+    done = _Block()
+    clean = load_clean(store, text, source.format) if job.graph is None else None
+    if clean is not None:
+        done.statements = clean
+        return done
+    for part in blocks(BytesIO(text)):
+        valid = valid_lines(part, line, source.format, source.base, done.faults.append)
+        store.bulk_extend(in_graph(scoped(iter(valid), source.scope, job.skolemise), job.graph))
+        done.statements += len(valid)
+        line += line_ends(part)
+    return done

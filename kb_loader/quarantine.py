@@ -15,7 +15,7 @@ from typing import IO
 from oxiseq.engine.errors import KbError
 from oxiseq.kb_loader.sources import Source
 
-_LONGEST = 2_000
+LONGEST = 2_000
 """Characters of a bad statement that are kept; a statement that is not closed may reach to the file's end."""
 
 
@@ -29,6 +29,11 @@ class Fault:
     text: str | None = None
 
 
+def cut_off(error: Exception) -> Fault:
+    """A file cannot be read to its end: it is cut off, or not what its ending says."""
+    return Fault(None, None, f"cannot be read on: {error}")
+
+
 class Quarantine:
     """The folder; made when the first fault comes. `strict`: the first fault stops the load instead."""
 
@@ -37,14 +42,14 @@ class Quarantine:
         self.count = 0
         self.first: list[str] = []
         """The first five faults, as `file:line: reason`."""
-        self._strict = strict
+        self.strict = strict
         self._files = 0
 
     def judge(self, source: Source, fault: Fault) -> None:
         """Count a fault. Raises KbError if strict."""
         place = f"{source.path}:{fault.line}" if fault.line is not None else str(source.path)
         told = f"{place}: {fault.reason}"
-        if self._strict:
+        if self.strict:
             raise KbError(told)
         self.count += 1
         if len(self.first) < 5:
@@ -64,13 +69,13 @@ class Quarantine:
 
 
 def _texts(source: Source, faults: list[Fault]) -> Iterator[str | None]:
-    """The lines of each fault, cut at `_LONGEST` characters. A fault within lines already given gets those again."""
+    """The lines of each fault, cut at `LONGEST` characters. A fault within lines already given gets those again."""
     content, raw = source.open()
     with raw, content:
         at, held = 1, ""
         for fault in faults:
             if fault.text is not None or fault.line is None:
-                yield fault.text
+                yield fault.text[:LONGEST] if fault.text is not None else None
                 continue
             if fault.line >= at:
                 for _ in range(fault.line - at):
@@ -84,6 +89,6 @@ def _joined(content: IO[bytes], lines: int) -> str:
     held = ""
     for _ in range(lines):
         line = content.readline().decode("utf-8", "replace")
-        if len(held) < _LONGEST:
+        if len(held) < LONGEST:
             held += line
-    return held.rstrip("\r\n")[:_LONGEST]
+    return held.rstrip("\r\n")[:LONGEST]

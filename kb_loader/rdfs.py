@@ -5,18 +5,22 @@ asserted elsewhere too; and of each class that has anything inferred the asserte
 `GRAPH <urn:oxiseq:inferred> { ?x a :Class }` finds them all. Schema and statements are read from all graphs but the
 statistics. To do it again, remove the graph (`remove_inferred` does).
 
-    schema pairs ─▶ coded closure (semi-naive, NumPy) ─▶ one pass over the properties and types that have something
+    schema pairs ─▶ coded closure (semi-naive, NumPy) ─▶ rules as tables ─▶ one pass over the statements that they take
+
+Spark applies the same tables: see spark/reasoning.py.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.kb_loader.graphs import INFERRED, STATISTICS
@@ -28,7 +32,10 @@ SUB_CLASS = NamedNode(_RDFS + "subClassOf")
 SUB_PROPERTY = NamedNode(_RDFS + "subPropertyOf")
 DOMAIN = NamedNode(_RDFS + "domain")
 RANGE = NamedNode(_RDFS + "range")
-_SCHEMA = (SUB_CLASS, SUB_PROPERTY, DOMAIN, RANGE)
+SCHEMA = (SUB_CLASS, SUB_PROPERTY, DOMAIN, RANGE)
+
+NO_RESOURCE = (Literal, Triple)
+"""What is no class, no property and no instance: it cannot be a subject."""
 
 Term: TypeAlias = Any
 """Any RDF term. pyoxigraph's constructors refuse what cannot stand at a place; literals are sorted out before."""
@@ -37,15 +44,59 @@ Above: TypeAlias = dict[Term, list[Term]]
 """Node → all that is above it (itself only where there is a cycle)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """A closed schema as tables: what each statement yields by itself."""
+
+    hierarchy: list[tuple[Term, NamedNode, Term]]
+    """The closed class and property trees, as statements."""
+    supers: dict[Term, list[NamedNode]]
+    """Property → all above it."""
+    of_subject: dict[Term, list[Term]]
+    """Property → the classes of its subjects (domains and what is above them)."""
+    of_object: dict[Term, list[Term]]
+    """Property → the classes of its objects that are no literals."""
+    typing: frozenset[Term]
+    """rdf:type and the properties below it."""
+    given: frozenset[Term]
+    """Classes that may have anything inferred: their asserted instances are told too."""
+    classes: Above
+    """Class → all above it."""
+    again: bool
+    """Whether what is inferred may be the start of more: only if types or schema statements have super-properties,
+    domains or ranges. Otherwise one pass reaches the fixpoint."""
+
+    @property
+    def used(self) -> set[Term]:
+        """The properties whose statements yield anything."""
+        return {*self.supers, *self.of_subject, *self.of_object, *self.typing}
+
+    def of(self, quad: Quad) -> Iterator[Quad]:
+        """What a statement yields; the same may come several times."""
+        for p in self.supers.get(quad.predicate, ()):
+            yield Quad(quad.subject, p, quad.object, INFERRED)
+        for c in self.of_subject.get(quad.predicate, ()):
+            yield Quad(quad.subject, TYPE, c, INFERRED)
+        if isinstance(quad.object, NO_RESOURCE):
+            return
+        for c in self.of_object.get(quad.predicate, ()):
+            yield Quad(quad.object, TYPE, c, INFERRED)
+        if quad.predicate in self.typing:
+            if quad.object in self.given:
+                yield Quad(quad.subject, TYPE, quad.object, INFERRED)
+            for c in self.classes.get(quad.object, ()):
+                yield Quad(quad.subject, TYPE, c, INFERRED)
+
+
 def reason(store: RdfStore) -> int:
     """Materialise anew; returns how many statements `INFERRED` has. Raises OSError."""
     remove_inferred(store)
     count = -1
     while True:
-        schema, properties = _closed_schema(store)
-        store.bulk_extend(_inferred(store, schema, properties))
+        rules = compile_rules(partial(_pairs, store))
+        store.bulk_extend(_inferred(store, rules))
         before, count = count, sum(1 for _ in store.quads_for_pattern(None, None, None, INFERRED))
-        if count == before or not _speaks_of_itself(schema):
+        if count == before or not rules.again:
             return count
 
 
@@ -85,53 +136,49 @@ def closed(pairs: Iterable[tuple[Term, Term]]) -> Above:
     return dict(above)
 
 
-def _speaks_of_itself(schema: dict[NamedNode, Pairs]) -> bool:
-    """Whether what is inferred may be the start of more: only if types or schema statements have super-properties,
-    domains or ranges. Otherwise one pass reaches the fixpoint."""
-    spoken_of = {p for pairs in (schema[SUB_PROPERTY], schema[DOMAIN], schema[RANGE]) for p, _ in pairs}
-    return not spoken_of.isdisjoint((TYPE, *_SCHEMA))
-
-
-def _inferred(store: RdfStore, schema: dict[NamedNode, Pairs], properties: Above) -> Iterator[Quad]:
+def compile_rules(pairs: Callable[[Term], Pairs]) -> Rules:
+    """The rules of a schema. `pairs` gives the (subject, object) of all statements with a predicate, but those whose
+    object is NO_RESOURCE."""
+    schema, properties = _closed_schema(pairs)
     classes = closed(schema[SUB_CLASS])
-    for below, above in [(SUB_CLASS, classes), (SUB_PROPERTY, properties)]:
-        for node, targets in above.items():
-            for target in targets:
-                yield Quad(node, below, target, INFERRED)
-    given = {b for above in classes.values() for b in above}  # classes that may have anything inferred
-    typings = [_pairs(store, p) for p, above in properties.items() if TYPE in above]
-    for pairs in (schema[DOMAIN], schema[RANGE], *typings):
-        given |= {c for _, c in pairs}
+    typing = frozenset([TYPE, *(p for p, above in properties.items() if TYPE in above)])
+    given = {b for above in classes.values() for b in above}
+    for told in (schema[DOMAIN], schema[RANGE], *(pairs(p) for p in typing if p != TYPE)):
+        given |= {c for _, c in told}
 
-    def types(direct: Iterable[Term]) -> list[Term]:
-        return list({c for d in direct for c in [d, *classes.get(d, ())]})
+    def types(told: Pairs) -> dict[Term, list[Term]]:
+        direct = _by_property(told)
+        found = {}
+        for p in {*properties, *direct}:
+            own = [c for q in [p, *properties.get(p, ())] for c in direct.get(q, ())]
+            if own:
+                found[p] = list({c for d in own for c in [d, *classes.get(d, ())]})
+        return found
 
-    domains, ranges = _by_property(schema[DOMAIN]), _by_property(schema[RANGE])
-    for used in {*properties, *domains, *ranges, TYPE}:
-        supers = [p for p in properties.get(used, []) if isinstance(p, NamedNode)]
-        whole = [used, *supers]
-        of_subject = types(c for p in whole for c in domains.get(p, ()))
-        of_object = types(c for p in whole for c in ranges.get(p, ()))
-        typing = TYPE in whole
+    return Rules(
+        [(n, SUB_CLASS, t) for n, above in classes.items() for t in above]
+        + [(n, SUB_PROPERTY, t) for n, above in properties.items() for t in above],
+        {p: [q for q in above if isinstance(q, NamedNode)] for p, above in properties.items()},
+        types(schema[DOMAIN]),
+        types(schema[RANGE]),
+        typing,
+        frozenset(given),
+        classes,
+        not {p for key in (SUB_PROPERTY, DOMAIN, RANGE) for p, _ in schema[key]}.isdisjoint((TYPE, *SCHEMA)),
+    )
+
+
+def _inferred(store: RdfStore, rules: Rules) -> Iterator[Quad]:
+    for node, below, target in rules.hierarchy:
+        yield Quad(node, below, target, INFERRED)
+    for used in rules.used:
         for quad in _statements(store, used):
-            for p in supers:
-                yield Quad(quad.subject, p, quad.object, INFERRED)
-            for c in of_subject:
-                yield Quad(quad.subject, TYPE, c, INFERRED)
-            if isinstance(quad.object, Literal):
-                continue
-            for c in of_object:
-                yield Quad(quad.object, TYPE, c, INFERRED)
-            if typing:
-                if quad.object in given:
-                    yield Quad(quad.subject, TYPE, quad.object, INFERRED)
-                for c in classes.get(quad.object, ()):
-                    yield Quad(quad.subject, TYPE, c, INFERRED)
+            yield from rules.of(quad)
 
 
-def _closed_schema(store: RdfStore) -> tuple[dict[NamedNode, Pairs], Above]:
+def _closed_schema(pairs: Callable[[Term], Pairs]) -> tuple[dict[NamedNode, Pairs], Above]:
     """The schema's pairs and the closed property tree. A property below subClassOf and the like gives pairs too."""
-    schema: dict[NamedNode, Pairs] = {p: _pairs(store, p) for p in _SCHEMA}
+    schema: dict[NamedNode, Pairs] = {p: set(pairs(p)) for p in SCHEMA}
     read: Pairs = set()
     while True:
         properties = closed(schema[SUB_PROPERTY])
@@ -140,16 +187,15 @@ def _closed_schema(store: RdfStore) -> tuple[dict[NamedNode, Pairs], Above]:
             return schema, properties
         for used, meant in more:
             assert isinstance(meant, NamedNode)
-            schema[meant] |= _pairs(store, used)
+            schema[meant] |= pairs(used)
         read |= more
 
 
-def _pairs(store: RdfStore, predicate: object) -> Pairs:
-    """Schema statements; a literal is no class and no property."""
-    return {(q.subject, q.object) for q in _statements(store, predicate) if not isinstance(q.object, Literal)}
+def _pairs(store: RdfStore, predicate: Term) -> Pairs:
+    return {(q.subject, q.object) for q in _statements(store, predicate) if not isinstance(q.object, NO_RESOURCE)}
 
 
-def _statements(store: RdfStore, predicate: object) -> Iterator[Quad]:
+def _statements(store: RdfStore, predicate: Term) -> Iterator[Quad]:
     if not isinstance(predicate, NamedNode):
         return
     for quad in store.quads_for_pattern(None, predicate, None, None):

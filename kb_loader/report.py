@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import TypeAlias
 
 
@@ -16,6 +18,8 @@ class Progress:
     done: int
     total: int
     statements: int
+    note: str = ""
+    """Something to be told once: which engine is taken, and why."""
 
 
 Watch: TypeAlias = Callable[[Progress], None]
@@ -27,6 +31,8 @@ class LoadReport:
     """What a load has done; counts of statements (quads), times in seconds."""
 
     location: Path
+    engine: str = "plain"
+    """"plain" (this process) or "spark"."""
     files: int = 0
     read: int = 0
     """Valid statements read."""
@@ -42,6 +48,13 @@ class LoadReport:
     seconds: dict[str, float] = field(default_factory=dict)
     """By step."""
 
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Within it, time is the step's."""
+        begun = perf_counter()
+        yield
+        self.seconds[step] = self.seconds.get(step, 0.0) + perf_counter() - begun
+
     @property
     def duplicates(self) -> int:
         """Statements that were there already."""
@@ -49,5 +62,6 @@ class LoadReport:
 
     @property
     def rate(self) -> float:
-        """Statements read a second, while loading (reasoning and statistics apart)."""
-        return self.read / max(self.seconds.get("loading", 0.0), 1e-9)
+        """Statements read a second, from files to the store (reasoning and statistics apart)."""
+        spent = sum(seconds for step, seconds in self.seconds.items() if step not in ("reasoning", "counting"))
+        return self.read / max(spent, 1e-9)

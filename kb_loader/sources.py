@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import lzma
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from glob import glob, has_magic
@@ -17,6 +18,7 @@ import pyarrow as pa
 from pyoxigraph import RdfFormat
 
 from oxiseq.engine.errors import KbError
+from oxiseq.kb_loader.coded import CodedText, coded_size, is_coded
 
 RDF_ENDINGS = {
     ".nq": RdfFormat.N_QUADS,
@@ -31,12 +33,18 @@ RDF_ENDINGS = {
 }
 TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
 LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+BROKEN = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+"""What reading raises of a file that is cut off or not what its ending says."""
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
     ".zst": lambda raw: io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw), "zstd")),
 }
+
+
+CODED = "coded"
+"""The packing of a folder of coded statements: see coded.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +59,26 @@ class Source:
     @property
     def size(self) -> int:
         """Bytes on disk, as they are (compressed or not)."""
-        return self.path.stat().st_size
+        return coded_size(self.path) if self.packing == CODED else self.path.stat().st_size
 
     @property
     def scope(self) -> str:
         """What sets this file's blank nodes apart from other files': 16 hexadecimal digits of its resolved path."""
         return hashlib.blake2b(str(self.path.resolve()).encode(), digest_size=8).hexdigest()
 
+    @property
+    def base(self) -> str:
+        """The IRI that relative ones are resolved against: the file's own."""
+        return self.path.resolve().as_uri()
+
     def open(self) -> tuple[IO[bytes], IO[bytes]]:
         """The unpacked content, and the raw file under it, whose `tell()` says how far reading is.
 
-        Raises OSError, and EOFError or LZMAError while reading what is cut off.
+        Raises OSError; reading raises one of BROKEN.
         """
+        if self.packing == CODED:
+            text = cast(IO[bytes], CodedText(self.path))
+            return text, text
         raw = self.path.open("rb")
         return (cast(IO[bytes], _OPENERS[self.packing](raw)) if self.packing else raw), raw
 
@@ -75,7 +91,7 @@ def find_sources(given: Iterable[str | Path]) -> list[Source]:
     found: dict[Path, Source] = {}
     for text in given:
         for path in _paths(text):
-            found.setdefault(path.resolve(), _source(path))
+            found.setdefault(path.resolve(), source_of(path))
     if not found:
         raise KbError("nothing to load")
     return list(found.values())
@@ -89,6 +105,8 @@ def is_known(path: Path) -> bool:
 
 def _paths(text: str | Path) -> list[Path]:
     path = Path(text)
+    if path.is_dir() and is_coded(path):
+        return [path]
     if path.is_dir():
         inside = sorted(p for p in path.rglob("*") if p.is_file() and is_known(p))
         if not inside:
@@ -111,7 +129,10 @@ def _endings(path: Path) -> tuple[str, str]:
     return packing, ""
 
 
-def _source(path: Path) -> Source:
+def source_of(path: Path) -> Source:
+    """The source that a file is by its ending. Raises KbError if that is unknown."""
+    if path.is_dir():
+        return Source(path, RdfFormat.N_QUADS, ".nq", CODED)
     ending, packing = _endings(path)
     if ending not in RDF_ENDINGS and ending not in TABLE_ENDINGS:
         known = ", ".join([*RDF_ENDINGS, *TABLE_ENDINGS])

@@ -1,24 +1,28 @@
 """The valid statements of an RDF file; what is not valid is told and left out.
 
-pyoxigraph's strict parser goes on behind a bad statement in the line and Turtle formats. In RDF/XML and JSON-LD it
-cannot: the rest of the file is left out there.
+In the line formats a bad line is left out. pyoxigraph's strict parser goes on behind a bad statement in the Turtle
+formats; in RDF/XML and JSON-LD it cannot: the rest of the file is left out there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import IO, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from oxiseq.engine.errors import syntax_reason
-from oxiseq.kb_loader.quarantine import Fault
-from oxiseq.kb_loader.sources import Source
+from oxiseq.kb_loader.lines import blocks, line_ends, until_cut_off, valid_lines
+from oxiseq.kb_loader.quarantine import Fault, cut_off
+from oxiseq.kb_loader.sources import BROKEN, LINE_FORMATS, Source
 
 _NO_GOING_ON = (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 SKOLEM = "urn:oxiseq:genid:"
-"""Skolemised blank nodes are this, their file's scope, "-" and their label."""
+"""Skolemised blank nodes are this, their file's scope, "-" and their label (without one: "/" and a number)."""
+_RANDOM = re.compile(r"[0-9a-f]{24,32}")
+"""A label of pyoxigraph's own making."""
 
 
 def statements(
@@ -29,11 +33,19 @@ def statements(
     `content` is the unpacked file.
     """
     assert source.format is not None
-    return scoped(valid(content, source.format, source.path.resolve().as_uri(), tell), source.scope, skolemise)
+    lines = source.format in LINE_FORMATS
+    read = _valid_lines if lines else _valid
+    return scoped(read(content, source.format, source.base, tell), source.scope, skolemise, numbered=not lines)
 
 
-def valid(content: IO[bytes] | bytes, format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> Iterator[Quad]:
-    """The valid statements as they stand."""
+def _valid_lines(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> Iterator[Quad]:
+    line = 1
+    for block in until_cut_off(blocks(content), tell):
+        yield from valid_lines(block, line, format, base, tell)
+        line += line_ends(block)
+
+
+def _valid(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> Iterator[Quad]:
     parser = parse(content, format=format, base_iri=base)
     before: tuple[int | None, int | None] | None = None
     while True:
@@ -48,20 +60,26 @@ def valid(content: IO[bytes] | bytes, format: RdfFormat, base: str, tell: Callab
             if final:
                 return
             before = place
-        except (OSError, EOFError, ValueError) as error:  # cut off, not what the ending says
-            tell(Fault(None, None, f"cannot be read on: {error}"))
+        except BROKEN as error:
+            tell(cut_off(error))
             return
 
 
-def scoped(quads: Iterator[Quad], scope: str, skolemise: bool) -> Iterator[Quad]:
-    """Blank nodes renamed so that those of two files differ, the same in each load; or made IRIs."""
+def scoped(quads: Iterator[Quad], scope: str, skolemise: bool, *, numbered: bool = False) -> Iterator[Quad]:
+    """Blank nodes renamed so that those of two files differ, the same in each load; or made IRIs.
+
+    `numbered`: those without a label, which pyoxigraph gives a random one, are numbered as they come.
+    """
     names: dict[str, BlankNode | NamedNode] = {}
 
     def renamed(node: BlankNode) -> BlankNode | NamedNode:
         found = names.get(node.value)
         if found is None:
-            label = f"{scope}-{node.value}"
-            found = NamedNode(SKOLEM + label) if skolemise else BlankNode(f"f{label}")
+            if numbered and _RANDOM.fullmatch(node.value):
+                label = f"{scope}/{len(names)}" if skolemise else f"n{scope}-{len(names)}"
+            else:
+                label = f"{scope}-{node.value}" if skolemise else f"f{scope}-{node.value}"
+            found = NamedNode(SKOLEM + label) if skolemise else BlankNode(label)
             names[node.value] = found
         return found
 

@@ -24,8 +24,8 @@ from pyoxigraph import Literal, NamedNode, Quad, QueryTriples, Triple
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError, syntax_reason
-from oxiseq.kb_loader.quarantine import Fault
-from oxiseq.kb_loader.sources import Source
+from oxiseq.kb_loader.quarantine import Fault, cut_off
+from oxiseq.kb_loader.sources import BROKEN, Source
 from oxiseq.kb_loader.statements import scoped
 
 _ROWS = 5_000
@@ -93,24 +93,25 @@ def table_statements(
     """A table's statements. Rows that do not fit and a file that cannot be read on go to `tell`. Raises KbError."""
     if mapping is None:
         raise KbError(f"{source.path}: a table needs a mapping (--mapping FILE with a CONSTRUCT query)")
-    return scoped(_mapped(source, content, mapping, tell), source.scope, skolemise)
+    return scoped(_mapped(source, content, mapping, tell), source.scope, skolemise, numbered=True)
 
 
 def _mapped(
     source: Source, content: IO[bytes], mapping: Mapping, tell: Callable[[Fault], None]
 ) -> Iterator[Quad]:
     try:
-        for batch in _batches(source, content, tell):
+        for batch in table_batches(source, content, tell):
             for start in range(0, batch.num_rows, _ROWS):
                 for triple in mapping.triples(batch.slice(start, _ROWS)):
                     yield Quad(triple.subject, triple.predicate, triple.object)
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
-        tell(Fault(None, None, f"cannot be read on: {error}"))
+    except BROKEN as error:
+        tell(cut_off(error))
     except SyntaxError as error:
         raise KbError(f"{mapping.name}: with the columns of {source.path}: {syntax_reason(error)}") from error
 
 
-def _batches(source: Source, content: IO[bytes], tell: Callable[[Fault], None]) -> Iterator[pa.RecordBatch]:
+def table_batches(source: Source, content: IO[bytes], tell: Callable[[Fault], None]) -> Iterator[pa.RecordBatch]:
+    """A table's rows. CSV rows that do not fit go to `tell`. Raises ArrowInvalid, OSError, EOFError."""
     if source.ending == ".parquet":
         opened = pa.BufferReader(content.read()) if source.packing else content
         yield from pa.parquet.ParquetFile(opened).iter_batches()

@@ -6,7 +6,8 @@ A statement that stands in two graphs counts twice in void:triples, a subject on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions
 from pyoxigraph import Store as RdfStore
@@ -17,40 +18,72 @@ from oxiseq.kb_loader.rdfs import TYPE, Term
 _VOID = "http://rdfs.org/ns/void#"
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What is counted of the asserted data; `inferred` None: there is no inferred graph."""
+
+    subjects: int
+    objects: int
+    predicates: Mapping[Term, int]
+    """Property → statements."""
+    classes: Mapping[Term, int]
+    """Class → instances."""
+    inferred: int | None
+
+
 def describe(store: RdfStore) -> int:
     """Count anew and write the description; returns its number of statements. Raises OSError."""
     store.remove_graph(STATISTICS)
-    described = list(_description(store))
+    return write(store, counted(store))
+
+
+def write(store: RdfStore, counts: Counts) -> int:
+    """Write the description; returns its number of statements. Raises OSError."""
+    described = list(_description(counts))
     store.extend(described)
     return len(described)
 
 
-def _description(store: RdfStore) -> Iterator[Quad]:
+def counted(store: RdfStore) -> Counts:
+    """Count by SPARQL."""
     graphs = [DefaultGraph(), *(g for g in store.named_graphs() if g != INFERRED)]
 
-    def asked(query: str) -> list[tuple[Term, int]]:
-        """(what a count is of, the count)."""
+    def asked(query: str) -> dict[Term, int]:
+        """What a count is of → the count."""
         answer = store.query(query, default_graph=graphs)
         assert isinstance(answer, QuerySolutions)
-        return [(row[0], int(row[1].value)) for row in answer if isinstance(row[1], Literal)]
+        return {row[0]: int(row[1].value) for row in answer if isinstance(row[1], Literal)}
 
-    predicates = asked("SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p")
-    classes = asked(f"SELECT ?c (COUNT(DISTINCT ?s) AS ?n) {{ ?s {TYPE} ?c }} GROUP BY ?c")
-    yield _fact(DATASET, TYPE, NamedNode(_VOID + "Dataset"))
-    yield _count(DATASET, "triples", sum(number for _, number in predicates))
-    for name, variable in [("distinctSubjects", "s"), ("distinctObjects", "o")]:
-        [(_, number)] = asked(f"SELECT (1 AS ?one) (COUNT(DISTINCT ?{variable}) AS ?n) {{ ?s ?p ?o }}")
-        yield _count(DATASET, name, number)
-    yield _count(DATASET, "properties", len(predicates))
-    yield _count(DATASET, "classes", len(classes))
-    for predicate, number in predicates:
-        yield from _part("propertyPartition", "property", predicate, "triples", number)
-    for class_, number in classes:
-        yield from _part("classPartition", "class", class_, "entities", number)
+    def distinct(variable: str) -> int:
+        [number] = asked(f"SELECT (1 AS ?one) (COUNT(DISTINCT ?{variable}) AS ?n) {{ ?s ?p ?o }}").values()
+        return number
+
+    inferred = None
     if store.contains_named_graph(INFERRED):
-        yield _fact(DATASET, NamedNode(_VOID + "subset"), INFERRED)
         inferred = sum(1 for _ in store.quads_for_pattern(None, None, None, INFERRED))
-        yield _count(INFERRED, "triples", inferred)
+    return Counts(
+        distinct("s"),
+        distinct("o"),
+        asked("SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p"),
+        asked(f"SELECT ?c (COUNT(DISTINCT ?s) AS ?n) {{ ?s {TYPE} ?c }} GROUP BY ?c"),
+        inferred,
+    )
+
+
+def _description(counts: Counts) -> Iterator[Quad]:
+    yield _fact(DATASET, TYPE, NamedNode(_VOID + "Dataset"))
+    yield _count(DATASET, "triples", sum(counts.predicates.values()))
+    yield _count(DATASET, "distinctSubjects", counts.subjects)
+    yield _count(DATASET, "distinctObjects", counts.objects)
+    yield _count(DATASET, "properties", len(counts.predicates))
+    yield _count(DATASET, "classes", len(counts.classes))
+    for predicate, number in counts.predicates.items():
+        yield from _part("propertyPartition", "property", predicate, "triples", number)
+    for class_, number in counts.classes.items():
+        yield from _part("classPartition", "class", class_, "entities", number)
+    if counts.inferred is not None:
+        yield _fact(DATASET, NamedNode(_VOID + "subset"), INFERRED)
+        yield _count(INFERRED, "triples", counts.inferred)
 
 
 def _part(kind: str, link: str, of: Term, counted: str, number: int) -> Iterator[Quad]:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from oxiseq.ceql.matches import ComplexMatches
     from oxiseq.continuous import ContinuousQuery
     from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
+    from oxiseq.epsparql.answer import IntervalMatch
+    from oxiseq.epsparql.answers import IntervalMatches
     from oxiseq.explaining import explain
     from oxiseq.grammar import check, parse, render
     from oxiseq.reasons.why import Why, why
@@ -42,11 +44,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Answer": "rsp.answer", "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches",
-    "ContinuousQuery": "continuous",
-    "EventError": "engine.errors", "KbError": "engine.errors",
-    "LimitError": "engine.errors", "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
-    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "check": "grammar", "parse": "grammar",
-    "render": "grammar", "run": "replay", "WindowAnswers": "rsp.answers",
+    "ContinuousQuery": "continuous", "EventError": "engine.errors", "IntervalMatch": "epsparql.answer",
+    "IntervalMatches": "epsparql.answers", "KbError": "engine.errors", "LimitError": "engine.errors",
+    "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
+    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "WindowAnswers": "rsp.answers",
+    "check": "grammar", "parse": "grammar", "render": "grammar", "run": "replay",
     "Why": "reasons.why", "explain": "explaining", "why": "reasons.why",
 }  # fmt: skip
 
@@ -71,6 +73,8 @@ __all__ = [
     "ComplexMatches",
     "ContinuousQuery",
     "EventError",
+    "IntervalMatch",
+    "IntervalMatches",
     "KbError",
     "LimitError",
     "Match",

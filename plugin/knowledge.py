@@ -7,6 +7,8 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.engine.errors import KbError
+from oxiseq.engine.kb import KnowledgeBase, StoreKb
 from oxiseq.kb_loader import is_path, load_file, load_text, open_kb
 
 
@@ -19,8 +21,18 @@ class HasStore(Protocol):
         """The pyoxigraph store behind."""
 
 
-Kb: TypeAlias = str | Path | HasStore | RdfStore | None
-"""A file, N-Quads text, a store's folder, or a store."""
+@runtime_checkable
+class Asked(KnowledgeBase, Protocol):
+    """A knowledge base that answers by itself."""
+
+
+Kb: TypeAlias = str | Path | HasStore | RdfStore | Asked | None
+"""A file, N-Quads text, a store's folder, a store, or anything that answers as the engine asks."""
+
+
+def knowledge_of(kb: Kb) -> KnowledgeBase:
+    """What the engine asks. Raises KbError."""
+    return kb if isinstance(kb, Asked) else StoreKb(kb_store(kb))
 
 
 def kb_store(kb: Kb) -> RdfStore:
@@ -29,6 +41,8 @@ def kb_store(kb: Kb) -> RdfStore:
         return kb
     if isinstance(kb, HasStore):
         return kb.inner
+    if isinstance(kb, Asked):
+        raise KbError("a store is needed, not only what answers queries")
     store = RdfStore()
     if kb is None:
         return store

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 from pyoxigraph import NamedNode
 
 from oxiseq.ceql.matches import ComplexMatches
 from oxiseq.container import Answers
 from oxiseq.driving import Events, microseconds
+from oxiseq.engine.events.encode import GraphLike
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import Naming
+from oxiseq.epsparql.answers import IntervalMatches
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspLanguage
 from oxiseq.knowledge import Kb
 from oxiseq.languages.front import Options, said, without_reports
-from oxiseq.languages.registry import check_kb, front_of
+from oxiseq.languages.registry import check_kb, front_of, rules_of
 from oxiseq.rsp.answers import WindowAnswers
 from oxiseq.spaseq.matches import Matches
+
+IntervalEvents: TypeAlias = Iterable[tuple[int | datetime, int | datetime, GraphLike]]
+"""(start, end, graph) in order of arrival."""
 
 
 @overload
@@ -58,6 +63,21 @@ def run(
 @overload
 def run(
     text: str,
+    streams: Mapping[str, Events | IntervalEvents],
+    kb: Kb = None,
+    start: int | datetime | None = None,
+    *,
+    language: Literal["epsparql"],
+    rules: Sequence[str] = (),
+    lateness: int | timedelta = 0,
+    on_error: OnError = "stop",
+    time_predicate: str | NamedNode = GENERATED_AT,
+) -> IntervalMatches: ...
+
+
+@overload
+def run(
+    text: str,
     streams: Mapping[str, Events],
     kb: Kb = None,
     start: int | datetime | None = None,
@@ -88,6 +108,7 @@ def run(
     report: str | None = None,
     instants: Iterable[int | datetime] | None = None,
     consumption: str | None = None,
+    rules: Sequence[str] = (),
 ) -> Answers[Any]:
     """Answer a query over whole streams; when they end they are closed (trailing negations are decided).
 
@@ -105,6 +126,8 @@ def run(
     what is told at an instant: `"RSTREAM"` all answers (default of RSEP-QL), `"ISTREAM"` the new ones (default of the
     others), `"DSTREAM"` those that are gone; `instants`: at which times the query is answered, else at each event's;
     `consumption` of RSEP-QL: `"UNRESTRICTED"`, `"CHRONOLOGICAL"` or `"RECENT"`.
+    With `language="epsparql"` an event may also be (start, end, graph), and a query that names no stream reads all
+    that are given. `rules`: texts of CONSTRUCT queries, over whose closure the query is answered.
 
     Raises QueryError, EventError, KbError.
     """
@@ -113,7 +136,10 @@ def run(
     check_kb(front, kb)
     begin = None if start is None else to_microseconds(start)
     asked = said(report, instants, consumption)
-    options = Options(begin, microseconds(lateness), stream_names, Naming(type_column, time_column), asked)
+    options = Options(
+        begin, microseconds(lateness), stream_names, Naming(type_column, time_column), asked, rules_of(front, rules),
+        tuple(streams),
+    )  # fmt: skip
     without_reports(front, options)
     replay = front.replay(query, kb, options)
     front.prepare()

@@ -6,7 +6,7 @@ to the store behind it, and what changes the content is noted, so that KB patter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,12 +23,13 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.epsparql.answer import IntervalMatch
 from oxiseq.feed import Feed
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspLanguage
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.front import Options, said, without_reports
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.pictures.tables import html_table
 from oxiseq.rsp.answer import Answer
 from oxiseq.spaseq.match import Match
@@ -172,6 +173,12 @@ class Store:
     @overload
     def register(
         self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0,
+        *, language: Literal["epsparql"], rules: Sequence[str] = (),
+    ) -> ContinuousQuery[IntervalMatch]: ...
+
+    @overload
+    def register(
+        self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0,
         *, language: RspLanguage, report: str | None = None, instants: Iterable[int | datetime] | None = None,
         consumption: str | None = None,
     ) -> ContinuousQuery[Answer]: ...
@@ -186,19 +193,24 @@ class Store:
         report: str | None = None,
         instants: Iterable[int | datetime] | None = None,
         consumption: str | None = None,
+        rules: Sequence[str] = (),
     ) -> ContinuousQuery[Any]:
         """Register a continuous query; it sees the events that are pushed from now on.
 
         `start` is the t of tumbling windows (default: the time of the first event it sees); `lateness`, in
         microseconds or as timedelta, how much a stream may be out of order. `stream_names`: for CEQL, name in FROM →
         IRI, where it is not the vocabulary's. `report`, `instants` and `consumption` are for queries over windows, see
-        `oxiseq.run`. Raises QueryError.
+        `oxiseq.run`. `rules`: for EP-SPARQL, CONSTRUCT queries over whose closure the query is answered (one that names
+        no stream reads those that the store has by now). Raises QueryError.
         """
         query = load(text, language)
         front = front_of(query)
         begin = None if start is None else to_microseconds(start)
         asked = said(report, instants, consumption)
-        options = Options(begin, microseconds(lateness), stream_names, said=asked)
+        options = Options(
+            begin, microseconds(lateness), stream_names, said=asked, rules=rules_of(front, rules),
+            reads=tuple(self._streams),
+        )  # fmt: skip
         without_reports(front, options)
         front.prepare()
         with self._lock:

@@ -8,6 +8,7 @@ from datetime import datetime
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.intervals.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
 from oxiseq.pictures.tables import html_table
@@ -23,14 +24,15 @@ class Stream:
         self._terms = terms
         self._feed = feed
 
-    def push(self, graph: GraphLike, time: int | datetime) -> None:
+    def push(self, graph: GraphLike, time: int | datetime, start: int | datetime | None = None) -> None:
         """Push one event: an rdflib.Graph, pyoxigraph triples, or RDF text; `time` as datetime or int µs.
+        `start`: since when it lasted, for EP-SPARQL queries.
 
         An instant is complete when a later event, `advance` or `close` has passed it; until then a second
         graph of the same time is merged. An event older than the watermark is late: counted by each query
         (`query.late`) and handed out by `query.late_events()`. Raises EventError for what is not RDF.
         """
-        self.push_many(((time, graph),))
+        self.push_many(((time, graph if start is None else with_start(graph, start)),))
 
     def push_many(self, events: Iterable[tuple[int | datetime, GraphLike]]) -> None:
         """Push (time, graph) pairs in their order; all or, if one cannot be read, none of them."""

@@ -23,15 +23,20 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.events.tuples import read_rows
+from oxiseq.engine.intervals.query import compile_intervals
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
+from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.first_run import prepare
 from oxiseq.grammar import load
+from oxiseq.grammar.rsp_algebra import Report
 
 _TEXT: Final = "PREFIX : <urn:w:> {form} {window} FROM STREAM S <urn:w:S> WHERE {{ SEQ({seq}) {gpms} }}"
 _GPMS: Final = (
@@ -49,6 +54,10 @@ _QUERIES: Final = (
     ("SELECT ?d ?e", "", "D"),
     ("SELECT MAX ?d", "WITHIN 5 EVENTS SLIDING PARTITION BY ?s CONSUME BY ANY", "D:+; A"),
 )
+_WINDOWS: Final = (
+    "PREFIX : <urn:w:> SELECT * FROM STREAM :S [RANGE 10 SECONDS SLIDE 2 SECONDS] WHERE { ?s :v ?a . ?s :w ?b . "
+    "?t :v ?a FILTER(?a > 1 && ?b < 5.5) FILTER(?a + 0.1 > ?b * 1.5) FILTER(STRLEN(STR(?a)) < 9) }"
+)
 _EVENTS: Final = 60
 _CEQL: Final = (
     "VOCAB <urn:w:> SELECT * FROM S WHERE A AS x; (A OR B)+ AS y FILTER x[v > 1] AND y[w < 2.5 OR k = 'x'] "
@@ -56,6 +65,12 @@ _CEQL: Final = (
     "VOCAB <urn:w:> SELECT LAST y FROM S WHERE A AS x; B+ AS y; A CONSUME BY ANY",
     "VOCAB <urn:w:> SELECT x, y FROM S WHERE (A AS x; B) OR (A AS y; A) WITHIN 9 EVENTS",
     "VOCAB <urn:w:> SELECT MAX x FROM S WHERE A AS x; B+ AS y WITHIN 9 [v]",
+)
+
+
+_INTERVALS: Final = (
+    "SELECT * { { ?s <urn:w:v> ?a } SEQ { ?s <urn:w:v> ?b } FILTER(?a < ?b && getDURATION() < 50) "
+    "OPTIONAL { ?s <urn:w:w>+ ?c } }"
 )
 
 
@@ -70,6 +85,9 @@ def warm_up() -> float:
     _read()
     for text in _CEQL:
         _answer_ceql(text)
+    _answer_intervals()
+    for report in Report:
+        _answer_windows(report, StoreKb(kb))
     return perf_counter() - begun
 
 
@@ -111,6 +129,33 @@ def _answer_ceql(text: str) -> None:
     run.advance()
     pairs = PairNumbers(capacity=1)
     pairs.numbers(np.arange(3), np.arange(3))
+
+
+def _answer_intervals() -> None:
+    """More pairs than there is room for at first, paths, and rows that are told apart."""
+    terms, store = TermDictionary(), RdfStore()
+    plan = compile_intervals(load(_INTERVALS, "epsparql"), (), ("urn:w:S",))
+    run = IntervalRun(plan, terms, StoreKb(store))
+    run.push("urn:w:S", encode_events([(i, _graph(i)) for i in range(_EVENTS)], terms))
+    run.advance()
+    restore(save(run, terms), run.plan, TermDictionary(), StoreKb(store))
+    run.close()
+    run.advance()
+
+
+def _answer_windows(report: Report, kb: StoreKb) -> None:
+    """A conjunctive pattern over a window, saved and restored in the middle."""
+    terms = TermDictionary()
+    plan = compile_rsp(load(_WINDOWS, "rspql"), terms, RspOptions(report))
+    run = RspRun(plan, terms, kb)
+    for low in range(0, _EVENTS, 20):
+        events = [(1_000_000 * i, _graph(i)) for i in range(low, low + 20)]
+        run.push("urn:w:S", encode_events(events, terms))
+        run.advance()
+        data, terms = save(run, terms), TermDictionary()
+        run = restore(data, compile_rsp(load(_WINDOWS, "rspql"), terms, RspOptions(report)), terms, kb)
+    run.close()
+    run.advance()
 
 
 def _facts(i: int) -> str:

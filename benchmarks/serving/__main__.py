@@ -135,7 +135,7 @@ class Readers:
             made = socket.create_connection((parts.hostname or "", parts.port or 0))
             head = f"GET /queries/{query}/matches HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
             made.sendall(head.encode())
-            self._selector.register(made, selectors.EVENT_READ, i)
+            self._selector.register(made, selectors.EVENT_READ, (i, made))
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         while not all(self._tails):
@@ -144,9 +144,9 @@ class Readers:
     def _run(self) -> None:
         while not self._ended:
             for key, _ in self._selector.select(0.2):
-                data = key.fileobj.recv(1 << 18)  # type: ignore[union-attr]
+                i, source = key.data
+                data = source.recv(1 << 18)
                 now = time.perf_counter()
-                i = key.data
                 text = self._tails[i] + data
                 self.counts[i] += text.count(b"\nevent: match\n")
                 if i == 0:
@@ -160,7 +160,7 @@ class Readers:
         self._ended = True
         self._thread.join()
         for key in list(self._selector.get_map().values()):
-            key.fileobj.close()  # type: ignore[union-attr]
+            key.data[1].close()
 
 
 def batch(first: int, count: int) -> bytes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -13,30 +14,27 @@ from benchmarks.spectra import page, ways
 from benchmarks.spectra.page import Found
 from benchmarks.spectra.queries import QUERIES, WindowQuery
 from benchmarks.spectra.streams import stream
-from benchmarks.spectra.ways import Coded, Rate, Setting
-from oxiseq.engine.windows import Report
+from benchmarks.spectra.ways import Coded, Setting
 
 WINDOWS: Final = (1_000, 10_000, 100_000, 1_000_000)
 SIZES: Final = (1, 20)
 RDFLIB_UP_TO: Final = 1_000
 """Triples of a window; above, rdflib does not finish."""
-_RIVALS: Final[dict[str, Callable[[WindowQuery, Coded, Setting, float], Rate]]] = {
-    page.AGAIN: ways.again, page.WHOLE: ways.whole, page.DELTA: ways.delta, page.RDFLIB: ways.by_rdflib,
-}  # fmt: skip
 _EXPLAINED: Final = """Thousand triples of the raw stream per second of CPU time, one process, one thread: `new` and
 `new and ended` are the engine's incremental push of coded batches (20,000 triples each; the median when sliding, the
 mean when tumbling); `again` is its own full answer at every event; `whole` is pyoxigraph, a store that follows the
 window's summary and is asked the whole query after each event that added to it; `delta` is pyoxigraph asked with the
-added triple put in at each position of the query; `rdflib` is like `whole`. Coding terms, making quads and query texts,
-and keeping the summary are outside the clock on all sides. The windows are full when measuring begins. `times` is how
-many times quicker `new` is. Every way's full answer after its last event has been compared with the engine's."""
+added triple put in at each position of the query; `rdflib` is like `whole`. Coding terms, making quads and query
+texts, and keeping the summary are outside the clock on all sides. The windows are full when measuring begins, and the
+engine's runs over all windows of a query are measured in turns. `times` is how many times quicker `new` is. Every
+way's full answer after its last event has been compared with the engine's."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure; exit status 1 when answers differ, 2 when something is not as asked."""
     options = _options().parse_args(arguments)
     found = list(_measured(options))
-    text = page.page(found, f"{machine()}.\n\n{_EXPLAINED}")
+    text = page.page(found, f"{machine()}; load {os.getloadavg()[0]:.0f}.\n\n{_EXPLAINED}")
     print(text)
     if options.output:
         command = " ".join(["python -m benchmarks.spectra", *(arguments or sys.argv[1:])])
@@ -56,35 +54,37 @@ def _measured(options: argparse.Namespace) -> Iterator[Found]:
         queries = [q for q in QUERIES if q.stream == name and (not options.only or q.name in options.only)]
         if not queries:
             continue
-        coded = Coded(stream(name, 2 * max(windows) + triples))
+        coded = Coded(stream(name, 2 * max(windows) + triples + ways.STRETCH))
         for tumbling in (False, True):
             for size in SIZES:
                 for query in queries:
-                    for window in windows:
-                        print(f"{query.name} {window} {size} {tumbling}...", file=sys.stderr, flush=True)
-                        yield _one(query, coded, Setting(window, size, tumbling), triples, options)
+                    print(f"{query.name}, events of {size}, tumbling: {tumbling}...", file=sys.stderr, flush=True)
+                    settings = [Setting(window, size, tumbling) for window in windows]
+                    yield from _measured_one(query, coded, settings, triples, options)
 
 
-def _one(query: WindowQuery, coded: Coded, setting: Setting, triples: int, options: argparse.Namespace) -> Found:
-    found = Found(query, setting)
-    _warm(query, coded)
-    ours = ways.incremental(query, coded, setting, max(setting.triples, triples) if setting.tumbling else triples)
-    found.rates[page.NEW], found.rates[page.ENDED] = ours[Report.NEW], ours[Report.NEW | Report.ENDED]
-    if setting.triples > options.rivals:
-        return found
-    for name, rival in _RIVALS.items():
-        if name == page.RDFLIB and setting.triples > RDFLIB_UP_TO:
-            continue
-        rate = found.rates[name] = rival(query, coded, setting, options.budget)
-        expected = ways.rows_after(query, coded, setting, rate.events)
-        if rate.rows != expected:
-            found.faults.append(f"{found.name}: {rate.rows} rows by {name}, {expected} by the engine")
-    return found
+def _measured_one(
+    query: WindowQuery, coded: Coded, settings: list[Setting], triples: int, options: argparse.Namespace
+) -> Iterator[Found]:
+    """A query over all windows."""
+    ways.incremental(query, coded, [Setting(100, 1, False)], ways.STRETCH)  # compiles, reads the caches
+    ours = ways.incremental(query, coded, settings, triples)
+    for setting, rates in zip(settings, ours, strict=True):
+        found = Found(query, setting, dict(rates))
+        if setting.triples <= options.rivals:
+            _rivals(found, coded, options.budget)
+        yield found
 
 
-def _warm(query: WindowQuery, coded: Coded) -> None:
-    """Compile, read the caches."""
-    ways.incremental(query, coded, Setting(100, 1, False), ways.STRETCH // 10)
+def _rivals(found: Found, coded: Coded, budget: float) -> None:
+    """The other ways, and whether their answers are the engine's."""
+    query, setting = found.query, found.setting
+    for rival in (ways.again, ways.stores, *([ways.by_rdflib] if setting.triples <= RDFLIB_UP_TO else [])):
+        for name, rate in rival(query, coded, setting, budget).items():
+            found.rates[name] = rate
+            expected = ways.rows_after(query, coded, setting, rate.events)
+            if rate.rows != expected:
+                found.faults.append(f"{found.name}: {rate.rows} rows by {name}, {expected} by the engine")
 
 
 def _options() -> argparse.ArgumentParser:

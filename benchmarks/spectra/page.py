@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from benchmarks.spectra.queries import WindowQuery
-from benchmarks.spectra.ways import Rate, Setting
+from benchmarks.spectra.ways import AGAIN, DELTA, ENDED, NEW, RDFLIB, WHOLE, Rate, Setting
 
-NEW, ENDED, AGAIN, WHOLE, DELTA, RDFLIB = "new", "new and ended", "again", "whole", "delta", "rdflib"
 LEAST: Final = 1e6
 """Triples per second that are asked for, of every query at every window."""
 TIMES: Final = 30

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import process_time
@@ -33,8 +33,9 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.windows import Report, Window, WindowRun, compile_windows
 from oxiseq.grammar.algebra import TriplePattern
 
+NEW, ENDED, AGAIN, WHOLE, DELTA, RDFLIB = "new", "new and ended", "again", "whole", "delta", "rdflib"
 STRETCH: Final = 20_000
-"""Triples of one timed push, at least an event."""
+"""Triples of one timed push."""
 Term = NamedNode | Literal | BlankNode
 Triple = tuple[Term, Term, Term]
 
@@ -84,25 +85,32 @@ class Coded:
         return known
 
 
-def incremental(query: WindowQuery, coded: Coded, setting: Setting, triples: int) -> dict[Report, Rate]:
-    """New rows, and new and ended rows, measured in turns over `triples` triples after a full window."""
-    reports = (Report.NEW, Report.NEW | Report.ENDED)
-    runs = [_run(query, coded, setting, report) for report in reports]
+def incremental(
+    query: WindowQuery, coded: Coded, settings: Sequence[Setting], triples: int
+) -> list[dict[str, Rate]]:
+    """New rows, and new and ended ones, of every setting: measured in turns, over `triples` triples after a full
+    window, or a whole window if that is more and it tumbles. Growth from window to window is then no affair of what
+    else the machine does."""
+    ways = [(s, name) for s in settings for name in (NEW, ENDED)]
+    runs = [_run(query, coded, s, Report.NEW if name == NEW else Report.NEW | Report.ENDED) for s, name in ways]
+    most = [max(triples, s.triples if s.tumbling else 0) for s, _ in ways]
     seconds: list[list[float]] = [[] for _ in runs]
-    step = max(STRETCH, setting.size)
-    for first in range(setting.triples, setting.triples + triples, step):
-        events = batch(coded.ids, first, first + step, setting.size)
-        for run, spent in zip(runs, seconds, strict=True):
-            begun = process_time()
-            run.push(events)
-            spent.append(process_time() - begun)
-    middle = [sum(spent) / len(spent) if setting.tumbling else median(spent) for spent in seconds]
-    return {
-        report: Rate(step / spent, len(run.rows()), 0) for report, run, spent in zip(reports, runs, middle, strict=True)
-    }
+    for done in range(0, max(most), STRETCH):
+        for (setting, _), run, spent, end in zip(ways, runs, seconds, most, strict=True):
+            if done < end:
+                first = setting.triples + done
+                events = batch(coded.ids, first, first + STRETCH, setting.size)
+                begun = process_time()
+                run.push(events)
+                spent.append(process_time() - begun)
+    found: list[dict[str, Rate]] = [{} for _ in settings]
+    for i, ((setting, name), run, spent) in enumerate(zip(ways, runs, seconds, strict=True)):
+        middle = sum(spent) / len(spent) if setting.tumbling else median(spent)
+        found[i // 2][name] = Rate(STRETCH / middle, len(run.rows()), len(spent) * STRETCH // setting.size)
+    return found
 
 
-def again(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> Rate:
+def again(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> dict[str, Rate]:
     """The full answer at every event, for `budget` seconds."""
     run = _run(query, coded, setting, Report(0))
     run.report(Report.ALL)
@@ -114,7 +122,7 @@ def again(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> 
         spent += process_time() - begun
         first, events = first + together * setting.size, events + together
         together = min(2 * together, 64) if spent < budget / 4 else together
-    return Rate(events * setting.size / spent, len(run.rows()), events)
+    return {AGAIN: Rate(events * setting.size / spent, len(run.rows()), events)}
 
 
 def rows_after(query: WindowQuery, coded: Coded, setting: Setting, events: int) -> int:
@@ -179,65 +187,55 @@ class Summary:
         return [self._decoded(t) for t in added], [self._decoded(t) for t in removed]
 
     def filled(self) -> list[Triple]:
-        """What is there once the window is full."""
-        for _ in range(self._setting.triples // self._setting.size):
-            self._quiet_step()
+        """What is there once the window is full, in order of the last event that holds it."""
+        size, last = self._setting.size, self._setting.triples
+        self._event = last // size
+        places = np.flatnonzero(self._relevant[:last])
+        columns = self._coded.columns[:, places]
+        code = (columns[0] << 42) | (columns[1] << 21) | columns[2]
+        _, backwards = np.unique(code[::-1], return_index=True)
+        kept = np.sort(len(code) - 1 - backwards)
+        events = (places[kept] // size + 1).tolist()
+        keys = zip(*(column.tolist() for column in columns[:, kept]), strict=True)
+        self._alive = OrderedDict(zip(keys, events, strict=True))
         return [self._decoded(t) for t in self._alive]
-
-    def _quiet_step(self) -> None:
-        """`step` without terms."""
-        self._event += 1
-        first = (self._event - 1) * self._setting.size
-        for i in np.flatnonzero(self._relevant[first : first + self._setting.size]).tolist():
-            key = tuple(self._coded.columns[:, first + i].tolist())
-            self._alive[key] = self._event
-            self._alive.move_to_end(key)
 
     def _decoded(self, numbers: tuple[int, ...]) -> Triple:
         s, p, o = (self._coded.term(number) for number in numbers)
         return s, p, o
 
 
-def whole(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> Rate:
-    """pyoxigraph, the whole query again."""
+def stores(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> dict[str, Rate]:
+    """pyoxigraph: the query with each added triple at each of its positions, then the whole query, over events that
+    follow each other."""
     summary, store = Summary(query, coded, setting), Store()
     store.extend(map(_quad, summary.filled()))
-    spent, events = 0.0, 0
-    for added, removed in _events(summary, coded, setting):
-        new, old = [_quad(t) for t in added], [_quad(t) for t in removed]
-        begun = process_time()
-        _follow(store, new, old)
-        if new:
-            for _ in store.query(query.text):  # type: ignore[union-attr]
-                pass
-        spent, events = spent + process_time() - begun, events + 1
-        if spent > budget:
-            break
-    rows = sum(1 for _ in store.query(query.text))  # type: ignore[union-attr, misc]
-    return Rate(events * setting.size / spent, rows, events)
+    stream, found, done = _events(summary, coded, setting), {}, 0
+    for name in (DELTA, WHOLE):
+        spent, events = 0.0, 0
+        for added, removed in stream:
+            new, old = [_quad(t) for t in added], [_quad(t) for t in removed]
+            texts = [query.text] if added else []
+            if name == DELTA:
+                texts = [text for t in added for text in substituted(query, summary.patterns, t)]
+            begun = process_time()
+            if new:
+                store.extend(new)
+            for quad in old:
+                store.remove(quad)
+            for text in texts:
+                for _ in store.query(text):  # type: ignore[union-attr]
+                    pass
+            spent, events = spent + process_time() - begun, events + 1
+            if spent > budget:
+                break
+        done += events
+        rows = sum(1 for _ in store.query(query.text))  # type: ignore[union-attr, misc]
+        found[name] = Rate(events * setting.size / spent, rows, done)
+    return found
 
 
-def delta(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> Rate:
-    """pyoxigraph, the query with each added triple at each of its positions."""
-    summary, store = Summary(query, coded, setting), Store()
-    store.extend(map(_quad, summary.filled()))
-    spent, events = 0.0, 0
-    for added, removed in _events(summary, coded, setting):
-        new, old = [_quad(t) for t in added], [_quad(t) for t in removed]
-        texts = [text for t in added for text in substituted(query, summary.patterns, t)]
-        begun = process_time()
-        _follow(store, new, old)
-        for text in texts:
-            for _ in store.query(text):  # type: ignore[union-attr]
-                pass
-        spent, events = spent + process_time() - begun, events + 1
-        if spent > budget:
-            break
-    rows = sum(1 for _ in store.query(query.text))  # type: ignore[union-attr, misc]
-    return Rate(events * setting.size / spent, rows, events)
-
-
-def by_rdflib(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> Rate:
+def by_rdflib(query: WindowQuery, coded: Coded, setting: Setting, budget: float) -> dict[str, Rate]:
     """rdflib, the whole query again, parsed once."""
     summary, graph = Summary(query, coded, setting), rdflib.Graph()
     for triple in summary.filled():
@@ -257,20 +255,13 @@ def by_rdflib(query: WindowQuery, coded: Coded, setting: Setting, budget: float)
         spent, events = spent + process_time() - begun, events + 1
         if spent > budget:
             break
-    return Rate(events * setting.size / spent, len(graph.query(prepared)), events)
+    return {RDFLIB: Rate(events * setting.size / spent, len(graph.query(prepared)), events)}
 
 
 def _events(summary: Summary, coded: Coded, setting: Setting) -> Iterator[tuple[list[Triple], list[Triple]]]:
     """The events after a full window."""
     for _ in range((coded.ids.shape[1] - setting.triples) // setting.size):
         yield summary.step()
-
-
-def _follow(store: Store, new: list[Quad], old: list[Quad]) -> None:
-    if new:
-        store.extend(new)
-    for quad in old:
-        store.remove(quad)
 
 
 def _quad(triple: Triple) -> Quad:

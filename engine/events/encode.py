@@ -63,7 +63,7 @@ def _encode(graph: GraphLike, terms: TermDictionary) -> NDArray[np.uint32]:
     """The ids of each triple's subject, predicate and object. pyoxigraph writes a graph faster than its terms can be
     looked at one by one from Python."""
     try:
-        text = serialize(_triples(graph), format=RdfFormat.N_TRIPLES)
+        text = serialize(graph_triples(graph), format=RdfFormat.N_TRIPLES)
         assert text is not None  # it is only when a file is given
         return terms.intern_triples(text)
     except SyntaxError as error:
@@ -87,7 +87,8 @@ def _triple(parts: list[Term]) -> Triple:
     return Triple(subject, predicate, object_)
 
 
-def _triples(graph: GraphLike) -> Iterable[Triple]:
+def graph_triples(graph: GraphLike) -> Iterable[Triple]:
+    """The triples of a graph in whatever form. Raises SyntaxError, ValueError, TypeError, some only when iterated."""
     if type(graph) is list and {*map(type, graph)} == _ALL_TRIPLES:
         return graph
     if isinstance(graph, str | bytes):

@@ -4,6 +4,7 @@
     .jelly                       Jelly, with the extra oxiseq[jelly]; .gz likewise
     .arrow .feather .ipc         coded event table, Arrow IPC
     .parquet .pq                 coded event table, Parquet
+    a folder                     the coded event tables in it
 """
 
 from __future__ import annotations
@@ -80,9 +81,12 @@ def open_events(
     `format` overrides the file's name. `on_error="skip"` leaves out malformed lines and events of N-Quads and
     TriG and counts them in the reader's `report`; damage of a table is always an error. An empty file has no
     events. Raises EventError at once for a file that does not exist, cannot be opened or has an unknown
-    ending, and while reading for malformed content.
+    ending, and while reading for malformed content. A folder's event tables, as `oxiseq events` writes them, are read
+    one after the other, in order of their names.
     """
     file = Path(path)
+    if file.is_dir():
+        return _open_folder(file, terms)
     chosen = event_format(file) if format is None else format
     report = ReadReport(str(path))
     try:
@@ -104,6 +108,26 @@ def open_events(
             file, terms, report, format=chosen, time_predicate=time_predicate, on_error=on_error
         )
     return EventReader(batches, report)
+
+
+def _open_folder(folder: Path, terms: TermDictionary) -> EventReader:
+    """Raises EventError where there is no event table."""
+    files = sorted(p for p in folder.iterdir() if ENDINGS.get(p.suffix.lower()) in ("arrow", "parquet"))
+    if not files:
+        raise EventError(str(folder), None, "the folder holds no event table (.arrow, .parquet)")
+    report = ReadReport(str(folder), sum(p.stat().st_size for p in files))
+
+    def batches() -> Iterator[EventBatch]:
+        for file in files:
+            before = report.bytes_read
+            reader = open_events(file, terms)
+            for batch in reader:
+                report.events += len(batch)
+                report.quads += batch.triples
+                report.bytes_read = before + reader.report.bytes_read
+                yield batch
+
+    return EventReader(batches(), report)
 
 
 def write_events(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -29,6 +30,8 @@ class ReadReport:
     quads: int = 0
     skipped: int = 0
     errors: list[EventError] = field(default_factory=list)
+    told: Callable[[EventError], object] | None = None
+    """Called with each fault that is left out."""
 
     def fault(self, line: int | None, reason: str, on_error: OnError) -> None:
         """Raise the fault as EventError, or count it."""
@@ -38,3 +41,5 @@ class ReadReport:
         self.skipped += 1
         if len(self.errors) < KEPT_ERRORS:
             self.errors.append(error)
+        if self.told is not None:
+            self.told(error)

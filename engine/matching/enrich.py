@@ -41,7 +41,7 @@ class KbPattern:
         """Whether every answer binds all shared variables, whatever the KB holds."""
         self._terms = terms
         names = " ".join(f"?{v.value}" for v in self.variables) or "(1 AS ?oxiseq_one)"
-        self._text = f"SELECT DISTINCT {names} WHERE {render_group(pattern)}"
+        self.text = f"SELECT DISTINCT {names} WHERE {render_group(pattern)}"
         self._answer: KbAnswer | None = None
         self._version: int | None = None
         self.blanks: dict[str, int] = {}
@@ -60,7 +60,7 @@ class KbPattern:
         flat: list[int] = []
         rows = 0
         width = range(len(self.variables))
-        for solution in kb.solutions(self._text):
+        for solution in kb.solutions(self.text):
             rows += 1
             for i in width:
                 term = solution[i]

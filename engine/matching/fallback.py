@@ -212,9 +212,14 @@ class KbGraphs:
         self.blank_ids = np.array([*self.blank.values()], np.uint32)
         self._terms.hold(self.blank_ids)
 
-    def _quads(self, kb: KnowledgeBase) -> Iterator[tuple[Term, NamedNode, Term, NamedNode]]:
+    @property
+    def text(self) -> str:
+        """What the KB is asked."""
         restricted = "" if self._all else f"VALUES ?g {{ {' '.join(str(g) for g in self._named)} }} "
-        for solution in kb.solutions(f"SELECT ?s ?p ?o ?g {{ {restricted}GRAPH ?g {{ ?s ?p ?o }} }}"):
+        return f"SELECT ?s ?p ?o ?g {{ {restricted}GRAPH ?g {{ ?s ?p ?o }} }}"
+
+    def _quads(self, kb: KnowledgeBase) -> Iterator[tuple[Term, NamedNode, Term, NamedNode]]:
+        for solution in kb.solutions(self.text):
             if isinstance(solution["g"], NamedNode):
                 yield solution["s"], solution["p"], solution["o"], solution["g"]
 

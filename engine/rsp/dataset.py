@@ -20,6 +20,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.rsp.asking import ROW_MARK, match_graph, row_node, row_number, value_predicate
 from oxiseq.engine.rsp.plan import KbNeeds, RspPlan
+from oxiseq.engine.rsp.reports import FullRows
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
@@ -100,8 +101,11 @@ class Dataset:
             self.graphs.append((*([named] if content.named else []), *([default] if content.default else [])))
         self._labels: dict[str, int] = {}
         """Of blank nodes in the store → their ids."""
-        self._rows: list[dict[bytes, int]] = [{} for _ in plan.matches]
+        self._rows: list[dict[bytes, tuple[int, list[int]]]] = [{} for _ in plan.matches]
+        """By MATCH and key of a mapping: the number of its row, its values."""
         self._next_row = 0
+        self.spans: dict[int, list[int]] = {}
+        """By the number of a row: start and end."""
         self.kb = KbCopy(kb, plan.kb, self._store, default, terms)
 
     def enter(self, content: int, events: Iterable[EventBatch]) -> None:
@@ -125,9 +129,9 @@ class Dataset:
     def _name(self, blank: Ids) -> None:
         for i in blank.tolist():
             self._labels[self._terms.text(i)[2:]] = i
-        if len(self._labels) > _SPARE + 2 * sum(len(graph) for each in self.graphs for graph in each):
+        if len(self._labels) > _SPARE + 2 * (self.triples + sum(map(len, self._rows))):
             live = {i for each in self.graphs for graph in each for i in graph.blank_ids()}
-            live |= {i for rows in self._rows for row in rows for i in np.frombuffer(row, np.uint32).tolist()}
+            live |= {i for rows in self._rows for _, values in rows.values() for i in values}
             self._labels = {label: i for label, i in self._labels.items() if i in live}
 
     @property
@@ -137,26 +141,39 @@ class Dataset:
 
     # --- MATCH --------------------------------------------------------------------------------------
 
-    def set_rows(self, match: int, values: Ids, numbers: Sequence[bytes]) -> dict[int, int]:
-        """The rows of a MATCH: u32[k, variables], and what tells each apart from an equal one. Returns, by the number
-        that a row has in the store, its place."""
-        known, graph = self._rows[match], match_graph(match)
-        self._name(np.unique(values[_is_blank(values, self._terms)]))
-        now = {values[i].tobytes() + numbers[i]: i for i in range(len(values))}
-        for row in [row for row in known if row not in now]:
-            node = row_node(known.pop(row))
-            for quad in list(self._store.quads_for_pattern(node, None, None, graph)):
-                self._store.remove(quad)
-        for row in now:
-            if row not in known:
-                known[row] = self._next_row
-                self._next_row += 1
-                self._store.extend(self._quads(row_node(known[row]), values[now[row]], graph))
-        return {number: now[row] for row, number in known.items()}
+    def set_rows(self, match: int, rows: FullRows) -> None:
+        """The mappings of a MATCH, each once."""
+        keys = rows.keys()
+        now, known = set(keys), self._rows[match]
+        for key in [key for key in known if key not in now]:
+            self._drop_row(match, key)
+        self.add_rows(match, rows.take(np.array([i for i, key in enumerate(keys) if key not in known], np.int64)))
 
-    def _quads(self, node: NamedNode, values: Ids, graph: NamedNode) -> Iterator[Quad]:
+    def add_rows(self, match: int, rows: FullRows) -> None:
+        """Mappings that come to those of a MATCH."""
+        self._name(np.unique(rows.values[_is_blank(rows.values, self._terms)]))
+        for key, values, span in zip(rows.keys(), rows.values.tolist(), rows.span.tolist(), strict=True):
+            number = self._next_row
+            self._next_row += 1
+            self._rows[match][key] = number, values
+            self._store.extend(self._quads(row_node(number), values, match_graph(match)))
+            if span:
+                self.spans[number] = span
+
+    def drop_rows(self, match: int, rows: FullRows) -> None:
+        """Mappings that go."""
+        for key in rows.keys():  # noqa: SIM118  no dictionary
+            self._drop_row(match, key)
+
+    def _drop_row(self, match: int, key: bytes) -> None:
+        number, values = self._rows[match].pop(key)
+        self.spans.pop(number, None)
+        for quad in self._quads(row_node(number), values, match_graph(match)):
+            self._store.remove(quad)
+
+    def _quads(self, node: NamedNode, values: Sequence[int], graph: NamedNode) -> Iterator[Quad]:
         yield Quad(node, ROW_MARK, ROW_MARK, graph)
-        for place, i in enumerate(values.tolist()):
+        for place, i in enumerate(values):
             if i:
                 yield Quad(node, value_predicate(place), self._terms.term(i), graph)
 
@@ -245,7 +262,7 @@ class KbCopy:
         return sorted((s["g"] for s in found if isinstance(s["g"], NamedNode)), key=str)
 
     def _copy(self, graph: Counted, text: str) -> None:
-        flat = [self._id(term) for solution in self._kb.solutions(text) for term in solution]
+        flat = [self._id(solution[i]) for solution in self._kb.solutions(text) for i in range(3)]
         ids = np.array(flat, np.uint32).reshape(-1, 3)
         self._terms.hold(ids)
         columns = (np.ascontiguousarray(ids[:, i]) for i in range(3))

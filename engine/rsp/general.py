@@ -16,13 +16,15 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.fallback import content_order
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.rsp.dataset import Dataset
+from oxiseq.engine.rsp.growing import Change, Growing, grows, rows_of
 from oxiseq.engine.rsp.items import Content, Items, oldest
-from oxiseq.engine.rsp.mappings import Events, Stored, evaluate, first, last
+from oxiseq.engine.rsp.mappings import Events, Stored, codes, evaluate, first, last
 from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
 from oxiseq.engine.rsp.reports import FullRows
 from oxiseq.engine.rsp.schedule import Filled
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.rsp_algebra import Report
 
 _PER_TRIPLE: Final = 700
 """Bytes of a triple in the store and where it is counted, without its terms."""
@@ -43,6 +45,13 @@ class GeneralAnswers:
         self._used: list[NDArray[np.int64]] = [np.zeros(0, np.int64) for _ in streams]
         """By stream the places of items that justified an answer and are consumed."""
         self._dataset = Dataset(plan, terms, kb)
+        by_name = {stored.plan.name: stored for stored in self._stored}
+        of_window = {event.name: self._contents[event.content] for event in plan.events}
+        whole = plan.direct and plan.report is Report.RSTREAM
+        self._growing = [
+            Growing(m, by_name, of_window) if grows(m, plan) and not whole else None for m in plan.matches
+        ]
+        """By MATCH; None where it is evaluated anew at each instant."""
 
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Complete events by stream, in order of time. Raises LimitError, KbError."""
@@ -64,21 +73,49 @@ class GeneralAnswers:
         later = any(stop < self._items[c.stream].end for c, (_, stop) in zip(self._contents, held, strict=True))
         return Filled(any(start < stop for start, stop in held), later)
 
+    @property
+    def changes(self) -> bool:
+        """Whether what is new and what is gone is known without the whole answer: then call `change`."""
+        return self._plan.direct and self._growing[0] is not None
+
+    def change(self, at: int) -> Change:
+        """What is new at an instant, what is gone; instants rise."""
+        self._move(at)
+        (growing,) = self._growing
+        assert growing is not None  # `changes` says so
+        change = growing.step()
+        self._forget()
+        return change
+
     def answer(self, at: int) -> FullRows:
-        """The full rows at an instant; instants rise."""
+        """The full rows at an instant, in no order but that of ORDER BY; instants rise."""
+        self._move(at)
+        found = self._matches()
+        rows = self._direct(found[0]) if self._plan.direct else self._asked(found)
+        self._forget()
+        return rows
+
+    def _move(self, at: int) -> None:
+        """Windows go on to a time."""
         for number, (content, plan) in enumerate(zip(self._contents, self._plan.contents, strict=True)):
             items = self._items[content.stream]
             left, entered = content.move(items, at)
             if plan.stored:
                 self._dataset.leave(number, items.graphs(*left))
                 self._dataset.enter(number, items.graphs(*entered))
-        atoms = {stored.plan.name: self._atom(stored) for stored in self._stored}
-        found = [evaluate(match, atoms) for match in self._plan.matches]
+
+    def _matches(self) -> list[Events | Change]:
+        """The mappings of each MATCH, or how they have changed."""
+        atoms: dict[str, Events] = {}
+        if None in self._growing:
+            atoms = {stored.plan.name: self._atom(stored) for stored in self._stored}
+        found = [
+            evaluate(match, atoms) if growing is None else growing.step()
+            for match, growing in zip(self._plan.matches, self._growing, strict=True)
+        ]
         if self._plan.consumes:
-            self._consume(found)
-        rows = self._direct(found[0]) if self._plan.direct else self._asked(found)
-        self._forget()
-        return rows
+            self._consume([events for events in found if isinstance(events, Events)])
+        return found
 
     def _atom(self, stored: Stored) -> Events:
         content = self._contents[stored.plan.content]
@@ -91,32 +128,31 @@ class GeneralAnswers:
             for atom, stream in enumerate(events.of):
                 self._used[stream] = np.union1d(self._used[stream], events.items[:, atom])
 
-    def _direct(self, events: Events) -> FullRows:
-        match = self._plan.matches[0]
-        values, span, _ = _distinct(match, events, timed=True)
-        return self._in_order(FullRows(values, span))
+    def _direct(self, found: Events | Change) -> FullRows:
+        assert isinstance(found, Events)  # else `change` is called
+        return _distinct(self._plan.matches[0], found)
 
-    def _asked(self, found: Sequence[Events]) -> FullRows:
+    def _asked(self, found: Sequence[Events | Change]) -> FullRows:
         asked = self._plan.asked
         assert asked is not None
         self._dataset.kb.refresh()
-        spans = np.zeros((0, 0), np.int64)
-        places: dict[int, int] = {}
-        for number, (match, events) in enumerate(zip(self._plan.matches, found, strict=True)):
-            values, span, keys = _distinct(match, events, timed=match.timed)
-            numbered = self._dataset.set_rows(number, values, keys)
-            if match.timed:
-                spans, places = span, numbered
+        self._tell(found)
         values, rows = self._dataset.solutions(asked.text, asked.width, asked.with_row)
-        if asked.with_row:
-            full = FullRows(values, spans[[places[row] for row in rows]].reshape(len(rows), 2))
-        else:
-            full = FullRows(values, np.zeros((len(values), 0), np.int64))
-        return full if asked.ordered else self._in_order(full)
+        spans = [self._dataset.spans[row] for row in rows]
+        return FullRows(values, np.array(spans, np.int64).reshape(len(values), 2 if asked.with_row else 0))
 
-    def _in_order(self, rows: FullRows) -> FullRows:
-        """By their terms, then by their times."""
-        if len(rows) < 2:
+    def _tell(self, found: Sequence[Events | Change]) -> None:
+        """Tell the store the mappings of each MATCH."""
+        for number, each in enumerate(found):
+            if isinstance(each, Events):
+                self._dataset.set_rows(number, _distinct(self._plan.matches[number], each))
+            else:
+                self._dataset.drop_rows(number, each.gone)
+                self._dataset.add_rows(number, each.new)
+
+    def in_order(self, rows: FullRows) -> FullRows:
+        """As they are told: as ORDER BY says, else by their terms, then by their times."""
+        if len(rows) < 2 or (self._plan.asked is not None and self._plan.asked.ordered):
             return rows
         if rows.span.shape[1]:
             rows = rows.take(np.lexsort((rows.span[:, 0], rows.span[:, 1])))
@@ -149,6 +185,7 @@ class GeneralAnswers:
             "items": sum(items.end - items.first for items in self._items),
             "triples": self._dataset.triples,
             "mappings": sum(map(len, self._stored)),
+            "matches": sum(len(growing) for growing in self._growing if growing is not None),
         }
 
     @property
@@ -179,17 +216,18 @@ class GeneralAnswers:
             content.start, content.stop = (int(x) for x in state["contents"][number])
             if plan.stored:
                 self._dataset.enter(number, self._items[content.stream].graphs(content.start, content.stop))
+        for number, growing in enumerate(self._growing):
+            if growing is not None:
+                change = growing.step()
+                if not self._plan.direct:
+                    self._dataset.add_rows(number, change.new)
 
 
-def _distinct(
-    match: MatchPlan, events: Events, *, timed: bool
-) -> tuple[NDArray[np.uint32], NDArray[np.int64], list[bytes]]:
-    """Each mapping once: values u32[k, variables], (start, end) i64[k, 2] and that as bytes; without times where they
-    do not count."""
-    values = events.columns(match.variables)
-    span = np.stack([events.start, events.end], axis=1) if timed else np.zeros((len(events), 0), np.int64)
-    keyed = np.concatenate([values.astype(np.int64), span], axis=1)
-    if len(keyed) > 1:
-        kept = np.sort(np.unique(keyed, axis=0, return_index=True)[1]) if keyed.shape[1] else np.zeros(1, np.int64)
-        values, span = values[kept], span[kept]
-    return values, span, [row.tobytes() for row in span]
+def _distinct(match: MatchPlan, events: Events) -> FullRows:
+    """Each mapping once, with its times where they count."""
+    rows = rows_of(match, events)
+    keyed = np.concatenate([rows.values.astype(np.int64), rows.span], axis=1)
+    if len(keyed) < 2:
+        return rows
+    kept = np.sort(np.unique(codes(keyed), return_index=True)[1])
+    return rows.take(kept)

@@ -23,6 +23,8 @@ Ids = NDArray[np.uint32]
 I64 = NDArray[np.int64]
 MOST_PAIRS: Final = 50_000_000
 """Pairs of one SEQ at one instant, past which LimitError is raised."""
+_FEW: Final = 4
+"""Second mappings that are compared one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +55,28 @@ class Events:
         return np.ascontiguousarray(self.values[:, [self.variables.index(v) for v in variables]])
 
 
+def codes(rows: NDArray[np.integer]) -> I64:
+    """A number for each row, equal for equal rows: from 0 on, i64[rows]."""
+    code = np.zeros(len(rows), np.int64)
+    for column in rows.T:
+        values, number = np.unique(column, return_inverse=True)
+        code = np.unique(code * len(values) + number.reshape(-1), return_inverse=True)[1].reshape(-1)
+    return code
+
+
+def concat(one: Events, other: Events) -> Events:
+    """Mappings of the same pattern, one after the other."""
+    if not len(other):
+        return one
+    if not len(one):
+        return other
+    return Events(
+        one.variables, one.certain, np.concatenate([one.values, other.values]),
+        np.concatenate([one.start, other.start]), np.concatenate([one.end, other.end]),
+        np.concatenate([one.items, other.items]), one.of,
+    )  # fmt: skip
+
+
 class Stored:
     """The mappings of one EVENT definition on the items from some place on."""
 
@@ -80,16 +104,14 @@ class Stored:
         self._count = high
 
     def within(self, start: int, stop: int, used: I64) -> Events:
-        """Those of the items in the places [start, stop) that have not been used."""
+        """Those of the items in the places [start, stop) that have not been used; valid until more are added."""
         low, high = np.searchsorted(self._place[: self._count], (start, stop))
-        index = np.arange(low, high)
-        if len(used):
-            index = index[~np.isin(self._place[index], used)]
-        time = self._time[index]
-        return Events(
-            self.plan.variables, self.plan.certain, self._values[index], time, time, self._place[index][:, None],
+        time = self._time[low:high]
+        found = Events(
+            self.plan.variables, self.plan.certain, self._values[low:high], time, time, self._place[low:high, None],
             (self.stream,),
         )  # fmt: skip
+        return found.take(~np.isin(self._place[low:high], used)) if len(used) else found
 
     def forget(self, before: int) -> None:
         """Nobody asks for items before this place."""
@@ -169,8 +191,32 @@ def _pairs(left: Events, right: Events) -> tuple[I64, I64]:
     loose = [v for v in shared if v not in sure]
     if not len(left) or not len(right):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    keys = np.concatenate([left.columns(sure), right.columns(sure)])
-    code = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1) if sure else np.zeros(len(keys), np.int64)
+    if len(right) <= _FEW:
+        a, b = _pairs_of_few(left, right, sure)
+    else:
+        a, b = _pairs_of_many(left, right, sure)
+    if loose and len(a):
+        x, y = left.columns(loose)[a], right.columns(loose)[b]
+        agree = ((x == y) | (x == 0) | (y == 0)).all(axis=1)
+        a, b = a[agree], b[agree]
+    return a, b
+
+
+def _pairs_of_few(left: Events, right: Events, sure: Sequence[Variable]) -> tuple[I64, I64]:
+    """Each of a few second mappings is compared with all first ones."""
+    places = [(left.variables.index(v), right.variables.index(v)) for v in sure]
+    found = []
+    for j in range(len(right)):
+        agrees = left.end < right.start[j]
+        for mine, other in places:
+            agrees &= left.values[:, mine] == right.values[j, other]
+        found.append(np.flatnonzero(agrees))
+    return np.concatenate(found), np.repeat(np.arange(len(right)), [len(each) for each in found])
+
+
+def _pairs_of_many(left: Events, right: Events, sure: Sequence[Variable]) -> tuple[I64, I64]:
+    """By sorting the first mappings."""
+    code = codes(np.concatenate([left.columns(sure), right.columns(sure)]))
     moments = np.unique(np.concatenate([left.end, right.start]))
     width = len(moments) + 1
     mine = code[: len(left)] * width + np.searchsorted(moments, left.end)
@@ -183,12 +229,7 @@ def _pairs(left: Events, right: Events) -> tuple[I64, I64]:
         raise LimitError(total, MOST_PAIRS, "pairs of events of one SEQ")
     b = np.repeat(np.arange(len(right)), sizes)
     offset = np.cumsum(sizes) - sizes
-    a = order[np.repeat(low - offset, sizes) + np.arange(total)]
-    if loose and total:
-        x, y = left.columns(loose)[a], right.columns(loose)[b]
-        agree = ((x == y) | (x == 0) | (y == 0)).all(axis=1)
-        a, b = a[agree], b[agree]
-    return a, b
+    return order[np.repeat(low - offset, sizes) + np.arange(total)], b
 
 
 def _chosen(left: Events, right: Events, b: I64, *, recent: bool) -> NDArray[np.bool_]:
@@ -197,8 +238,7 @@ def _chosen(left: Events, right: Events, b: I64, *, recent: bool) -> NDArray[np.
     shared = [v for v in left.variables if v in right.variables]
     able = np.unique(b)
     ends = right.end[able]
-    keys = right.columns(shared)[able]
-    code = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1) if shared else np.zeros(len(able), np.int64)
+    code = codes(right.columns(shared)[able])
     best = np.full(int(code.max()) + 1, np.iinfo(np.int64).min if recent else np.iinfo(np.int64).max)
     (np.maximum if recent else np.minimum).at(best, code, ends)
     chosen = np.zeros(len(right), np.bool_)

@@ -21,7 +21,7 @@ class ReadsStreams(Protocol):
 class AloneRun(ABC):
     """The running state of a query with an order of its own. It gives batches of matches; each tells its length."""
 
-    resets: Resets
+    resets: Resets = Resets()
     one_by_one: ClassVar[bool] = False
     """Whether how events are put together can be seen: where a faulty one costs its whole batch."""
 
@@ -52,13 +52,19 @@ class AloneRun(ABC):
         """Work through all that is complete by now; the batches of matches found."""
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: events that are here already keep the answers of now. Whether there are any."""
+        """The KB is about to change: events that are here already keep the answers of now. Whether some do that did not
+        before."""
         return False
 
     @property
     def reads_kb(self) -> bool:
         """Whether its matches depend on the KB."""
         return False
+
+    @property
+    def kb_texts(self) -> tuple[str, ...]:
+        """What it asks the knowledge base, as SPARQL."""
+        return ()
 
     @abstractmethod
     def save(self, terms: SavedTerms) -> State:
@@ -97,12 +103,12 @@ class AloneRun(ABC):
     @property
     def records(self) -> int:
         """How many records its state has; some may be dead by now (`collect`)."""
-        return sum(self.state.values())
+        return sum(number for kind, number in self.state.items() if kind != "bytes")
 
     @property
-    @abstractmethod
     def bytes(self) -> int:
-        """How large its state is."""
+        """How large its arrays are, as far as it tells."""
+        return self.state.get("bytes", 0)
 
     @property
     @abstractmethod

@@ -226,6 +226,11 @@ class Clock:
         """Whether events wait for their instant to be complete."""
         return any(clock.pending for clock in self._streams)
 
+    @property
+    def oldest(self) -> int:
+        """The smallest time of an event that waits, AFTER_ALL if none does."""
+        return min(clock.oldest for clock in self._streams)
+
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of the events that wait."""
         for clock in self._streams:

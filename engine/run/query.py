@@ -362,6 +362,13 @@ class QueryRun:
         return self._reads_kb
 
     @property
+    def kb_texts(self) -> tuple[str, ...]:
+        """What it asks the knowledge base, as SPARQL."""
+        patterns = [self.plan.gpms[name].kb for name in self._answering]
+        copies = [matcher.graphs for matcher in self._matchers if matcher is not None]
+        return tuple(dict.fromkeys(each.text for each in (*patterns, *copies) if each is not None))
+
+    @property
     def own_answers(self) -> bool:
         """Whether events wait for which the KB's answers of an earlier moment hold."""
         return bool(self._kept_answers)
@@ -369,7 +376,7 @@ class QueryRun:
     @property
     def watchful(self) -> bool:
         """Whether it must be told of instants in which the kernel has found nothing for it."""
-        return self._partly_native or self._waits or (self._start is None and self.plan.window is not None)
+        return self._partly_native or self.waits or (self._start is None and self.plan.window is not None)
 
     @property
     def nothing(self) -> list[list[Rows]]:
@@ -399,7 +406,7 @@ class QueryRun:
             if split is not None:
                 sources = self._letters.sources(rows, instants.where, answers, split.frame)
         batches: list[MatchBatch] = []
-        if sources or self._waits:
+        if sources or self.waits:
             if sources:
                 self._write_rows(sources, times, number, answers, split)
             until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
@@ -446,7 +453,7 @@ class QueryRun:
         return PartitionInstants(arrays.partition[:k], arrays.instant[:k], arrays.moment[:k])
 
     @property
-    def _waits(self) -> bool:
+    def waits(self) -> bool:
         """Whether the clock alone may let it report something."""
         return self._sequence.waits or (self._deferred is not None and self._deferred.waits)
 

@@ -25,6 +25,7 @@ from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.rsp_algebra import Report
 
 START, END = 0, 1
 """Letters of the two times that a row of an event mapping has."""
@@ -110,8 +111,14 @@ class RspRun(AloneRun):
             return
         self._general.add(batches)
         for at in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, self._general.filled):
-            rows = self._reporter.told(self._general.answer(at))
+            rows = self._general.in_order(self._told(self._general, at))
             yield np.full(len(rows), at, np.int64), rows
+
+    def _told(self, general: GeneralAnswers, at: int) -> FullRows:
+        if not general.changes:
+            return self._reporter.told(general.answer(at))
+        change = general.change(at)
+        return change.new if self._plan.report is Report.ISTREAM else change.gone
 
     def _batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
         shown = np.where(self._shown >= 0, self._shown, rows.values.shape[1])

@@ -163,10 +163,7 @@ class TupleRun(AloneRun):
         self._log.forget(self._cea.oldest)
 
     def forget(self, at: int) -> None:
-        """Between batches: give up all partial matches; `at` is now (µs since 1970).
-
-        It goes on as if it had been registered now. Counters and positions go on.
-        """
+        """As there; counters and positions go on."""
         self.resets = self.resets.another(at, self._log.newest, self.records)
         self._cea.forget()
         self._log = _Log(self._cea.position)

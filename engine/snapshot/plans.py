@@ -12,6 +12,8 @@ from functools import singledispatch
 from typing import Final
 
 from oxiseq.engine.cea.plan import CeaPlan
+from oxiseq.engine.intervals.plan import everything
+from oxiseq.engine.intervals.query import IntervalPlan
 from oxiseq.engine.kernels.cea import records as cea
 from oxiseq.engine.kernels.sequence import records as sequence
 from oxiseq.engine.kernels.windows import records as windows
@@ -57,6 +59,13 @@ def _of_ceql(plan: CeaPlan) -> Iterable[object]:
     yield plan.query
     yield plan.streams, plan.atoms, plan.variables, plan.positions, plan.atom_of, plan.kept, plan.masks
     yield cea.Memory._fields, cea.SCALARS, [sequence.NODE, cea.PART, cea.LIVE]
+
+
+@_parts.register
+def _of_intervals(plan: IntervalPlan) -> Iterable[object]:
+    yield plan.query, plan.rules
+    yield plan.streams, plan.strata
+    yield [(type(p).__name__, p.columns) for each in plan.plans for p in everything(each)]
 
 
 @_parts.register

@@ -22,10 +22,12 @@ from typing import Final, TypeAlias, TypeVar, overload
 
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.errors import SnapshotError
+from oxiseq.engine.intervals.query import IntervalPlan
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.run.clock import Clock
+from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import AnyRun, Runs
@@ -35,7 +37,7 @@ from oxiseq.engine.snapshot.plans import fingerprint
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
-AnyPlan: TypeAlias = QueryPlan | CeaPlan | RspPlan
+AnyPlan: TypeAlias = QueryPlan | CeaPlan | RspPlan | IntervalPlan
 T = TypeVar("T")
 _ONE: Final = "one run"
 _ALL: Final = "a store's runs"
@@ -62,6 +64,10 @@ def restore(data: bytes, plan: CeaPlan, terms: TermDictionary, kb: KnowledgeBase
 
 @overload
 def restore(data: bytes, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase) -> RspRun: ...
+
+
+@overload
+def restore(data: bytes, plan: IntervalPlan, terms: TermDictionary, kb: KnowledgeBase) -> IntervalRun: ...
 
 
 def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None = None) -> AnyRun:
@@ -123,6 +129,8 @@ def _run(plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase | None) -> AnyR
     assert kb is not None, "a query of another language may ask the KB"
     if isinstance(plan, RspPlan):
         return RspRun(plan, terms, kb)
+    if isinstance(plan, IntervalPlan):
+        return IntervalRun(plan, terms, kb)
     return QueryRun(plan, terms, kb)
 
 

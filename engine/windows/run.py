@@ -23,6 +23,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
@@ -37,6 +38,8 @@ from oxiseq.engine.windows.saved import restore_memory, save_memory
 from oxiseq.engine.windows.tables import build_tables
 from oxiseq.engine.windows.window import BEFORE_ALL, Window
 
+MOST_ROWS: Final = 50_000_000
+"""Of one push."""
 I64s = NDArray[np.int64]
 _Id = TypeVar("_Id", np.int64, np.uint32)
 
@@ -81,8 +84,9 @@ class WindowRun:
         window: Window,
         report: Report | Sequence[Report] = Report.NEW,
         capacities: Capacities | None = None,
+        most_rows: int = MOST_ROWS,
     ) -> None:
-        """`report`: of every query, or one for each."""
+        """`report`: of every query, or one for each. `most_rows`: of one push, past which it raises LimitError."""
         self.plan = plan
         self.window = window
         self._terms = terms
@@ -90,6 +94,8 @@ class WindowRun:
         self._tables = Pointers(build_tables(plan))
         self._capacities = capacities or Capacities()
         self._memory = allocate(plan, self._capacities)
+        self._most_rows = most_rows
+        self._exceeded: LimitError | None = None
         self._widths = [len(query.keys) for query in plan.queries]
         self.report(report)
         self._none = tuple(Rows(_NO_INSTANT, np.zeros((0, width), np.uint32)) for width in self._widths)
@@ -111,7 +117,7 @@ class WindowRun:
 
         low: i64[events], in place of the window's τ_b; that of an instant's last event counts, and it never falls.
         instant: i64[events], ascending, in place of the times: consecutive events with one number are one instant.
-        Raises ValueError for times or bounds that fall.
+        Raises ValueError for times or bounds that fall, LimitError for too many rows: the run is lost then.
         """
         first = _firsts(batch.time if instant is None else instant)
         last = first[1:] - 1
@@ -178,7 +184,7 @@ class WindowRun:
 
     def _clocks(self, batch: EventBatch, first: I64s) -> I64s:
         if not self.window.counted:
-            return _plain(batch.time)
+            return _plain(batch.time, _I64)
         if len(first) == 2:
             return np.full(len(batch), self._instants + 1)
         numbers = np.arange(self._instants + 1, self._instants + len(first))
@@ -198,8 +204,10 @@ class WindowRun:
 
     def _run(self, batch: EventBatch, clock: I64s, first: I64s, bounds: I64s) -> list[_Part]:
         """Have the kernel work through the batch."""
-        s, p, o = (_plain(ids) for ids in batch.ids)
-        offset = _plain(batch.offset)
+        if self._exceeded is not None:
+            raise self._exceeded
+        s, p, o = (_plain(ids, _U32) for ids in batch.ids)
+        offset = _plain(batch.offset, _I64)
         if self.plan.conditions:
             self._learn(batch)
         scalars = self._memory.scalars
@@ -213,6 +221,7 @@ class WindowRun:
                 break
             if need == k.OUT_FULL:
                 self._drain(parts)
+                self._limit(sum(len(out) for out, _ in parts))
                 self._memory = more_out(self._memory)
             elif need == k.NEED_DECISION:
                 condition, term = int(scalars[k.ASKED_CONDITION]), int(scalars[k.ASKED_TERM])
@@ -253,6 +262,12 @@ class WindowRun:
             out, values = out[keep], values[keep]
         memory.scalars[[k.ROWS, k.DOUBTFUL]] = 0
         parts.append((out, values))
+
+    def _limit(self, rows: int) -> None:
+        """The kernel stands in the middle of an instant: it cannot be left there and taken up by another push."""
+        if rows > self._most_rows:
+            self._exceeded = LimitError(rows, self._most_rows, "rows of one push to a window")
+            raise self._exceeded
 
     def _decided(self, out: NDArray[np.void], values: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Which rows stand once those in doubt have been decided exactly."""
@@ -295,6 +310,8 @@ class WindowRun:
 
 
 _Part = tuple[NDArray[np.void], NDArray[np.uint32]]
+_I64: Final = np.dtype(np.int64)
+_U32: Final = np.dtype(np.uint32)
 _NO_INSTANT: Final = np.zeros(0, np.int64)
 
 
@@ -311,7 +328,9 @@ def _falls(numbers: I64s) -> bool:
     return len(numbers) > 1 and bool(np.any(numbers[1:] < numbers[:-1]))
 
 
-def _plain(array: NDArray[_Id]) -> NDArray[_Id]:
+def _plain(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
     """C-contiguous and writable: Numba compiles anew for anything else."""
     flags = array.flags
-    return array if flags.c_contiguous and flags.writeable else np.require(array, None, ("C", "W"))
+    if array.dtype == dtype and flags.c_contiguous and flags.writeable:
+        return array
+    return np.require(array, dtype, ("C", "W"))

@@ -12,6 +12,7 @@ from oxiseq.cli.backup import backup_command
 from oxiseq.cli.check import check_command
 from oxiseq.cli.convert import convert_command
 from oxiseq.cli.demo import demo_command
+from oxiseq.cli.events import events_command
 from oxiseq.cli.explain import explain_command
 from oxiseq.cli.load import load_command
 from oxiseq.cli.replay import replay_command
@@ -55,7 +56,7 @@ def main() -> None:
 
 
 for command in (
-    run_command, check_command, explain_command, convert_command, load_command, replay_command, backup_command,
-    test_command, why_command, what_if_command, serve_command, warmup_command, demo_command,
+    run_command, check_command, explain_command, convert_command, events_command, load_command, replay_command,
+    backup_command, test_command, why_command, what_if_command, serve_command, warmup_command, demo_command,
 ):  # fmt: skip
     main.add_command(command)

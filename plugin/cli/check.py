@@ -33,7 +33,8 @@ def check_command(
 ) -> None:
     """Errors and lints of queries, with their places.
 
-    QUERY is a file (.ceql, .rspql, .spectra, .rsepql tell the language, any other ending SPAseq), or - for stdin.
+    QUERY is a file (.ceql, .epsparql, .rspql, .spectra, .rsepql tell the language, any other ending SPAseq), or - for
+    stdin.
 
     The exit status is 1 if there is an error, 0 if there are only lints.
     """

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from oxiseq.cli.options import Iri, quiet_option
-from oxiseq.cli.request import LoadRequest
+from oxiseq.cli.request import Engine, LoadRequest
 
 
 @click.command("load")
@@ -23,11 +23,18 @@ from oxiseq.cli.request import LoadRequest
 @click.option("--strict", is_flag=True, help="Stop at the first bad statement.")
 @click.option("--quarantine", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
               help="Where bad statements go. [default: the location with .quarantine behind it]")  # fmt: skip
+@click.option("--engine", type=click.Choice(["auto", "plain", "spark"]), default="auto", show_default=True,
+              help="One process, or Spark; auto takes Spark for what is bigger than half of the memory.")  # fmt: skip
+@click.option("--master", metavar="URL", help="Spark's master. [default: local[*]]")
+@click.option("--memory", metavar="SIZE", help="Java memory of Spark's driver and of each executor. [default: 2g]")
+@click.option("--parts", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+              help="Keep what Spark writes: sorted N-Quads, coded Parquet; a folder that all workers see.")  # fmt: skip
 @click.option("--restart", is_flag=True, help="Replace the store that is there.")
 @quiet_option
 def load_command(
     sources: tuple[str, ...], location: Path, reasoning: str | None, mapping: Path | None, graph: str | None,
-    skolemise: bool, strict: bool, quarantine: Path | None, restart: bool, quiet: bool,
+    skolemise: bool, strict: bool, quarantine: Path | None, engine: Engine, master: str | None, memory: str | None,
+    parts: Path | None, restart: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Load a big knowledge base into a store that `run --kb DIR` reads.
 
@@ -37,11 +44,13 @@ def load_command(
     \b
     oxiseq load dump.nt.gz schema.ttl --location kb --reason rdfs
     oxiseq load people.csv --mapping people.rq --location kb
+    oxiseq load dump/ --location kb --engine spark --memory 8g
     """
     from oxiseq.cli.loading import load_kb  # noqa: PLC0415  loads pyarrow: see __init__.py
 
     load_kb(
         LoadRequest(
-            sources, location, reasoning, mapping, graph, skolemise, strict, quarantine, restart, quiet
+            sources, location, reasoning, mapping, graph, skolemise, strict, quarantine, engine, master, memory, parts,
+            restart, quiet,
         )
     )  # fmt: skip

@@ -35,6 +35,10 @@ def load_kb(request: LoadRequest) -> None:
             strict=request.strict,
             restart=request.restart,
             quarantine=request.quarantine,
+            engine=request.engine,
+            master=request.master,
+            memory=request.memory,
+            parts=request.parts,
             watch=watch,
         )
     if not request.quiet:
@@ -64,7 +68,7 @@ def told(report: LoadReport) -> str:
 def _bar(*, quiet: bool) -> Iterator[Watch]:
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield lambda progress: None
+        yield lambda at: None if quiet or not at.note else click.echo(at.note, err=True)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     begun = perf_counter()
@@ -72,6 +76,8 @@ def _bar(*, quiet: bool) -> Iterator[Watch]:
         task = shown.add_task("loading", total=None)
 
         def watch(at: Progress) -> None:
+            if at.note:
+                shown.console.print(at.note, markup=False, highlight=False)
             rate = at.statements / (perf_counter() - begun)
             text = f"{at.step}: {at.statements:,} statements"
             if at.step == "loading":

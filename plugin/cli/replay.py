@@ -13,7 +13,7 @@ from oxiseq.cli.request import ReplayRequest, RunRequest
 from oxiseq.cli.run import run_command
 from oxiseq.grammar import LANGUAGES
 
-_AS_IN_RUN: Final = ("kbs", "format_", "output", "start", "lateness", "late", "sort", "quiet")
+_AS_IN_RUN: Final = ("kbs", "format_", "output", "start", "lateness", "late", "sort", "quiet", "rules")
 
 
 @click.command("replay")

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from oxiseq.cli.options import QuerySource
 
 OnError: TypeAlias = Literal["stop", "skip"]
+Engine: TypeAlias = Literal["auto", "plain", "spark"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class RunRequest:
     """Of queries over windows, like the next two: what their text leaves open."""
     instants: tuple[int, ...] | None = None
     consumption: str | None = None
+    rules: tuple[QuerySource, ...] = ()
+    """Of an EP-SPARQL query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class ServeRequest:
     host: str
     port: int
     upstream: str | None
+    upstream_refresh: int
+    """µs after which what queries ask there is asked again, 0: never."""
     read_only: bool
     cors: bool
     union_default_graph: bool
@@ -117,5 +122,26 @@ class LoadRequest:
     skolemise: bool
     strict: bool
     quarantine: Path | None
+    engine: Engine
+    master: str | None
+    memory: str | None
+    parts: Path | None
     restart: bool
+    quiet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EventsRequest:
+    """What `oxiseq events` is asked for; `every` in seconds."""
+
+    sources: tuple[str, ...]
+    output: Path
+    mapping: Path | None
+    time: str
+    every: float
+    to: str
+    engine: str
+    master: str
+    memory: str
+    time_predicate: str
     quiet: bool

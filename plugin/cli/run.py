@@ -55,13 +55,15 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
               help="RSEP-QL: where the query has no CONSUME.")  # fmt: skip
 @time_predicate_option
 @on_error_option
+@click.option("--rules", metavar="FILE", multiple=True, type=QueryFile(),
+              help="EP-SPARQL: a CONSTRUCT query, over whose closure QUERY is answered; may be repeated.")  # fmt: skip
 @click.option("--sort", is_flag=True, help="Matches of equal end time by the times of their events.")
 @quiet_option
 def run_command(
     query: QuerySource, streams: tuple[str, ...], language: str | None, kbs: tuple[str, ...], format_: str | None,
     output: Path | None, start: int | None, lateness: int, late: Path | None, type_column: str, time_column: str,
     time_predicate: str, on_error: OnError, sort: bool, quiet: bool, report: str | None, instants: tuple[int, ...],
-    consumption: str | None,
+    consumption: str | None, rules: tuple[QuerySource, ...],
 ) -> None:  # fmt: skip
     """Answer a query over files of events.
 
@@ -69,7 +71,8 @@ def run_command(
     CSV, TSV and JSON are the W3C's results formats, which have no column for the time: select
     (ENDTIME() AS ?time) to have it. nquads writes the graphs of a CONSTRUCT query as events.
     A CEQL query gives time, start, end and positions, then the positions that each variable holds. Queries over
-    windows (.rspql, .spectra, .rsepql) give rows in order of the instants at which they are told.
+    windows (.rspql, .spectra, .rsepql) give rows in order of the instants at which they are told. EP-SPARQL rows in a
+    table begin with start and end; a query that names no stream reads all that are given.
 
     \b
     oxiseq run rises.spaseq --stream S1=quotes.nq.gz --kb companies.ttl
@@ -83,5 +86,6 @@ def run_command(
         RunRequest(
             replace(query, chosen=language), streams, kbs, format_, output, start, lateness, late,
             (type_column, time_column), time_predicate, on_error, sort, quiet, report, instants or None, consumption,
+            rules,
         )
     )  # fmt: skip

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import click
 
@@ -19,8 +19,11 @@ from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.languages.front import Front, Options, said, without_reports
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.spaseq.formats import BINARY, ResultFormat, result_format
+
+_ONE_STREAM: Final = "urn:oxiseq:stream"
+"""The IRI of a stream whose file is given alone to a query that names none."""
 
 
 def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) -> None:
@@ -37,7 +40,11 @@ def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) 
     checked_kb(front, request.kbs)
     with request.query.named():
         asked = said(request.report, request.instants, request.consumption)
-        options = Options(request.start, request.lateness, naming=Naming(*request.columns), said=asked)
+        options = Options(
+            request.start, request.lateness, naming=Naming(*request.columns), said=asked,
+            rules=rules_of(front, [rule.text for rule in request.rules]),
+            reads=_told(request.streams) if sources is None else tuple(sources),
+        )  # fmt: skip
         without_reports(front, options)
         replay = front.replay(query, combined(request.kbs), options)
     files: Mapping[str, Path | Source]
@@ -69,6 +76,19 @@ def stream_files(given: tuple[str, ...], iris: Mapping[str, str]) -> dict[str, P
             raise click.BadParameter(f"the stream <{iri}> is given twice", param_hint="--stream")
         files[iri] = Path(file)
     return files
+
+
+def _told(given: tuple[str, ...]) -> tuple[str, ...]:
+    """The streams that are given, for a query that names none: what stands before the file, else a name of ours."""
+    return tuple(dict.fromkeys(_iri_before(text) for text in given))
+
+
+def _iri_before(text: str) -> str:
+    if "=" not in text or Path(text).exists():
+        return _ONE_STREAM
+    cuts = [i for i, character in enumerate(text) if character == "="]
+    cut = next((i for i in cuts if Path(text[i + 1 :]).exists()), cuts[0])
+    return text[:cut].strip().removeprefix("<").removesuffix(">")
 
 
 def _split(text: str, iris: Mapping[str, str]) -> tuple[str, str]:

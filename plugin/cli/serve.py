@@ -37,7 +37,10 @@ class Address(click.ParamType[tuple[str, int]]):
 @click.option("--bind", "-b", metavar="HOST:PORT", type=Address(), default="127.0.0.1:7878", show_default=True,
               help="Where to listen; port 0 takes any free one.")  # fmt: skip
 @click.option("--upstream", metavar="URL",
-              help="Pass SPARQL requests on to another server's /query, /update and /store instead of a store.")
+              help="Pass SPARQL requests on to another server's /query, /update and /store instead of a store; "
+                   "queries of streams ask it, and the folder holds the journal only.")
+@click.option("--upstream-refresh", metavar="DURATION", type=Duration(), default="10m", show_default=True,
+              help="After how long what they ask there is asked again; 0 is never.")
 @click.option("--read-only", is_flag=True, help="No updates; the folder is opened for reading.")
 @click.option("--cors", is_flag=True, help="Web pages from elsewhere may ask.")
 @click.option("--union-default-graph", is_flag=True, help="Queries see all graphs as one.")

@@ -24,10 +24,12 @@ try:
     from oxiseq.live import LiveService, LiveSettings
     from oxiseq.live.api import LiveRoutes
     from oxiseq.live.budgets import Budget
+    from oxiseq.live.remote import RemoteKnowledge
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
     from oxiseq.server.logs import log_to_stderr
     from oxiseq.sparql import SparqlEndpoint
-    from oxiseq.sparql.upstream import Upstream
+    from oxiseq.sparql.evaluation import Evaluations
+    from oxiseq.sparql.upstream import RemoteKb, Upstream
 except ModuleNotFoundError as error:
     raise OxiseqError(f"the server needs {error.name}: pip install 'oxiseq[server]'") from error
 
@@ -67,33 +69,46 @@ def application_of(
 
 
 def _live(request: ServeRequest, endpoint: Answers, opened: ExitStack) -> LiveRoutes | None:
-    """Streams and queries beside a store that may be written to. Raises JournalError."""
-    if not isinstance(endpoint, SparqlEndpoint) or not isinstance(endpoint.store, Store) or request.read_only:
+    """Streams and queries beside what may be written to. Raises JournalError."""
+    knowledge = RemoteKnowledge(RemoteKb(endpoint)) if isinstance(endpoint, Upstream) else store_of(endpoint)
+    if knowledge is None or request.read_only:
         return None
     folder = request.location
     if folder is None:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="oxiseq-")))
+    folder.mkdir(parents=True, exist_ok=True)
     durability = request.durability if request.location is not None else "normal"
     budget = Budget(request.state_records or None, request.state_bytes or None, request.on_budget)
     settings = LiveSettings(
         subscribers=request.subscribers, idle=request.idle, keep=request.keep, budget=budget,
         graphs=request.event_triples, unasked=request.event_triples_for / 1_000_000,
+        refresh=request.upstream_refresh / 1_000_000 or None,
     )  # fmt: skip
-    service = opened.enter_context(LiveService(endpoint.store, folder, settings, durability))
-    routes = LiveRoutes(service, endpoint.evaluations)
-    endpoint.offer(routes.services)
-    return routes
+    service = opened.enter_context(LiveService(knowledge, folder, settings, durability))
+    if isinstance(endpoint, SparqlEndpoint):
+        routes = LiveRoutes(service, endpoint.evaluations)
+        endpoint.offer(routes.services)
+        return routes
+    return LiveRoutes(service, Evaluations(limits_of(request)))
+
+
+def store_of(endpoint: Answers) -> Store | None:
+    """The store behind an endpoint of ours."""
+    store = endpoint.store if isinstance(endpoint, SparqlEndpoint) else None
+    return store if isinstance(store, Store) else None
+
+
+def limits_of(request: ServeRequest) -> Limits:
+    """Of an answer."""
+    return Limits(seconds=request.timeout, rows=request.max_rows, body=request.max_body, running=2 * request.threads)
 
 
 def endpoint_of(request: ServeRequest) -> Answers:
     """What answers: a store, or another endpoint. Raises OxiseqError."""
-    limits = Limits(seconds=request.timeout, rows=request.max_rows, body=request.max_body, running=2 * request.threads)
     settings = SparqlSettings(
-        request.read_only, request.union_default_graph, request.allow_service, request.allow_load, limits
+        request.read_only, request.union_default_graph, request.allow_service, request.allow_load, limits_of(request)
     )
     if request.upstream is not None:
-        if request.location is not None:
-            raise OxiseqError("--upstream and --location: the one or the other is served")
         return Upstream(request.upstream, settings)
     return SparqlEndpoint(Store(inner=_store(request)), settings)
 

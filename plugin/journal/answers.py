@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from oxiseq.journal.reader import Reader
@@ -29,13 +29,13 @@ class KbAnswers:
         rows = self._reader.rows("SELECT text, body, asked FROM kb_answer")
         return {text: KbAnswer(body, asked) for text, body, asked in rows}
 
-    def put(self, bodies: Mapping[str, bytes], *, only: bool = False) -> dict[str, KbAnswer]:
-        """Keep answers asked for just now, all or none; with `only` no others. Raises FullError."""
+    def put(self, bodies: Mapping[str, bytes], without: Iterable[str] = ()) -> dict[str, KbAnswer]:
+        """Keep answers asked for just now, and those to the texts `without` no longer; all or none. FullError."""
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> None:
-            if only:
-                connection.execute("DELETE FROM kb_answer")
+            for text in without:
+                connection.execute("DELETE FROM kb_answer WHERE text = ?", (text,))
             for text, body in bodies.items():
                 connection.execute("INSERT OR REPLACE INTO kb_answer (text, body, asked) VALUES (?, ?, ?)",
                                    (text, body, now))  # fmt: skip

@@ -59,6 +59,10 @@ class Options:
     """CEQL: the columns of tables that hold type and time."""
     said: RspOptions = UNSAID
     """Queries over windows: what their text leaves open."""
+    rules: tuple[str, ...] = ()
+    """EP-SPARQL: CONSTRUCT rules over whose closure the query is answered."""
+    reads: tuple[str, ...] = ()
+    """EP-SPARQL: the streams that there are, for a query that names none."""
 
 
 class AnswerShape(Protocol[Found_co]):

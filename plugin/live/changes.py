@@ -29,7 +29,7 @@ from typing import Final
 
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.journal import Journal
-from oxiseq.live.engine import Engine, reads_kb
+from oxiseq.live.engine import Engine
 from oxiseq.live.worker import Worker
 from oxiseq.store import ChangeRefusedError
 
@@ -70,7 +70,7 @@ class KbChanges:
     @property
     def _matters(self) -> bool:
         """Whether any query asks the KB, now or as soon as the log has come to where it stands."""
-        return any(reads_kb(query) for query in (*self._engine.queries, *self._worker.joining))
+        return any(query.run.reads_kb for query in (*self._engine.queries, *self._worker.joining))
 
     def _keep(self) -> None:
         """Checkpoints of the queries that ask the KB, with the worker's lock held."""

@@ -26,7 +26,7 @@ from oxiseq.grammar import load
 from oxiseq.journal import Found, Heading, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
 from oxiseq.languages.front import AnswerShape, Front, Options, said, without_reports
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.live.budgets import Budget, Watch
 
 LOG = logging.getLogger("oxiseq.live")
@@ -66,11 +66,6 @@ class LiveQuery:
         return self.shape.feeds is not None or (isinstance(self.run, AloneRun) and self.run.one_by_one)
 
 
-def reads_kb(query: LiveQuery) -> bool:
-    """Whether what it finds depends on more than the log."""
-    return query.run.reads_kb
-
-
 @dataclass(frozen=True, slots=True)
 class Emission:
     """What has come of entries: matches that are to be stored and told, and events of other streams made of them."""
@@ -99,7 +94,10 @@ class Engine:
         front = front_of(query)
         begin = None if options.get("start") is None else to_microseconds(options["start"])
         asked = said(options.get("report"), options.get("instants"), options.get("consumption"))
-        given = Options(begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}), said=asked)
+        given = Options(
+            begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}), said=asked,
+            rules=rules_of(front, options.get("rules", ())), reads=tuple(options.get("reads", ())),
+        )  # fmt: skip
         without_reports(front, given)
         run, shape = front.compile(query, self.terms, self._kb, given)
         budget = self._budget.of(options)
@@ -129,7 +127,7 @@ class Engine:
     @property
     def kb_readers(self) -> list[LiveQuery]:
         """Those at work that ask the knowledge base."""
-        return [query for query in self._live.values() if reads_kb(query)]
+        return [query for query in self._live.values() if query.run.reads_kb]
 
     def readers(self, stream: str) -> list[LiveQuery]:
         """Those that read a stream."""

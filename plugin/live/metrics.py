@@ -34,6 +34,8 @@ class Metrics:
         self.matches = self._counter("oxiseq_matches", "Matches found and stored.", "query")
         self.resets = self._counter("oxiseq_query_resets", "Times that a query has forgotten its state.", "query")
         self.failures = self._counter("oxiseq_query_failures", "Times that a query was stopped by an error.", "query")
+        self.kb_refreshes = self._counter("oxiseq_kb_refreshes", "Times that a KB elsewhere was asked again.")
+        self.kb_failures = self._counter("oxiseq_kb_refresh_failures", "Times that this failed: its answers stayed.")
         self.cut_off = self._counter("oxiseq_subscribers_cut_off", "Subscribers cut off because they were too slow.")
         self.turned_away = self._counter("oxiseq_subscribers_turned_away", "Subscribers beyond the cap.")
         self.push_seconds = self._histogram("oxiseq_push_seconds", "From a batch's arrival to its acknowledgement.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -48,6 +48,7 @@ class _Facts:
     reads: tuple[str, ...]
     feeds: str | None
     variables: tuple[str, ...]
+    asks: tuple[str, ...] = ()
 
 
 class Queries:
@@ -56,9 +57,12 @@ class Queries:
     def __init__(
         self, journal: Journal, engine: Engine, engine_lock: AbstractContextManager[object], worker: Worker,
         streams: Streams, topics: Topics, settings: LiveSettings,
+        learn: Callable[[Iterable[str]], None] | None = None,
     ) -> None:  # fmt: skip
         self._journal, self._engine, self._engine_lock = journal, engine, engine_lock
         self._worker, self._streams, self._topics, self._settings = worker, streams, topics, settings
+        self._learn = learn
+        """Has a KB elsewhere answer what a query is going to ask."""
         self._known: dict[str, _Facts] = {}
 
     def register(
@@ -68,14 +72,20 @@ class Queries:
         """A query that sees what comes from now on; its streams are made where they are missing.
 
         options: `lateness` (µs), `start` (µs), `stateBudget` ({"records": n, "bytes": n}, a missing one is no bound),
-        `onBudget` (fail or reset), and for CEQL `streamNames`. With `replace` a query of this name goes;
-        ids of matches go on. Raises QueryError, ConflictError, BoundError, OxiseqError.
+        `onBudget` (fail or reset), for CEQL `streamNames`, for EP-SPARQL `rules`. With `replace` a query of this name
+        goes; ids of matches go on. Raises QueryError, ConflictError, BoundError, KbError, OxiseqError.
         """
         chosen = name if name is not None else f"q{secrets.token_hex(4)}"
         if not NAME.fullmatch(chosen):
             raise OxiseqError(f"{chosen!r} is no name for a query: letters, digits and . _ ~ -, at most 100")
         given = dict(options or {})
         front_named(language).prepare()
+        if language == "epsparql":  # one that names no stream reads those that are here now, also after a restart
+            given.setdefault("reads", [record.iri for record in self._streams.all()])
+        if self._learn is not None:  # without locks: it may take long
+            with self._engine_lock:
+                asks = self._engine.compile(chosen, text, language, given).run.kb_texts
+            self._learn(asks)
         with self._worker.lock:
             self._worker.flush()
             known = {record.name for record in self._journal.queries.all()}
@@ -96,6 +106,11 @@ class Queries:
             self._begin(query, record)
         LOG.info("query %s registered", chosen, extra={"query": chosen})
         return self.get(chosen)
+
+    @property
+    def kb_texts(self) -> set[str]:
+        """What all queries, paused ones too, ask the knowledge base."""
+        return {text for facts in tuple(self._known.values()) for text in facts.asks}
 
     def pause(self, name: str) -> QueryStatus:
         """It sees nothing until it is resumed; then it sees what has come meanwhile. Raises UnknownError."""
@@ -162,7 +177,8 @@ class Queries:
             self._journal.queries.set_state(record.name, "failed", str(error))
 
     def _know(self, query: LiveQuery) -> None:
-        self._known[query.name] = _Facts(query.shape.reads, query.shape.feeds, query.heading.variables)
+        shape, asks = query.shape, query.run.kb_texts
+        self._known[query.name] = _Facts(shape.reads, shape.feeds, query.heading.variables, asks)
 
     def _begin(self, query: LiveQuery, record: QueryRecord, decided: int | None = None) -> None:
         """From its checkpoint on; matches that are stored already are passed over. `decided` as in LiveQuery; without

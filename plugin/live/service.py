@@ -12,11 +12,13 @@ from prometheus_client.core import GaugeMetricFamily
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import FILE_NAME, Durability, Journal, JournalError
+from oxiseq.knowledge import Kb
 from oxiseq.live.changes import KbChanges
 from oxiseq.live.engine import Engine
 from oxiseq.live.graphs import EventGraphs
 from oxiseq.live.metrics import Metrics, gauge
 from oxiseq.live.queries import Queries
+from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.sending import Sender
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.streams import Streams
@@ -29,7 +31,7 @@ LOG = logging.getLogger("oxiseq.live")
 
 
 class LiveService:
-    """Streams and continuous queries over a store, durable in a journal in `folder`.
+    """Streams and continuous queries over a store, or a KB elsewhere, durable in a journal in `folder`.
 
     `streams`, `queries`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: the log's thread
     ends then.
@@ -37,27 +39,33 @@ class LiveService:
     """
 
     def __init__(
-        self, store: Store, folder: Path, settings: LiveSettings | None = None, durability: Durability = "full"
-    ) -> None:
+        self, store: Store | RemoteKnowledge, folder: Path, settings: LiveSettings | None = None,
+        durability: Durability = "full",
+    ) -> None:  # fmt: skip
         self.settings = settings if settings is not None else LiveSettings()
         self.store = store
         self.metrics = Metrics()
         self.journal = Journal(folder / FILE_NAME, durability)
+        if isinstance(store, RemoteKnowledge):
+            store.begin(self.journal.kb_answers)
         self._engine = Engine(store.kb, self.settings.budget)
         self.sender = Sender(self.settings.heartbeat)
         self.topics = Topics(self.settings.recent, self.sender.changed)
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
         self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)
         self.queries = Queries(
-            self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings
-        )
+            self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings,
+            store.learn if isinstance(store, RemoteKnowledge) else None,
+        )  # fmt: skip
         self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics, self.sender)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
         self._changes = KbChanges(self.journal, self._engine, self.worker, store.lock)
         store.guard_changes(self._changes.around)
         self.metrics.measure(self._gauges)
         self._ending = threading.Event()
-        self._upkeep = threading.Thread(target=self._keep_up, name="oxiseq-upkeep", daemon=True)
+        self._threads = [threading.Thread(target=self._keep_up, name="oxiseq-upkeep", daemon=True)]
+        if isinstance(store, RemoteKnowledge) and self.settings.refresh is not None:
+            self._threads.append(threading.Thread(target=self._keep_fresh, name="oxiseq-refresh", daemon=True))
 
     def start(self) -> None:
         """Bring back the queries and read on where they stand."""
@@ -65,7 +73,8 @@ class LiveService:
         position = self.queries.restore()
         LOG.debug("the log is read from entry %s of %s", position, head)
         self.worker.start(position, head)
-        self._upkeep.start()
+        for thread in self._threads:
+            thread.start()
 
     @property
     def ready(self) -> bool:
@@ -83,8 +92,9 @@ class LiveService:
         self.worker.stop()
         self._changes.end()
         self.sender.close()
-        if self._upkeep.is_alive():
-            self._upkeep.join()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
         self.journal.close()
 
     def __enter__(self) -> LiveService:
@@ -93,6 +103,29 @@ class LiveService:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def kb_of_now(self) -> Kb:
+        """The knowledge base, without what is kept of its answers."""
+        return self.store.endpoint if isinstance(self.store, RemoteKnowledge) else self.store
+
+    def refresh(self) -> None:
+        """Ask a KB elsewhere again all that queries ask. Raises KbError, ChangeRefusedError, FullError; then all stays
+        as it was."""
+        if isinstance(self.store, RemoteKnowledge):
+            self.metrics.kb_refreshes.inc()
+            try:
+                self.store.refresh(self.queries.kb_texts)
+            except OxiseqError:
+                self.metrics.kb_failures.inc()
+                raise
+
+    def _keep_fresh(self) -> None:
+        while not self._ending.wait(self.settings.refresh):
+            try:
+                self.refresh()
+            except OxiseqError as error:
+                LOG.warning("the knowledge base is not asked again, its answers stay: %s", error)
 
     def _keep_up(self) -> None:
         while not self._ending.wait(self.settings.upkeep):
@@ -107,6 +140,8 @@ class LiveService:
         yield gauge("subscribers", "Live subscribers now.", self.subscriptions.count)
         yield gauge("position", "The log's entry that was worked through last.", self.worker.position)
         yield gauge("graph_triples", "Triples of events that are held in memory for SPARQL.", self.graphs.size)
+        if isinstance(self.store, RemoteKnowledge) and (asked := self.store.told.asked):
+            yield gauge("kb_asked_seconds", "When the knowledge base was last asked, since 1970.", asked / 1_000_000)
         with suppress(JournalError):
             yield gauge("journal_bytes", "Size of the journal.", self.journal.size)
         records = gauge("state_records", "Records of a query's running state.", labels=("query", "kind"))

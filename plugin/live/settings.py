@@ -21,6 +21,7 @@ class LiveSettings:
     `queries`, `streams`: at most; `checkpoint`: between checkpoints; `upkeep`: between deletions of what is old;
     `page`: matches or events of one answer; `graphs`: triples of events that are held in memory for SPARQL, and
     `unasked`: after how long without a question those of a stream are let go of;
+    `refresh`: between questions to a KB elsewhere (None: never again);
     `budget`: of the state of a query that has none of its own.
     """
 
@@ -38,4 +39,5 @@ class LiveSettings:
     page: int = 10_000
     graphs: int = 4_000_000
     unasked: float = 600.0
+    refresh: float | None = None
     budget: Budget = field(default_factory=Budget)

@@ -282,10 +282,10 @@ class Worker:
             if not passed:
                 return
             LOG.warning("query %s: %s", query.name, passed, extra={"query": query.name})
+            fails = query.watch.budget.policy == "fail"
             self._engine.forget(query)
             if still := query.watch.passed(query.run):
-                passed = f"{still}, though it has forgotten all partial matches"
-        fails = bool(still) or query.watch.budget.policy == "fail"
+                passed, fails = f"{still}, though it has forgotten all partial matches", True
         self._decisions.append(_Decision(query, passed if fails else "", position, dict(offsets)))
 
     def _save_decisions(self) -> None:

@@ -60,6 +60,7 @@ def create_app(
             rule, f"sparql{number}", sparql, methods=_METHODS, provide_automatic_options=False, merge_slashes=False
         )
     if live is not None:
+        # to replace the method is how Flask says that an application is wrapped
         app.wsgi_app = LiveApplication(live, chosen, app.wsgi_app)  # type: ignore[method-assign]
     _add_health(app, endpoint, live)
     _add_checks(app, chosen)

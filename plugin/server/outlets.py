@@ -36,7 +36,7 @@ class _Outlet:
         return True
 
 
-class _Task(WSGITask):  # type: ignore[misc]
+class _Task(WSGITask):  # type: ignore[misc]  # waitress has no types: its classes are Any
     """A request that is answered."""
 
     def get_environment(self) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class _Task(WSGITask):  # type: ignore[misc]
         return environ
 
 
-class Channel(HTTPChannel):  # type: ignore[misc]
+class Channel(HTTPChannel):  # type: ignore[misc]  # as above
     """A connection."""
 
     task_class = _Task

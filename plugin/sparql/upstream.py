@@ -134,8 +134,16 @@ class _Passed:
         self._response.close()
 
 
+class UpstreamError(KbError):
+    """The endpoint behind cannot answer what a knowledge base is asked; `status`: HTTP's, 502 or 504."""
+
+    def __init__(self, message: str, status: int = 502) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class RemoteKb:
-    """A SPARQL endpoint as the engine's knowledge base (`engine.kb.KnowledgeBase`).
+    """A SPARQL endpoint as the engine's knowledge base (`engine.kb.KnowledgeBase`): each question is asked there.
 
     The engine asks each pattern once and keeps the answer; `touch` says that it is to be asked again.
     """
@@ -150,11 +158,15 @@ class RemoteKb:
         return self._version
 
     def touch(self) -> None:
-        """Ask again from now on: on a schedule, or when somebody says that the data changed."""
+        """Ask again from now on."""
         self._version += 1
 
     def solutions(self, query_text: str) -> QuerySolutions:
         """The solutions of a SELECT query. Raises KbError."""
+        return _read(self.body(query_text))
+
+    def body(self, query_text: str) -> bytes:
+        """The same in JSON, well-formed to its end. Raises UpstreamError."""
         asked = Request(
             "POST", QUERY, body=query_text.encode(),
             headers=(("content-type", "application/sparql-query"), ("accept", "application/sparql-results+json"),
@@ -163,11 +175,22 @@ class RemoteKb:
         response = self._upstream.answer(asked)
         try:
             content = response.content()
-            if response.status != 200:
-                raise KbError(f"the knowledge base refuses a query: {content.decode(errors='replace')}")
-            found = parse_query_results(content, QueryResultsFormat.JSON)
-        except (Interrupted, SyntaxError, ValueError, OSError) as error:
-            raise KbError(f"the knowledge base fails: {error}") from error
-        if not isinstance(found, QuerySolutions):
-            raise KbError("the knowledge base answers SELECT queries only")
-        return found
+        except Interrupted as error:
+            raise UpstreamError(f"the knowledge base fails: {error}") from error
+        if response.status != 200:
+            said = content.decode(errors="replace").strip()
+            status = response.status if response.status == 504 else 502
+            raise UpstreamError(f"the knowledge base refuses a query: {said}", status)
+        try:
+            for _ in _read(content):
+                pass
+        except (SyntaxError, ValueError, OSError) as error:
+            raise UpstreamError(f"the knowledge base fails: {error}") from error
+        return content
+
+
+def _read(content: bytes) -> QuerySolutions:
+    found = parse_query_results(content, QueryResultsFormat.JSON)
+    if not isinstance(found, QuerySolutions):
+        raise UpstreamError("the knowledge base answers SELECT queries only")
+    return found

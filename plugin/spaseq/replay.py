@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 
 from oxiseq.driving import Driver, microseconds
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Query
-from oxiseq.knowledge import Kb, kb_store
+from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.spaseq.formats import sorted_batch
 from oxiseq.spaseq.match import Shape
 from oxiseq.spaseq.matches import Matches
@@ -28,7 +27,7 @@ class Replay(Driver[MatchBatch]):
         terms = TermDictionary()
         self.plan: QueryPlan = compile_query(query, terms)
         begin = None if start is None else to_microseconds(start)
-        self.run = QueryRun(self.plan, terms, StoreKb(kb_store(kb)), begin, microseconds(lateness))
+        self.run = QueryRun(self.plan, terms, knowledge_of(kb), begin, microseconds(lateness))
         self.shape = Shape(self.plan, terms)
         super().__init__(self.run, terms, {s.name: s.iri.value for s in query.streams})
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from numba.core.registry import CPUDispatcher
-from pyoxigraph import RdfFormat, Store
+from pyoxigraph import NamedNode, RdfFormat, Store, Triple, Variable, parse
 
 import oxiseq.engine.kernels as kernels
 from oxiseq import run
@@ -30,7 +30,11 @@ from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
+from oxiseq.engine.windows import ConjunctiveQuery, Report, Window, WindowRun, compile_windows
+from oxiseq.engine.windows.memory import Capacities as Small
 from oxiseq.grammar import load
+from oxiseq.grammar.algebra import Call, TriplePattern
 from oxiseq.warmup import warm_up
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -97,6 +101,32 @@ def answer_ceql(case: CeqlCase, layout: Callable[[np.ndarray], np.ndarray]) -> N
         each.advance()
 
 
+def answer_windows(layout: Callable[[np.ndarray], np.ndarray]) -> None:
+    """A pattern over windows, in memory so small that it grows; saved and restored."""
+    terms = TermDictionary()
+    x, y, z = map(Variable, "xyz")
+    p, q = NamedNode("urn:p"), NamedNode("urn:q")
+    patterns = (TriplePattern(x, p, y), TriplePattern(y, q, z), TriplePattern(x, q, NamedNode("urn:c")))
+    plan = compile_windows([ConjunctiveQuery(patterns, (Call("<", (y, z)),))], terms)
+    runs = [WindowRun(plan, terms, Window(5, counted=c), Report.NEW | Report.ENDED, Small.smallest()) for c in (0, 1)]
+    events = [(i, f"<urn:{i % 3}> <urn:p> <urn:{i % 4}> . <urn:{i % 4}> <urn:q> {i} .") for i in range(40)]
+    batch = encode_events([(time, list(parse_graph(text))) for time, text in events], terms)
+    laid = EventBatch(*(layout(getattr(batch, field.name)) for field in fields(batch)))
+    for run_ in runs:
+        for i in range(0, len(laid), 8):
+            part = laid.slice(i, i + 8)
+            run_.push(part, low=layout(part.time - 5), instant=layout(part.time // 2))
+        named = SavedTerms(terms)
+        state = run_.save(named)
+        run_.restore(state, KnownTerms(named.state(), terms))
+        run_.rows()
+
+
+def parse_graph(text: str) -> Iterator[Triple]:
+    """A graph in Turtle."""
+    return (quad.triple for quad in parse(text, RdfFormat.TURTLE))
+
+
 def answer_from_files(case: Case, folder: Path, ending: str) -> None:
     """The case's query, its events written to files and read again."""
     files = {}
@@ -127,6 +157,8 @@ def main() -> None:
     for ceql_case in load_ceql_cases():
         for layout in LAYOUTS:
             answer_ceql(ceql_case, layout)
+    for layout in LAYOUTS:
+        answer_windows(layout)
     with TemporaryDirectory() as folder:
         for i, case in enumerate(cases):
             answer_from_files(case, Path(folder), ("arrow", "parquet", "nq")[i % 3])

@@ -159,7 +159,7 @@ def test_a_missing_folder_or_journal_is_told(path: Path) -> None:
     with pytest.raises(JournalError, match="the file is empty"):
         Journal(path, read_only=True)
     with pytest.raises(OxiseqError, match="durability"):
-        Journal(path, "sometimes")  # type: ignore[arg-type]
+        Journal(path, "sometimes")  # type: ignore[arg-type]  # as who has no types may
 
 
 def test_for_reading_only_nothing_is_written(path: Path) -> None:

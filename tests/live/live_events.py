@@ -89,6 +89,15 @@ def limits_update(number: int) -> str:
     rows = " ".join(f"<{EX}h{house}> <{EX}limit> {drawn.randint(300, 900)} ." for house in range(1, 7))
     return f"CLEAR SILENT GRAPH <{LIMITS}> ; INSERT DATA {{ GRAPH <{LIMITS}> {{ {rows} }} }}"
 
+FELL = f"""PREFIX : <{EX}>
+SELECT ?house ?before ?after (getDURATION() AS ?took)
+FROM STREAM <{POWER}> FROM STREAM <{DOORS}>
+WHERE {{
+  {{ {{ ?house :watts ?before }} SEQ {{ ?house :opens ?door }} }} SEQ {{ ?house :watts ?after }}
+  FILTER(?after < ?before && getDURATION() < "PT20S"^^<http://www.w3.org/2001/XMLSchema#duration>)
+}}"""
+"""EP-SPARQL."""
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:

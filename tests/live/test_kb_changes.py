@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from live_events import EX, LIMITED, LIMITS, MUTED, POWER, RISES, Batch, batches, limits_update, power
 from live_services import Rows, live, push, rest, rows
+from pyoxigraph import QueryResultsFormat, QuerySolutions
+from pyoxigraph import Store as RdfStore
 
+from oxiseq.engine.kb import Solution
 from oxiseq.journal import FILE_NAME
 from oxiseq.live import LiveService, LiveSettings
+from oxiseq.live.remote import RemoteKnowledge, read_answer
 from oxiseq.store import ChangeRefusedError, Store
 
 QUERIES = {"limited": LIMITED, "muted": MUTED}
@@ -184,3 +189,55 @@ def test_changes_are_free_when_the_service_has_ended(tmp_path: Path) -> None:
     service.close()
     service.store.clear()
     assert not len(service.store)
+
+
+# --- a knowledge base elsewhere ---------------------------------------------------------------------
+
+
+class Elsewhere:
+    """An endpoint, as `oxiseq.sparql.upstream.RemoteKb` is one."""
+
+    version = 1
+
+    def __init__(self) -> None:
+        self.store = RdfStore()
+
+    def solutions(self, text: str) -> Iterable[Solution]:
+        return read_answer(self.body(text))
+
+    def body(self, text: str) -> bytes:
+        answer = self.store.query(text)
+        assert isinstance(answer, QuerySolutions)
+        return answer.serialize(format=QueryResultsFormat.JSON) or b""
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_deaths_between_refreshes_change_nothing(tmp_path: Path, expected: dict[str, Rows], seed: int) -> None:
+    """Whatever the endpoint says meanwhile: it counts from when it is asked."""
+    dice = random.Random(seed)
+    endpoint = Elsewhere()
+    endpoint.store.update(limits_update(0))
+    (tmp_path / "0").mkdir()
+    service = LiveService(RemoteKnowledge(endpoint), tmp_path / "0", RARELY, "normal")
+    service.start()
+    for name, text in QUERIES.items():
+        service.queries.register(name, text)
+    deaths = 0
+    for step in steps(60, seed=1):
+        if isinstance(step, Batch):
+            push(service, step)
+        else:
+            endpoint.store.update(step)
+            service.refresh()
+        if dice.random() < 0.1:
+            deaths += 1
+            folder = tmp_path / str(deaths)
+            folder.mkdir()
+            service.journal.backup(folder / FILE_NAME)
+            service.close()
+            endpoint.store.clear()
+            service = LiveService(RemoteKnowledge(endpoint), folder, RARELY, "normal")
+            service.start()
+    assert deaths > 2
+    with closing(service):
+        assert found(service) == expected

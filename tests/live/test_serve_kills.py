@@ -25,6 +25,7 @@ from live_events import (
     ALARMS,
     BUSY,
     DOORS,
+    FELL,
     HIGH,
     LEFT,
     LIMITED,
@@ -43,9 +44,9 @@ from oxiseq.journal import FILE_NAME, Journal
 
 KILLS = int(os.environ.get("OXISEQ_KILLS", "50" if os.environ.get("OXISEQ_PROFILE") == "nightly" else "5"))
 QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "limited": LIMITED, "muted": MUTED,
-           "high": HIGH, "busy": BUSY, "left": LEFT}  # fmt: skip
+           "high": HIGH, "busy": BUSY, "left": LEFT, "fell": FELL}  # fmt: skip
 """`limited` and `muted` ask the KB, which changes after every third batch of POWER."""
-LANGUAGES = {"high": "spectra", "busy": "rspql", "left": "rsepql"}
+LANGUAGES = {"high": "spectra", "busy": "rspql", "left": "rsepql", "fell": "epsparql"}
 """The others are of SPAseq."""
 NQUADS = {"Content-Type": "application/n-quads"}
 BATCHES_PER_KILL = 25
@@ -209,9 +210,10 @@ def check_against_a_plain_run(
         files[iri] = folder / f"{len(files)}.nq"
         files[iri].write_bytes(b"".join(batch.body for batch in sent if batch.stream == iri))
     both = (POWER, DOORS)
-    for name, reads in (("rises", (POWER,)), ("opened", both), ("high", (POWER,)), ("busy", both), ("left", both)):
+    asked = (("rises", (POWER,)), ("opened", both), ("high", (POWER,)), ("busy", both), ("left", both), ("fell", both))
+    for name, reads in asked:
         language = LANGUAGES.get(name, "spaseq")
-        matches = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads}, language=language)
+        matches: Any = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads}, language=language)
         rows = json.loads(matches.to_sparql_json())["results"]["bindings"]
         assert counted(rows) == counted(list(found[name].values()))
 

@@ -42,12 +42,13 @@ def naive(asserted: Triples) -> Triples:
 
 
 @given(TRIPLES)
-def test_the_union_is_what_the_rules_give(triples: list[tuple[object, object, object]]) -> None:
+def test_the_union_is_what_the_rules_give(triples: list[tuple[NamedNode, NamedNode, NamedNode | Literal]]) -> None:
     store = Store()
-    store.extend(Quad(s, p, o) for s, p, o in triples)  # type: ignore[arg-type]
+    store.extend(Quad(s, p, o) for s, p, o in triples)
     number = reason(store)
     found = {(q.subject, q.predicate, q.object) for q in store}
-    assert found == set(triples) | naive(set(triples))
+    asserted: Triples = set(triples)
+    assert found == asserted | naive(asserted)
     inferred = {(q.subject, q.predicate, q.object) for q in store.quads_for_pattern(None, None, None, INFERRED)}
     assert len(inferred) == number
     assert naive(set(triples)) <= inferred

@@ -25,8 +25,8 @@ def loaded(folder: Path, table: str, mapping: str = MAPPING) -> set[Quad]:
     return {q for q in open_kb(folder / "kb") if q.graph_name != STATISTICS}
 
 
-def fact(subject: str, predicate: str, value: object) -> Quad:
-    return Quad(NamedNode(EX + subject), NamedNode(EX + predicate), Literal(value))  # type: ignore[call-overload]
+def fact(subject: str, predicate: str, value: str | int | float | bool) -> Quad:
+    return Quad(NamedNode(EX + subject), NamedNode(EX + predicate), Literal(value))
 
 
 def test_csv_cells_are_strings_and_empty_ones_nothing(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from oxiseq.grammar.algebra import (
     OptionalPattern,
     PatternElement,
     SubSelect,
+    Term,
     TriplePattern,
     Union,
     Values,
@@ -121,9 +122,18 @@ def _items(iri: str, events: Sequence[tuple[Time, Sequence[Triple]]]) -> list[It
     ordered = sorted(events, key=lambda e: e[0])
     times = sorted({time for time, _ in ordered})
     return [
-        Item(iri, time, i, times.index(time) + 1, tuple(normal_triple(t) for t in graph))
+        Item(iri, time, i, times.index(time) + 1, tuple(_own(normal_triple(t), f"{iri} {i}") for t in graph))
         for i, (time, graph) in enumerate(ordered)
     ]
+
+
+def _own(triple: Triple, event: str) -> Triple:
+    """With blank nodes of its event: their labels mean nothing outside."""
+
+    def own(term: Term) -> Term:
+        return BlankNode("e" + f"{event} {term.value}".encode().hex()) if isinstance(term, BlankNode) else term
+
+    return Triple(own(triple.subject), triple.predicate, own(triple.object))  # type: ignore[arg-type]
 
 
 # --- when -----------------------------------------------------------------------------------------
@@ -343,7 +353,10 @@ def _ask(
         hidden = dict.fromkeys(v for e in where.elements if isinstance(e, TriplePattern)
                                for v in (e.subject, e.object) if isinstance(v, Variable))  # fmt: skip
         extra = [v for v in [*_shown(query), *hidden] if v not in names]
-        body = replace(body, projection=tuple(dict.fromkeys([*shows, *extra])), reduced=False)
+        columns = tuple(dict.fromkeys([*shows, *extra])) or (Variable("nothing_is_shown"),)
+        body = replace(body, projection=columns, reduced=False)
+    elif not shows:
+        body = replace(body, projection=(Variable("nothing_is_shown"),))
     found = store.query(select_text(body))
     assert isinstance(found, QuerySolutions)
     for solution in found:

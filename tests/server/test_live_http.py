@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -15,6 +16,9 @@ import pytest
 from http_client import Answer, ask
 from servers import served
 
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.open import write_events
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import QueryError, load
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
@@ -165,19 +169,11 @@ def test_bodies_of_events(address: str, rises: str) -> None:
 
 
 def test_tables_and_jelly(address: str, rises: str, tmp_path: Path) -> None:
-    from oxiseq.engine.events.encode import encode_events  # noqa: PLC0415  loads the engine
-    from oxiseq.engine.events.open import write_events  # noqa: PLC0415
-    from oxiseq.engine.terms.dictionary import TermDictionary  # noqa: PLC0415
-
     terms = TermDictionary()
     batch = encode_events([(1, f"<{EX}h> <{EX}watts> 1 ."), (2, f"<{EX}h> <{EX}watts> 2 .")], terms)
     kinds = {"arrow": "application/vnd.apache.arrow.file", "parquet": "application/vnd.apache.parquet"}
-    try:
-        import pyjelly  # noqa: F401, PLC0415
-
+    if find_spec("pyjelly") is not None:
         kinds["jelly"] = "application/x-jelly-rdf"
-    except ModuleNotFoundError:
-        pass
     for ending, media_type in kinds.items():
         write_events([batch], terms, tmp_path / f"events.{ending}")
         body = (tmp_path / f"events.{ending}").read_bytes()

@@ -93,7 +93,6 @@ def test_tokens_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
         (["--bind", "127.0.0.1:99999"], 2, "is not HOST:PORT"),
         (["--bind", "203.0.113.1:7878"], 1, "cannot listen on"),
         (["--upstream", "nonsense"], 1, "not an http address"),
-        (["--upstream", "http://h", "--location", "kb"], 1, "the one or the other"),
         (["--read-only", "--location", "missing"], 1, "cannot be opened as a store"),
     ],
 )

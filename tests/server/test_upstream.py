@@ -169,17 +169,16 @@ WHERE {
 }"""
 
 
-def test_the_engine_asks_its_static_patterns_of_the_endpoint(behind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_asks_its_static_patterns_of_the_endpoint(behind: str) -> None:
     people = b"<http://e/ann> <http://e/name> 'Ann'@en . <http://e/bob> <http://e/name> 'Bob'@en ."
     assert ask(behind, "PUT", "/store?graph=http://e/people", [TURTLE], people).status in (201, 204)
     upstream = Upstream(behind)
     kb = RemoteKb(upstream)
-    monkeypatch.setattr("oxiseq.spaseq.replay.StoreKb", lambda store: kb)
     paid = "<http://e/{}> <http://e/paid> {} ."
     payments = [("ann", 1), ("bob", 2), ("eve", 1), ("ann", 20), ("bob", 3), ("eve", 90)]
     events = [(1_000_000 * (i + 1), paid.format(*payment)) for i, payment in enumerate(payments)]
     try:
-        matches = list(run(NAMED, streams={"http://e/payments": events}))
+        matches = list(run(NAMED, streams={"http://e/payments": events}, kb=kb))
     finally:
         upstream.close()
     assert [(str(match["who"]), str(match["name"])) for match in matches] == [("<http://e/ann>", '"Ann"@en')]

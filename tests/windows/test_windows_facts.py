@@ -6,11 +6,12 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode, RdfFormat, Triple, parse
 from window_cases import Case, query_of, random_case
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -161,6 +162,17 @@ def test_what_doubles_cannot_tell_is_told() -> None:
     ]
 
 
+def test_too_many_rows_are_an_error_and_not_cut() -> None:
+    terms = TermDictionary()
+    plan = compile_windows([query_of("?x :p ?y . ?z :p ?w")], terms)
+    run = WindowRun(plan, terms, Window(None), capacities=Capacities.smallest(), most_rows=500)
+    events = [(i, graph(f":n{i} :p :n .")) for i in range(60)]
+    assert len(run.push(encode_events(events[:15], terms)).new[0]) == 225
+    for _ in range(2):
+        with pytest.raises(LimitError, match="rows of one push"):
+            run.push(encode_events(events[15:], terms))
+
+
 def test_queries_that_are_not_native() -> None:
     assert not_native(ConjunctiveQuery(())) == "a pattern without triple patterns"
     p = NamedNode("http://e/p")
@@ -171,6 +183,7 @@ def test_queries_that_are_not_native() -> None:
         compile_windows([ConjunctiveQuery(many)], TermDictionary())
 
 
+@settings(max_examples=max(20, settings().max_examples // 5))
 @given(st.integers(0, 2**62))
 def test_the_order_of_rows_depends_on_the_history_alone(seed: int) -> None:
     dice = random.Random(seed)

@@ -151,10 +151,16 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
 def _look_out(T: Any, S: Any, B: Any, t: int) -> None:
     """Have the processor bring what a later triple will need: in large windows it waits for memory half of the time."""
     p, predicate_number, view0 = np.int64(v.predicate(B)[t]), v.predicate_number(T), v.view0(T)
-    if p < predicate_number.shape[0]:
-        number = np.int64(predicate_number[p])
-        if number > 0 and view0[number] < view0[number + 1]:
-            fetch_stored(T, S, v.view_at(T)[view0[number]], v.subject(B)[t], p, v.object_(B)[t])
+    if p >= predicate_number.shape[0] or predicate_number[p] == 0:
+        return
+    number = np.int64(predicate_number[p])
+    s, o = np.int64(v.subject(B)[t]), np.int64(v.object_(B)[t])
+    if view0[number] < view0[number + 1]:
+        fetch_stored(T, S, v.view_at(T)[view0[number]], s, p, o)
+    elif v.with_object(T)[number]:
+        found = _object_list(T, number << 32 | o)
+        if found >= 0:
+            fetch_stored(T, S, v.object_at(T)[v.object0(T)[found]], s, p, o)
 
 
 @inner

@@ -1,4 +1,4 @@
-"""`POST /query` with a SPAseq or CEQL text: it runs once over the events that are kept."""
+"""`POST /query` with the text of a query over streams: it runs once over the events that are kept."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _pieces(service: LiveService, query: AnyQuery, format: Text, sink: Sink) -> 
     front = front_of(query)
     front.prepare()
     known = {record.iri for record in service.streams.all()}
-    replay = front.replay(query, service.store if front.asks_kb else None, Options())
+    replay = front.replay(query, service.kb_of_now if front.asks_kb else None, Options(reads=tuple(known)))
     read = [iri for iri in dict.fromkeys(replay.streams.values()) if iri in known]
     if not read:
         raise Problem(404, "no such stream", f"none of {', '.join(replay.streams.values())} is here")
@@ -70,8 +70,8 @@ def _pieces(service: LiveService, query: AnyQuery, format: Text, sink: Sink) -> 
 ROUTES: Final = (
     Route(
         "POST", "/query", once, "queryOnce",
-        "Run a SPAseq or CEQL query once over the events that are kept (SPARQL queries are sent here too, with their "
-        "own media types).",
+        "Run a query over streams (SPAseq, CEQL, EP-SPARQL) once over the events that are kept (SPARQL queries are "
+        "sent here too, with their own media types).",
         bodies=tuple(MEDIA_TYPES),
         answers={200: Answer("Its matches.", tuple(_FORMATS)), 503: Answer("The time limit is reached.", ())},
     ),

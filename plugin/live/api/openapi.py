@@ -37,6 +37,7 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
     made: dict[str, Any] = {"type": "object", "properties": properties}
     return made | ({"required": list(required)} if required else {})
 
+_TEXTS: Final = {"type": "array", "items": _TEXT}
 
 _REPORT: Final = {"type": "string", "enum": [r.value for r in Report]}
 _CONSUMPTION: Final = {"type": "string", "enum": [c.value for c in Consume]}
@@ -59,22 +60,28 @@ SCHEMAS: Final[dict[str, Any]] = {
     ),
     "NewQuery": _object(
         ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, lateness={"type": "number", "minimum": 0},
-        start={"type": ["string", "integer"]}, streamNames=_NAMES, stateBudget=_BUDGET, onBudget=_POLICY,
+        start={"type": ["string", "integer"]}, streamNames=_NAMES, rules=_TEXTS,
+        stateBudget=_BUDGET, onBudget=_POLICY,
         report=_REPORT, consumption=_CONSUMPTION,
         instants={"type": "array", "items": {"type": ["string", "integer"]}},
     ),
     "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
         ("name", "state", "language", "text"), name=_TEXT, state=_TEXT, language=_LANGUAGE, text=_TEXT,
-        lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES, report=_REPORT,
+        lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES, rules=_TEXTS,
+        report=_REPORT,
         consumption=_CONSUMPTION, instants={"type": "array", "items": {"type": "integer"}},
-        variables={"type": "array", "items": _TEXT}, reads={"type": "array", "items": _TEXT},
+        variables=_TEXTS, reads=_TEXTS,
         feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT,
         stateBudget=_BUDGET, onBudget=_POLICY, resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},
         error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
     ),
     "Queries": _object(("queries",), queries={"type": "array", "items": {"$ref": "#/components/schemas/Query"}}),
+    "Kb": _object(
+        ("answers",), answers=_COUNT, asked={"type": ["string", "null"]}, changes=_COUNT, failures=_COUNT,
+        error={"type": ["string", "null"]},
+    ),
     "Problem": _object(
         ("title", "status"), type=_TEXT, title=_TEXT, status={"type": "integer"}, detail=_TEXT, line=_COUNT,
         column=_COUNT,

@@ -12,6 +12,8 @@ from oxiseq.journal import ConflictError, CursorError, FullError, LockedError, U
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
 from oxiseq.sparql.problems import Place, Problem
+from oxiseq.sparql.upstream import UpstreamError
+from oxiseq.store import ChangeRefusedError
 
 
 def as_problem(error: OxiseqError) -> Problem:
@@ -24,12 +26,15 @@ def as_problem(error: OxiseqError) -> Problem:
         return Problem(400, "no event could be read", text, more={"rejected": error.rejected, "reasons": reasons})
     if isinstance(error, CursorError):
         return Problem(410, "cursor too old", text, more={"asked": error.asked, "first": error.first})
+    if isinstance(error, UpstreamError):
+        return Problem(error.status, "the knowledge base cannot be asked", text)
     for kind, status, title in (
         (UnknownError, 404, "not found"),
         (ConflictError, 409, "conflict"),
         (BoundError, 403, "too many"),
         (FullError, 507, "no room"),
         (LockedError, 503, "locked"),
+        (ChangeRefusedError, 503, "no change now"),
     ):
         if isinstance(error, kind):
             return Problem(status, title, text)

@@ -22,7 +22,8 @@ NAME: Final = Parameter("query", "The query's name.", where="path", example="ris
 _OF_WINDOWS: Final = ("report", "consumption", "instants")
 """Options of queries over windows."""
 _OPTIONS: Final = (
-    "name", "text", "language", "lateness", "start", "streamNames", "stateBudget", "onBudget", *_OF_WINDOWS
+    "name", "text", "language", "lateness", "start", "streamNames", "rules", "stateBudget", "onBudget",
+    *_OF_WINDOWS,
 )  # fmt: skip
 _BOUNDS: Final = {"records": "stateRecords", "bytes": "stateBytes"}
 """Members of a state budget → parameters of the query string."""
@@ -90,7 +91,8 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
     return {
         "name": record.name, "state": record.state, "language": record.language, "text": record.text,
         "lateness": lateness, "start": None if start is None else to_text(start),
-        "streamNames": record.options.get("streamNames", {}), "variables": list(status.variables),
+        "streamNames": record.options.get("streamNames", {}), "rules": record.options.get("rules", []),
+        "variables": list(status.variables),
         "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
         "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
         **{name: record.options[name] for name in _OF_WINDOWS if name in record.options},
@@ -150,6 +152,11 @@ def _options(values: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(names, dict) or not all(isinstance(iri, str) for iri in names.values()):
             raise Problem(400, "malformed streamNames", "an object from names in FROM to IRIs is expected")
         options["streamNames"] = names
+    rules = values.get("rules")
+    if rules is not None:
+        if not isinstance(rules, list) or not all(isinstance(text, str) for text in rules):
+            raise Problem(400, "malformed rules", "a list of CONSTRUCT queries is expected")
+        options["rules"] = rules
     for name in ("report", "consumption"):
         if values.get(name) is not None:
             if not isinstance(values[name], str):

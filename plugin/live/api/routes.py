@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.languages.registry import MEDIA_TYPES
-from oxiseq.live.api import matches, once, queries, streams
+from oxiseq.live.api import kb, matches, once, queries, streams
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
 from oxiseq.live.api.services import StreamServices
@@ -96,6 +96,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *queries.ROUTES,
     *matches.ROUTES,
     *once.ROUTES,
+    *kb.ROUTES,
     Route("GET", "/metrics", _metrics, "metrics", "Counters and distributions for Prometheus.",
           answers={200: Answer("Them.", ("text/plain",))}),
     Route("GET", "/openapi.json", _openapi, "openapi", "This document.", answers={200: Answer("It.")}),

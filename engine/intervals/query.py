@@ -1,0 +1,91 @@
+"""What an EP-SPARQL query and its rules are compiled to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import BlankNode, Variable
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.intervals.compile import compile_pattern
+from oxiseq.engine.intervals.plan import Answered, Plan, TimelessPlan, TriplePlan, everything
+from oxiseq.grammar.algebra import Ask, Construct, Select, TriplePattern
+from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.ep_rules import Stratum, strata
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalPlan:
+    """A compiled query. `streams`: the IRIs that it reads. `rules` in the order given, worked through by `strata`."""
+
+    query: EpQuery
+    streams: tuple[str, ...]
+    answered: Answered
+    rules: tuple[EpQuery, ...]
+    derived: tuple[Answered, ...]
+    strata: tuple[Stratum, ...]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The answer's columns."""
+        return tuple(c for c, _ in self.answered.columns if isinstance(c, Variable))
+
+    @property
+    def template(self) -> tuple[TriplePattern, ...]:
+        """Of CONSTRUCT."""
+        return self.query.form.template if isinstance(self.query.form, Construct) else ()
+
+    @property
+    def distinct(self) -> bool:
+        """Whether equal rows of one interval are one."""
+        return isinstance(self.query.form, Select) and self.query.form.distinct
+
+    @property
+    def ask(self) -> bool:
+        """Whether it asks only if there is an answer."""
+        return isinstance(self.query.form, Ask)
+
+    @property
+    def recursive(self) -> bool:
+        """Whether rules feed each other."""
+        return any(stratum.recursive for stratum in self.strata)
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether instants are worked through one by one: to the rules' fixpoint, and so that the blank nodes that
+        rules make come in an order that the history alone fixes."""
+        made = (t for rule in self.rules if isinstance(rule.form, Construct) for t in rule.form.template)
+        return self.recursive or any(isinstance(part, BlankNode) for t in made for part in (t.subject, t.object))
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The operators of the rules and of the query."""
+        return (*(d.plan for d in self.derived), self.answered.plan)
+
+    @property
+    def reads_kb(self) -> bool:
+        """Whether something is asked of the knowledge base's graphs; its default graph every pattern may see."""
+        return any(isinstance(p, TimelessPlan) and p.asked for plan in self.plans for p in everything(plan))
+
+    @property
+    def patterns(self) -> int:
+        """How many triple patterns look at what comes."""
+        return sum(isinstance(p, TriplePlan) for plan in self.plans for p in everything(plan))
+
+
+def compile_intervals(query: EpQuery, rules: Sequence[EpQuery] = (), streams: Sequence[str] = ()) -> IntervalPlan:
+    """Compile a checked query with its checked rules. `streams`: what it reads when it names none itself.
+
+    Raises QueryError where rules wait for themselves, OxiseqError where no stream is known or a rule is no CONSTRUCT.
+    """
+    for number, rule in enumerate(rules):
+        if not isinstance(rule.form, Construct):
+            raise OxiseqError(f"rule {number + 1} is no CONSTRUCT query: a rule derives triples")
+    named = dict.fromkeys(s.iri.value for q in (query, *rules) for s in q.streams)
+    reads = tuple(named) or tuple(dict.fromkeys(streams))
+    if not reads:
+        raise OxiseqError("the query reads no stream: write FROM STREAM <...> before WHERE, or give it streams")
+    return IntervalPlan(
+        query, reads, compile_pattern(query), tuple(rules), tuple(compile_pattern(r) for r in rules), strata(rules)
+    )

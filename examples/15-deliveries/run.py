@@ -1,0 +1,28 @@
+"""EP-SPARQL's delivery of goods: recursive rules over interval events, places of a map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from make_events import streams
+from pyoxigraph import NamedNode, RdfFormat, Store
+
+import oxiseq
+
+HERE = Path(__file__).parent
+
+
+def main() -> oxiseq.IntervalMatches:
+    """What has been delivered."""
+    query, first, following = (
+        (HERE / f"{name}.epsparql").read_text(encoding="utf-8") for name in ("query", "first", "next")
+    )
+    kb = Store()
+    kb.load(path=HERE / "map.ttl", format=RdfFormat.TURTLE, to_graph=NamedNode("http://example.org/map"))
+    return oxiseq.run(query, streams=streams(), kb=kb, language="epsparql", rules=[first, following])
+
+
+if __name__ == "__main__":
+    for match in main():
+        row = (term.value.rpartition("#")[2] for term in match.bindings.values() if term is not None)
+        print(f"{match.end / 3_600_000_000:4.1f} h", *row)

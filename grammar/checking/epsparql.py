@@ -1,0 +1,224 @@
+"""Checks of an EP-SPARQL query or rule: what can be answered as time goes on (semantics.md 5).
+
+unbounded    no bound of getDURATION(): what has come is kept for ever
+unjoined     the two sides of an operator share no variable
+unbound      a condition reads a variable that its group never binds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from pyoxigraph import Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Ask,
+    Bind,
+    Construct,
+    Exists,
+    Expression,
+    Filter,
+    GraphPattern,
+    Group,
+    MatchFunction,
+    PatternElement,
+    Prev,
+    Projection,
+    Select,
+    SubSelect,
+    TimedPattern,
+    TriplePattern,
+)
+from oxiseq.grammar.checking.functions import check_function
+from oxiseq.grammar.checking.patterns import check_pattern
+from oxiseq.grammar.checking.scope import sub_select_expressions
+from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, lint_finding, variable_hint
+from oxiseq.grammar.scope import (
+    conjuncts,
+    expression_variables,
+    inner_groups,
+    nested_elements,
+    subexpressions,
+    visible_variables,
+)
+
+
+def _patterns(query: EpQuery, text: str) -> Iterator[Finding]:
+    yield from check_pattern(query.where, text)
+    yield from _timeless(query.where)
+    for element in nested_elements(query.where):
+        if isinstance(element, SubSelect):
+            yield from _sub_select(element)
+        elif isinstance(element, GraphPattern):
+            yield from _knowledge(element)
+
+
+def _timeless(pattern: Group) -> Iterator[Finding]:
+    """Expressions that have no meaning as time goes on."""
+    for element in nested_elements(pattern):
+        if isinstance(element, Filter):
+            for condition in conjuncts(element.condition):
+                yield from _exists_inside(condition)
+                yield from _expressions(condition)
+        elif isinstance(element, Bind):
+            yield from _no_exists(element.expression)
+            yield from _expressions(element.expression)
+
+
+def _exists_inside(condition: Expression) -> Iterator[Finding]:
+    if isinstance(condition, Exists):
+        return
+    if getattr(condition, "name", "") == "!" and isinstance(condition.args[0], Exists):  # type: ignore[union-attr]
+        return
+    yield from _no_exists(condition)
+
+
+def _no_exists(expression: Expression) -> Iterator[Finding]:
+    for e in subexpressions(expression):
+        if isinstance(e, Exists):
+            hint = "FILTER EXISTS { ... } and FILTER NOT EXISTS { ... } stand alone, or joined by &&"
+            yield error("exists", "EXISTS cannot stand inside another expression", e.span, hint)
+
+
+def _expressions(expression: Expression) -> Iterator[Finding]:
+    for e in subexpressions(expression):
+        yield from check_function(e)
+        if isinstance(e, Aggregate):
+            hint = "count with CONSTRUCT rules, as EP-SPARQL's sliding average does"
+            yield error("aggregate", f"{e.name} has no answer while the stream goes on", e.span, hint)
+        elif isinstance(e, Prev):
+            yield error("prev", "PREV is a function of SPAseq", e.span, "write { ... } SEQ { ... }")
+
+
+def _sub_select(query: SubSelect) -> Iterator[Finding]:
+    grouped = query.group_by or query.having or query.order_by or query.limit is not None or query.offset is not None
+    if grouped:
+        hint = "a sub-SELECT chooses columns here, perhaps DISTINCT"
+        yield error("select", "a sub-SELECT cannot group, order or cut what goes on coming", query.span, hint)
+        return
+    for e in sub_select_expressions(query):
+        yield from _no_exists(e)
+        yield from _expressions(e)
+
+
+def _knowledge(element: GraphPattern) -> Iterator[Finding]:
+    for inner in nested_elements(element.pattern):
+        if isinstance(inner, TimedPattern):
+            hint = "put GRAPH inside the operands"
+            yield error("graph", f"the knowledge base has no times for {inner.op.value}", inner.span, hint)
+        elif isinstance(inner, Filter):
+            for e in subexpressions(inner.condition):
+                if isinstance(e, MatchFunction):
+                    hint = "put the FILTER outside GRAPH"
+                    yield error("function", f"the knowledge base has no times for {e.name}()", e.span, hint)
+
+
+# --- what is shown ----------------------------------------------------------------------------------
+
+
+def _output(query: EpQuery, text: str) -> Iterator[Finding]:
+    bound = frozenset(visible_variables(query.where))
+    match query.form:
+        case Select(columns):
+            yield from _columns(columns or (), bound, text)
+        case Construct(template, _, columns):
+            yield from _columns(columns, bound, text)
+            yield from _template(template, bound | {c.variable for c in columns}, text)
+        case Ask():
+            return
+
+
+def _template(template: tuple[TriplePattern, ...], bound: frozenset[Variable], text: str) -> Iterator[Finding]:
+    for triple in template:
+        for term in (triple.subject, triple.predicate, triple.object):
+            if isinstance(term, Variable) and term not in bound:
+                yield _unbound(term, triple.span, bound, text)
+
+
+def _columns(columns: tuple[Projection, ...], bound: frozenset[Variable], text: str) -> Iterator[Finding]:
+    named: set[Variable] = set()
+    for column in columns:
+        v = column.variable
+        if column.expression is None:
+            if v not in bound | named:
+                yield _unbound(v, column.span, bound, text)
+            continue
+        yield from _no_exists(column.expression)
+        yield from _expressions(column.expression)
+        for used in sorted(expression_variables(column.expression) - bound - named, key=str):
+            yield _unbound(used, column.span, bound, text)
+        if v in bound | named:
+            place = at_pattern(rf"[?$]{v.value}\s*\)$", column.span, text)
+            by = "the pattern binds it" if v in bound else "an earlier column is named so"
+            yield error("select", f"?{v.value} cannot be a new name: {by}", place, "choose another name after AS")
+        named.add(v)
+
+
+def _unbound(v: Variable, span: object, bound: frozenset[Variable], text: str) -> Finding:
+    place = at_variable(v, span, text)  # type: ignore[arg-type]
+    return error("scope", f"the pattern does not bind ?{v.value}", place, variable_hint(v, bound))
+
+
+# --- lints ------------------------------------------------------------------------------------------
+
+
+def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
+    bounded = any(
+        isinstance(e, MatchFunction) and e.name == "getDURATION"
+        for element in nested_elements(query.where) if isinstance(element, Filter)
+        for e in subexpressions(element.condition)
+    )
+    if not bounded and _joins(query.where):
+        hint = "add a bound, for instance FILTER(getDURATION() < \"PT10M\"^^xsd:duration)"
+        yield lint_finding("unbounded", "without a bound on getDURATION() all that has come is kept", query.where.span,
+                           hint)  # fmt: skip
+    for element in _all_elements(query.where):
+        if isinstance(element, TimedPattern) and not _shared(element):
+            yield lint_finding("unjoined", f"the two sides of {element.op.value} share no variable", element.span,
+                               "every solution of one combines with every one of the other")  # fmt: skip
+    for group in [query.where, *_groups(query.where)]:
+        own = frozenset(visible_variables(group))
+        for part in group.elements:
+            if isinstance(part, Filter):
+                for v in sorted(_own_variables(part.condition) - own, key=str):
+                    yield lint_finding("unbound", f"nothing in this group binds ?{v.value}",
+                                       at_variable(v, part.span, text), variable_hint(v, own))  # fmt: skip
+
+
+def _own_variables(condition: Expression) -> frozenset[Variable]:
+    """Those outside EXISTS."""
+    return frozenset(e for e in subexpressions(condition) if isinstance(e, Variable))
+
+
+def _groups(pattern: Group) -> Iterator[Group]:
+    for element in pattern.elements:
+        if isinstance(element, Filter | Bind):
+            continue  # a condition of EXISTS sees what is outside
+        for inner in inner_groups(element):
+            yield inner
+            yield from _groups(inner)
+
+
+def _all_elements(pattern: Group) -> Iterator[PatternElement]:
+    for element in nested_elements(pattern):
+        yield element
+        while isinstance(element, TimedPattern):
+            element = element.left
+            yield element
+
+
+def _joins(pattern: Group) -> bool:
+    """Whether a solution may take more than one triple."""
+    triples = sum(isinstance(e, TriplePattern) for e in nested_elements(pattern))
+    return triples > 1
+
+
+def _shared(element: TimedPattern) -> bool:
+    left = visible_variables(Group((element.left,)))
+    return bool(set(left) & set(visible_variables(Group((element.right,)))))
+
+
+EP_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (_patterns, _output, _lints)

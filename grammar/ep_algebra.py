@@ -1,0 +1,29 @@
+"""EP-SPARQL's algebra: a SPARQL query whose patterns have intervals (semantics.md 5).
+
+Patterns, expressions and result forms are those of `algebra.py`; `TimedPattern` stands among them, and
+`MatchFunction` has the names below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from oxiseq.grammar.algebra import Ask, Construct, Group, Select, Span, Stream, span_field
+
+TIME_FUNCTIONS = {"GETDURATION": "getDURATION", "GETSTARTTIME": "getSTARTTIME", "GETENDTIME": "getENDTIME"}
+"""In upper case → as the paper writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpQuery:
+    """A query, or a rule if it is a CONSTRUCT. `streams`: those that it names, empty for all that there are; their
+    names may be empty."""
+
+    form: Select | Construct | Ask
+    where: Group
+    streams: tuple[Stream, ...] = ()
+    prefixes: tuple[tuple[str, str], ...] = ()
+    base: str | None = None
+    span: Span = span_field()
+    text: str = field(default="", compare=False, repr=False)
+    """What it was parsed from, so that later errors can show the place."""

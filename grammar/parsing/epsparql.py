@@ -1,0 +1,93 @@
+"""Parse tree → `EpQuery`.
+
+Where it stands: lark's tree (rules of `epsparql.lark`) → `EpQuery`. The result forms are SPAseq's.
+"""
+
+from __future__ import annotations
+
+from lark import Token, Tree
+
+from oxiseq.grammar.algebra import (
+    Expression,
+    Filter,
+    Group,
+    MatchFunction,
+    PatternElement,
+    Span,
+    Stream,
+    TimedPattern,
+    TimeOp,
+    Union,
+)
+from oxiseq.grammar.ep_algebra import TIME_FUNCTIONS, EpQuery
+from oxiseq.grammar.functions import MATCH_FUNCTIONS
+from oxiseq.grammar.parsing.sparql import between, kind, tokens, trees, where
+from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
+from oxiseq.grammar.terms import span_of
+
+
+class EpBuilder(SpaseqBuilder):
+    """Builds an `EpQuery` from the tree of one text."""
+
+    def ep_query(self, tree: Tree[Token]) -> EpQuery:
+        """The whole text."""
+        prologue, form, *_ = tree.children
+        assert isinstance(prologue, Tree) and isinstance(form, Tree)
+        self.prologue(prologue)
+        (body,) = trees(tree, "where")
+        return EpQuery(
+            self.form(form),
+            self.body(body),
+            tuple(self.stream(s) for s in trees(tree, "stream")),
+            tuple(self.prefixes.items()),
+            self.base,
+            span=where(tree),
+            text=self.text,
+        )
+
+    def stream(self, node: Tree[Token]) -> Stream:
+        names = tokens(node, "NAME")
+        return Stream(str(names[0]) if names else "", self.iri_of(node.children[-1]), span=where(node))
+
+    def body(self, node: Tree[Token]) -> Group:
+        """WHERE's pattern; what stands behind its braces makes a group with it."""
+        first, *filters = trees(node, "union", "filter")
+        element = self.element(first)
+        if isinstance(element, Group) and not filters:
+            return element
+        return Group((element, *(self.element(f) for f in filters)), span=where(node))
+
+    def element(self, node: Tree[Token]) -> PatternElement:
+        if kind(node) == "union":
+            return self.timed(node)
+        if kind(node) == "filter":
+            return Filter(self.expression(node.children[0]), span=where(node))
+        return super().element(node)
+
+    def timed(self, node: Tree[Token]) -> PatternElement:
+        """`{...} SEQ {...} UNION {...}`, from left to right."""
+        first, *rest = node.children
+        left: Group | Union | TimedPattern = self.either(first)
+        for op, operand in zip(rest[::2], rest[1::2], strict=True):
+            left = TimedPattern(TimeOp(str(op).upper()), left, self.either(operand), span=between(first, operand))
+        return left
+
+    def either(self, node: Tree[Token] | Token) -> Group | Union:
+        assert isinstance(node, Tree)
+        groups = tuple(self.group(c) for c in node.children)
+        return groups[0] if len(groups) == 1 else Union(groups, span=where(node))
+
+    def call(self, node: Tree[Token], span: Span) -> Expression:
+        """A call by name; the functions of time take no argument."""
+        head, *rest = node.children
+        assert isinstance(head, Token)
+        name = TIME_FUNCTIONS.get(head.upper())
+        if name is not None:
+            if rest:
+                raise self.error(f"{name} takes no argument", span, hint=f"write {name}()", code="function")
+            return MatchFunction(name, span=span)
+        if head.upper() in MATCH_FUNCTIONS:
+            close = {"STARTTIME": "getSTARTTIME", "ENDTIME": "getENDTIME", "DURATION": "getDURATION"}.get(head.upper())
+            hint = f"write {close}()" if close else "EP-SPARQL has getSTARTTIME(), getENDTIME() and getDURATION()"
+            raise self.error(f"EP-SPARQL has no function {head}", span_of(head), hint=hint, code="function")
+        return super().call(node, span)

@@ -1,0 +1,90 @@
+"""The usual slips in an EP-SPARQL text, and what to say about each; see `slip`."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from oxiseq.grammar.slips import sparql
+from oxiseq.grammar.slips.slip import Rule, Said, Slip, bare_iri, broken_iri, misspelt, not_closed, unclosed_string
+
+_OPERATORS = ["SEQ", "EQUALS", "OPTIONALSEQ", "EQUALSOPTIONAL", "UNION", "OPTIONAL", "MINUS"]
+_KEYWORDS = [*_OPERATORS, "SELECT", "CONSTRUCT", "ASK", "FROM", "STREAM", "WHERE", "FILTER", "GRAPH", "BIND", "VALUES",
+             "DISTINCT", "PREFIX", "BASE", "EXISTS"]  # fmt: skip
+_OTHER = {
+    "WITHIN": "write FILTER(getDURATION() < \"PT10M\"^^xsd:duration) in the pattern",
+    "LIMIT": "a stream's answers do not end: take as many as you need",
+    "OFFSET": "a stream's answers do not end: take those that you need",
+    "ORDER": "answers come in the order of their ends",
+    "GROUP": "count with CONSTRUCT rules, as EP-SPARQL's sliding average does",
+    "HAVING": "count with CONSTRUCT rules, as EP-SPARQL's sliding average does",
+}
+_FOLLOWS = {"THEN", "FOLLOWED", "->", "=>", ";", "AFTER", "BEFORE"}
+
+
+def _missing_close(s: Slip) -> Said | None:
+    opened = s.unclosed()
+    if opened is None or s.kind != "end":
+        return None
+    return not_closed(s, opened)
+
+
+def _head(s: Slip) -> Said | None:
+    if s.kind == "end" and "_SELECT" in s.accepts and "_PREFIX" in s.accepts:
+        return Said("a query looks like SELECT * WHERE { { ?a :p ?x } SEQ { ?b :p ?y } }")
+    if s.last_word == "STREAM" and s.kind in ("word", "variable", "string"):
+        return Said("write FROM STREAM <http://example.org/stream>")
+    if s.last_word == "FROM" and s.kind in ("iri", "name"):
+        return Said(f"write FROM STREAM {s.found}")
+    if s.word == "INTO":
+        return Said("what a rule derives is seen by all rules and the query: give it as rules=[...]")
+    return None
+
+
+def _operator(s: Slip) -> Said | None:
+    """An operator of time without braces on one side, or another word for it."""
+    if s.word in _OPERATORS[:4]:
+        return Said(f"both sides stand in braces: {{ ... }} {s.word} {{ ... }}")
+    if s.last_word in _OPERATORS[:4] and s.accepts <= {"OPEN", "LBRACE"}:
+        return Said(f"{s.last_word} is followed by a pattern in braces: {s.last_word} {{ ... }}")
+    if s.word in _FOLLOWS and "SEQ" in s.accepts:
+        return Said("write SEQ for what comes strictly later")
+    if s.last_word == "SEQ" and s.found == "(":
+        return Said("SEQ stands between two patterns: { ... } SEQ { ... }")
+    return None
+
+
+def _clause(s: Slip) -> Said | None:
+    return Said(_OTHER[s.word]) if s.word in _OTHER else None
+
+
+def _misspelt(s: Slip) -> Said | None:
+    if said := misspelt(s, _KEYWORDS):
+        return said
+    if s.kind == "word" and "SEQ" in s.accepts and (close := get_close_matches(s.word, _OPERATORS, 1, 0.6)):
+        return Said(f"did you mean {close[0]}?")
+    return None
+
+
+def _too_many(s: Slip) -> Said | None:
+    if s.found in (")", "}", "]") and s.unclosed() is None:
+        return Said(f"one {s.found} too many")
+    return None
+
+
+EP_RULES: tuple[Rule, ...] = (
+    unclosed_string,
+    broken_iri,
+    bare_iri,
+    _missing_close,
+    _too_many,
+    _head,
+    _operator,
+    _clause,
+    _misspelt,
+    sparql.braces,
+    sparql.literal,
+    sparql.condition,
+    sparql.expression,
+    sparql.columns,
+    sparql.triple,
+)

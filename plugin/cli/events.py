@@ -1,0 +1,48 @@
+"""`oxiseq events`: raw logs into event tables, in order of time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from oxiseq.cli.options import quiet_option, time_predicate_option
+from oxiseq.cli.request import EventsRequest
+
+
+@click.command("events")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option("--output", "-o", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="The folder for the tables; a log may go on behind those that are there.")  # fmt: skip
+@click.option("--mapping", "-m", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+              help="For tables: a SPARQL CONSTRUCT query that makes a row's graph of its columns.")  # fmt: skip
+@click.option("--time", default="time", show_default=True, metavar="COLUMN",
+              help="For tables: timestamps, xsd:dateTime or integer microseconds.")  # fmt: skip
+@click.option("--every", default=3600.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0.000001),
+              help="The time that a file covers.")  # fmt: skip
+@click.option("--to", type=click.Choice(["parquet", "arrow"]), default="parquet", show_default=True)
+@click.option("--engine", type=click.Choice(["plain", "spark"]), default="plain", show_default=True,
+              help="This process, or Spark's tasks; on a cluster all must see sources and output.")  # fmt: skip
+@click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark's master.")
+@click.option("--memory", metavar="SIZE", default="2g", show_default=True, help="Java memory of Spark.")
+@time_predicate_option
+@quiet_option
+def events_command(
+    sources: tuple[str, ...], output: Path, mapping: Path | None, time: str, every: float, to: str, engine: str,
+    master: str, memory: str, time_predicate: str, quiet: bool,
+) -> None:  # fmt: skip
+    """Raw logs as coded event tables in order of time, a file for each hour, which `run --stream S=DIR` reads.
+
+    SOURCE is a file, a folder or a glob of N-Quads, TriG and event tables, and with a mapping of CSV, TSV, Parquet and
+    JSON Lines whose rows are events. Bad rows, and those that come too late for a file that is there, go to a
+    quarantine folder beside the output.
+
+    \b
+    oxiseq events logs/*.csv --mapping quote.rq --output quotes
+    oxiseq run rises.spaseq --stream S=quotes
+    """
+    from oxiseq.cli.arranging import arrange_events  # noqa: PLC0415  loads the engine: see __init__.py
+
+    arrange_events(
+        EventsRequest(sources, output, mapping, time, every, to, engine, master, memory, time_predicate, quiet)
+    )

@@ -1,0 +1,1 @@
+"""EP-SPARQL as users see it: answers with intervals."""

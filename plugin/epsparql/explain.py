@@ -1,0 +1,178 @@
+"""What an EP-SPARQL query is compiled to: operators, what each keeps, rules; as text, Graphviz, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyoxigraph import Literal, NamedNode, Variable
+
+from oxiseq.engine.intervals.plan import (
+    ClosurePlan,
+    ExistsTest,
+    ExtendPlan,
+    FilterPlan,
+    JoinPlan,
+    MinusPlan,
+    OptionalPlan,
+    Plan,
+    ProjectPlan,
+    TestPlan,
+    TimelessPlan,
+    TriplePlan,
+    UnionPlan,
+    below,
+    is_timeless,
+)
+from oxiseq.engine.intervals.query import IntervalPlan
+from oxiseq.engine.intervals.rows import NEVER, Column
+from oxiseq.grammar.algebra import TimeOp
+from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.spaseq.explain_text import quoted
+
+
+def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
+    """The explanation as JSON values."""
+    explainer = _Explainer(plan)
+    rules = [
+        {"rule": number + 1, "operators": explainer.operator(derived.plan)}
+        for number, derived in enumerate(plan.derived)
+    ]
+    strata = [
+        {"rules": [number + 1 for number in stratum.rules], "recursive": stratum.recursive} for stratum in plan.strata
+    ]
+    return {
+        "form": type(plan.query.form).__name__.upper(),
+        "columns": [v.value for v in plan.variables],
+        "streams": list(plan.streams),
+        "instants": "one by one, to the rules' fixpoint" if plan.one_by_one else "many at a time",
+        "rules": rules,
+        "strata": strata,
+        "operators": explainer.operator(plan.answered.plan),
+    }
+
+
+class _Explainer:
+    def __init__(self, plan: IntervalPlan) -> None:
+        self._write = SparqlWriter(dict(plan.query.prefixes))
+
+    def operator(self, plan: Plan) -> dict[str, Any]:
+        """An operator and those below it."""
+        return {
+            "operator": self.name(plan), "keeps": list(self.keeps(plan)),
+            "inputs": [self.operator(inner) for inner in below(plan)],
+        }  # fmt: skip
+
+    def name(self, plan: Plan) -> str:
+        """What it does, in a line."""
+        match plan:
+            case TriplePlan(places):
+                return "triples " + " ".join(self.place(p) for p in places)
+            case TimelessPlan(asked=asked):
+                return "knowledge " + " ".join(asked.split()) if asked else "rows without a time"
+            case JoinPlan(op):
+                return f"{'join' if op is None else op.value}{self.on(plan.left, plan.right)}{_within(plan.limit)}"
+            case OptionalPlan(op, main, other):
+                return f"{'OPTIONAL' if op is None else op.value}{self.on(main, other)}{self.asking(plan)}"
+            case MinusPlan(main, other):
+                return "MINUS" + self.on(main, other)
+            case TestPlan(_, test):
+                return "EXISTS" if test.wanted else "NOT EXISTS"
+            case UnionPlan():
+                return "UNION"
+            case FilterPlan(_, conditions):
+                return "filter " + ", ".join(self._write.expression(c) for c in conditions)
+            case ExtendPlan(_, expression):
+                return f"bind {self._write.expression(expression)}"
+            case ProjectPlan():
+                return "columns, each row once" if plan.distinct else "columns"
+            case ClosurePlan():
+                return "one step or more" + _within(plan.limit)
+
+    def place(self, place: Column | NamedNode | Literal) -> str:
+        return self._write.term(place) if isinstance(place, Variable | NamedNode | Literal) else "[]"
+
+    def on(self, left: Plan, right: Plan) -> str:
+        shared = [f"?{c.value}" for c in left.columns if c in right.columns and isinstance(c, Variable)]
+        if shared:
+            return " on " + " ".join(shared)
+        return "" if any(c in right.columns for c in left.columns) else " of everything with everything"
+
+    def asking(self, plan: OptionalPlan) -> str:
+        conditions = [self._write.expression(c) for c in plan.conditions]
+        return (" if " + ", ".join(conditions) if conditions else "") + _within(plan.limit)
+
+    def keeps(self, plan: Plan) -> Iterator[str]:
+        """What it remembers of what has come."""
+        match plan:
+            case JoinPlan(None, left, right):
+                sides = [name for name, one, other in (("first", left, right), ("second", right, left))
+                         if not is_timeless(other)]  # fmt: skip
+                if sides:
+                    yield f"{' and '.join(sides)}{_for(plan.limit)}"
+            case JoinPlan(TimeOp.SEQ):
+                yield f"first{_for(plan.limit)}"
+            case JoinPlan() | OptionalPlan(TimeOp.EQUALSOPTIONAL):
+                yield "an instant"
+            case OptionalPlan():
+                yield f"partners{_for(plan.limit)}"
+            case MinusPlan() | TestPlan():
+                yield "each combination once" if _once(plan) else "partners for ever"
+            case ClosurePlan():
+                yield f"steps and paths{_for(plan.limit)}"
+            case _:
+                return
+
+
+def _once(plan: MinusPlan | TestPlan) -> bool:
+    test: ExistsTest | None = plan.test if isinstance(plan, TestPlan) else None
+    return test is None or not (test.conditions or test.tests)
+
+
+def _within(limit: int) -> str:
+    return "" if limit >= NEVER else f" within {limit} µs"
+
+
+def _for(limit: int) -> str:
+    return " for ever" if limit >= NEVER else f" for {limit} µs"
+
+
+def as_text(facts: dict[str, Any]) -> str:
+    """For people."""
+    columns = " ".join(f"?{name}" for name in facts["columns"])
+    lines = [f"{facts['form']} {columns}".rstrip(), f"streams: {' '.join(facts['streams'])}",
+             f"instants: {facts['instants']}"]  # fmt: skip
+    for stratum in facts["strata"]:
+        numbers = ", ".join(map(str, stratum["rules"]))
+        lines.append(f"stratum: rules {numbers}{', recursive' if stratum['recursive'] else ''}")
+    for rule in facts["rules"]:
+        lines += [f"rule {rule['rule']}:", *_tree(rule["operators"], 1)]
+    return "\n".join([*lines, "query:", *_tree(facts["operators"], 1)]) + "\n"
+
+
+def _tree(operator: dict[str, Any], depth: int) -> Iterator[str]:
+    kept = f"   [keeps {'; '.join(operator['keeps'])}]" if operator["keeps"] else ""
+    yield f"{'  ' * depth}{operator['operator']}{kept}"
+    for inner in operator["inputs"]:
+        yield from _tree(inner, depth + 1)
+
+
+def as_dot(facts: dict[str, Any]) -> str:
+    """As a graph of operators for Graphviz."""
+    lines = ["digraph query {", "  node [shape=box];"]
+    count = 0
+
+    def add(operator: dict[str, Any]) -> int:
+        nonlocal count
+        number = count
+        count += 1
+        lines.append(f"  n{number} [label={quoted(operator['operator'])}];")
+        for inner in operator["inputs"]:
+            lines.append(f"  n{add(inner)} -> n{number};")
+        return number
+
+    for rule in facts["rules"]:
+        top = add(rule["operators"])
+        lines.append(f"  n{top} -> rule{rule['rule']};")
+    lines.append(f"  n{add(facts['operators'])} -> answers;")
+    return "\n".join([*lines, "}"]) + "\n"

@@ -1,0 +1,57 @@
+"""An EP-SPARQL query over streams that are given whole, as files or lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyoxigraph import NamedNode
+
+from oxiseq.driving import Driver
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.report import OnError
+from oxiseq.engine.intervals.query import compile_intervals
+from oxiseq.engine.intervals.stamps import spanned
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.intervals import IntervalRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.epsparql.answer import IntervalShape
+from oxiseq.epsparql.answers import IntervalMatches
+from oxiseq.grammar import load
+from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.knowledge import Kb, kb_store
+from oxiseq.late import LateBatch
+
+
+class IntervalReplay(Driver[MatchBatch]):
+    """An EP-SPARQL query, its rules and its streams. `start`, `lateness` in microseconds; `reads`: the streams that
+    there are, for a query that names none."""
+
+    def __init__(
+        self, query: EpQuery, kb: Kb, rules: Sequence[str] = (), reads: Sequence[str] = (),
+        start: int | None = None, lateness: int = 0,
+    ) -> None:
+        terms = TermDictionary()
+        plan = compile_intervals(query, read_rules(rules), reads)
+        self.run = IntervalRun(plan, terms, StoreKb(kb_store(kb)), start, lateness)
+        self.shape = IntervalShape(plan, terms)
+        named = {s.iri.value: s.name for q in (query, *plan.rules) for s in q.streams if s.name}
+        super().__init__(self.run, terms, {named.get(iri, iri): iri for iri in plan.streams})
+
+    def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
+        if not isinstance(events, str | Path) and not callable(events):
+            events = spanned(events)
+        return super()._open(events, on_error, time_predicate)
+
+    def matches(self, progress: Callable[[], None] | None = None) -> IntervalMatches:
+        batch = MatchBatch.concat(list(self.batches(progress)), len(self.shape.variables))
+        return IntervalMatches(self.shape, batch, self.run.events, self.late)
+
+
+def read_rules(texts: Sequence[str]) -> list[EpQuery]:
+    """Rules, checked. Raises QueryError; OxiseqError where they are one text."""
+    if isinstance(texts, str):
+        raise OxiseqError("rules are a list of texts")
+    return [load(text, "epsparql") for text in texts]

@@ -1,0 +1,203 @@
+"""A knowledge base elsewhere: what queries ask it is asked once, kept in the journal, and asked again at times.
+
+    query registered ─▶ P_D asked of the endpoint ─▶ answer, in the journal ─▶ engine
+    schedule, POST /kb/refresh ─▶ all asked again ─▶ if anything is new: a change of the KB (changes.py)
+
+So the endpoint may be slow or away while queries work, and a restart goes on with the answers of before. To ask is done
+without locks; putting all new answers in place is one change of the KB, between two entries of the log. An endpoint's
+blank nodes mean something within one answer only: they get labels that no other answer has, but the same answer again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from pyoxigraph import BlankNode, QueryResultsFormat, QuerySolutions, parse_query_results
+
+from oxiseq.engine.errors import KbError, OxiseqError
+from oxiseq.engine.kb import Solution
+from oxiseq.journal.answers import KbAnswer, KbAnswers
+from oxiseq.journal.journal import microseconds
+
+LOG = logging.getLogger("oxiseq.live")
+
+
+class Endpoint(Protocol):
+    """See `oxiseq.sparql.upstream.RemoteKb`."""
+
+    @property
+    def version(self) -> int: ...
+
+    def solutions(self, query_text: str) -> Iterable[Solution]: ...
+
+    def body(self, query_text: str) -> bytes:
+        """The answer of a SELECT query in JSON, well-formed. Raises KbError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """How answers are: of how many patterns; when they were last asked for with success (µs since 1970, 0: never); how
+    often answers have changed, and asking has failed, since the start; the last failure, if nothing followed it."""
+
+    answers: int = 0
+    asked: int = 0
+    changes: int = 0
+    failures: int = 0
+    error: str = ""
+
+
+class RemoteKnowledge:
+    """The KB of a live service: what `oxiseq.Store` is where the KB is ours. Safe for many threads.
+
+    `endpoint` asks each time; `kb` answers from what is kept.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.lock = threading.RLock()
+        self.kb = KeptKb(self)
+        self._guards: list[Callable[[], AbstractContextManager[object]]] = []
+        self._kept: KbAnswers | None = None
+        self._answers: dict[str, KbAnswer] = {}
+        self._given: set[str] = set()
+        """What has been answered since the start: also what queries ask that do not tell it ahead."""
+        self._asking = threading.Lock()
+        self._told = Refreshed()
+
+    def begin(self, kept: KbAnswers) -> None:
+        """Go on with the answers of before, and keep new ones there."""
+        self._kept, self._answers = kept, kept.all()
+        asked = max((answer.asked for answer in self._answers.values()), default=0)
+        self._told = Refreshed(len(self._answers), asked)
+
+    def guard_changes(self, guard: Callable[[], AbstractContextManager[object]]) -> None:
+        """As `Store.guard_changes`."""
+        self._guards.append(guard)
+
+    @property
+    def told(self) -> Refreshed:
+        """How answers are."""
+        return self._told
+
+    def learn(self, texts: Iterable[str]) -> None:
+        """Ask what has not been asked yet, for a query that is to be registered. Raises KbError, FullError."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._answers]
+        if new:
+            bodies = self._ask(new)
+            with self.lock:
+                self._keep(bodies)
+
+    def refresh(self, texts: Iterable[str]) -> Refreshed:
+        """Ask all of `texts` again; when something is new, answers to others are let go of. When one fails, all stay.
+
+        Raises KbError; ChangeRefusedError, FullError.
+        """
+        with self._asking:
+            wanted = set(texts) | self._given
+            unused = self._answers.keys() - wanted
+            try:
+                bodies = self._ask(wanted)
+                known = {text: answer.body for text, answer in self._answers.items()}
+                new = {text: body for text, body in bodies.items() if known.get(text) != body}
+                if new:
+                    self._change(new, unused)
+                with self.lock:
+                    self._told = replace(self._told, asked=microseconds(), error="")
+            except OxiseqError as error:
+                with self.lock:
+                    self._told = replace(self._told, failures=self._told.failures + 1, error=str(error))
+                raise
+            return self._told
+
+    def _ask(self, texts: Iterable[str]) -> dict[str, bytes]:
+        return {text: self.endpoint.body(text) for text in texts}
+
+    def _change(self, bodies: Mapping[str, bytes], unused: Iterable[str]) -> None:
+        with ExitStack() as held:
+            for guard in self._guards:
+                held.enter_context(guard())
+            held.enter_context(self.lock)
+            self._keep(bodies, without=frozenset(unused))
+            self._told = replace(self._told, changes=self._told.changes + 1)
+            self.kb.touch()
+
+    def _keep(self, bodies: Mapping[str, bytes], without: frozenset[str] = frozenset()) -> None:
+        """In the journal first: what a query has seen, a restart has."""
+        assert self._kept is not None, "begin it"
+        fresh = self._kept.put(bodies, without)
+        self._answers = {text: a for text, a in self._answers.items() if text not in without} | fresh
+        self._told = replace(self._told, answers=len(self._answers), asked=microseconds())
+
+    def body(self, text: str) -> bytes:
+        """The answer that is kept; asked for now if there is none: of a query that does not tell ahead what it asks."""
+        answer = self._answers.get(text)
+        if answer is None:
+            self.learn([text])
+            answer = self._answers[text]
+        self._given.add(text)
+        return answer.body
+
+
+class KeptKb:
+    """`engine.kb.KnowledgeBase` over answers that are kept."""
+
+    def __init__(self, knowledge: RemoteKnowledge) -> None:
+        self._knowledge = knowledge
+        self._version = 1
+
+    @property
+    def version(self) -> int:
+        """Another number after each `touch`."""
+        return self._version
+
+    def touch(self) -> None:
+        """There are other answers."""
+        self._version += 1
+
+    def solutions(self, query_text: str) -> Iterable[Solution]:
+        """The solutions of a SELECT query. Raises KbError."""
+        return read_answer(self._knowledge.body(query_text))
+
+
+def read_answer(body: bytes) -> Iterable[Solution]:
+    """The solutions in JSON results; blank nodes get labels of this answer alone. Raises KbError."""
+    try:
+        found = parse_query_results(body, QueryResultsFormat.JSON)
+    except (SyntaxError, ValueError, OSError) as error:
+        raise KbError(f"the knowledge base's answer cannot be read: {error}") from error
+    if not isinstance(found, QuerySolutions):
+        raise KbError("the knowledge base answers SELECT queries only")
+    return _labelled(found, body) if b'"bnode"' in body else found
+
+
+def _labelled(found: QuerySolutions, body: bytes) -> Iterator[Solution]:
+    scope = hashlib.blake2b(body, digest_size=8).hexdigest()
+    fresh: dict[BlankNode, BlankNode] = {}
+    names = [variable.value for variable in found.variables]
+    for solution in found:
+        terms: list[Any] = list(solution)
+        for i, term in enumerate(terms):
+            if isinstance(term, BlankNode):
+                terms[i] = fresh.setdefault(term, BlankNode(f"u{scope}x{len(fresh)}"))
+        yield _Labelled(terms, names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelled:
+    """A solution, by place or by name."""
+
+    terms: list[Any]
+    names: list[str]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.terms)
+
+    def __getitem__(self, key: int | str) -> Any:
+        return self.terms[key if isinstance(key, int) else self.names.index(key)]

@@ -1,0 +1,164 @@
+"""`arrange`: two passes over a log, each a task for every source, then for every range of time.
+
+A task reads files and writes files; so tasks run one after the other in this process, or wherever Spark puts them. A
+range's events are sorted in memory: choose ranges that one task can hold.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.open import open_events, write_events
+from oxiseq.engine.events.time import to_text
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.journal import pack_events, unpack_events
+from oxiseq.kb_loader.quarantine import Fault, Quarantine
+from oxiseq.kb_loader.sources import Source, find_sources
+from oxiseq.logs.reading import Meaning, read_source
+
+Engine: TypeAlias = Literal["plain", "spark"]
+Format: TypeAlias = Literal["arrow", "parquet"]
+_SPOOL: Final = ".spool"
+_TOGETHER: Final = 64
+"""Batches that are spooled together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """What has become of a log: events written and files of them; `late` and `bad` rows, which are in `quarantine`."""
+
+    events: int
+    files: int
+    late: int
+    bad: int
+    quarantine: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    output: Path
+    quarantine: Path
+    every: int
+    """Microseconds of a range."""
+    closed: int | None
+    """Events before this time (µs) are late: an earlier run has written later ones."""
+    meaning: Meaning
+    format: Format
+
+
+def arrange(
+    sources: str | Path | Iterable[str | Path],
+    output: str | Path,
+    *,
+    every: timedelta = timedelta(hours=1),
+    meaning: Meaning | None = None,
+    format: Format = "parquet",
+    engine: Engine = "plain",
+    master: str = "local[*]",
+    memory: str = "2g",
+) -> Arranged:
+    """Write the events of a log as coded tables in order of time, a file for each `every` (aligned to 1970).
+
+    `sources`: files, folders or globs of N-Quads, TriG and coded Parquet, and of CSV, TSV, Parquet or JSON Lines whose
+    rows are events (`meaning.mapping`). Files of the folder `output` are named by the time their range begins, so
+    `oxiseq.run` reads the folder in order. If it holds files already, the log goes on behind them, and events of their
+    ranges or before are late. Bad and late rows go to the folder `output` with ".quarantine" behind it.
+
+    Raises KbError for sources that are not there, EventError, and SparkMissing.
+    """
+    given = [sources] if isinstance(sources, str | Path) else sources
+    found = find_sources(given)
+    step = every // timedelta(microseconds=1)
+    if step < 1:
+        raise EventError(None, None, f"a range of time must be positive, but is {every}")
+    folder = Path(output)
+    spool = folder / _SPOOL
+    shutil.rmtree(spool, ignore_errors=True)
+    spool.mkdir(parents=True)
+    bad = folder.with_name(folder.name + ".quarantine")
+    closed = _end_of(folder, step)
+    plan = _Plan(folder.resolve(), bad.resolve(), step, closed, meaning or Meaning(), format)
+    run = _tasks(engine, master, memory)
+    try:
+        counts = run(lambda task: _spool(plan, *task), list(enumerate(found)))
+        ranges = sorted(int(p.name) for p in spool.iterdir())
+        written = run(lambda start: _write(plan, start), ranges)
+    finally:
+        shutil.rmtree(spool, ignore_errors=True)
+    late, wrong = (sum(column) for column in zip(*counts, strict=True))
+    return Arranged(sum(written), len(written), late, wrong, bad if late + wrong else None)
+
+
+def _tasks(engine: Engine, master: str, memory: str):  # type: ignore[no-untyped-def]  # a generic function
+    if engine == "plain":
+        return lambda work, items: [work(item) for item in items]
+    from oxiseq.kb_loader.session import spark_session  # noqa: PLC0415  pyspark may not be there
+
+    context = spark_session(master, memory).sparkContext
+
+    def run(work: Callable[[object], object], items: list[object]) -> list[object]:
+        return context.parallelize(items, len(items)).map(work).collect() if items else []  # counts, not events
+
+    return run
+
+
+def _spool(plan: _Plan, number: int, source: Source) -> tuple[int, int]:
+    """A source's events into files by range; how many were late, and how many faults there were."""
+    terms, faults, late = TermDictionary(), list[Fault](), 0
+    waiting: list[EventBatch] = []
+    part = 0
+    for batch in read_source(source, plan.meaning, terms, faults.append):
+        if plan.closed is not None:
+            behind = batch.time < plan.closed
+            late += int(behind.sum())
+            faults += [Fault(None, None, f"late: its time is {to_text(t)}") for t in batch.time[behind].tolist()]
+            batch = batch.take(np.flatnonzero(~behind))
+        terms.hold(*batch.ids)
+        waiting.append(batch)
+        if len(waiting) == _TOGETHER:
+            _put(plan, EventBatch.concat(waiting), terms, f"{number}-{part}")
+            part, waiting = part + 1, []
+            terms.collect_if_due()
+    _put(plan, EventBatch.concat(waiting), terms, f"{number}-{part}")
+    if faults:
+        Quarantine(plan.quarantine / f"{number:04}").write(source, faults)
+    return late, len(faults) - late
+
+
+def _put(plan: _Plan, batch: EventBatch, terms: TermDictionary, name: str) -> None:
+    starts = batch.time // plan.every * plan.every
+    for start in np.unique(starts).tolist():
+        folder = plan.output / _SPOOL / str(start)
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_bytes(pack_events(batch.take(np.flatnonzero(starts == start)), terms))
+
+
+def _write(plan: _Plan, start: int) -> int:
+    """A range's table; how many events it has."""
+    terms = TermDictionary()
+    parts = sorted((plan.output / _SPOOL / str(start)).iterdir(), key=lambda p: [int(n) for n in p.name.split("-")])
+    batch = unpack_events([p.read_bytes() for p in parts], terms)
+    batch = batch.take(np.argsort(batch.time, kind="stable"))
+    terms.hold(*batch.ids)
+    name = to_text(start).replace(":", "").replace("-", "")
+    return write_events([batch], terms, plan.output / f"{name}.{plan.format}")
+
+
+def _end_of(folder: Path, step: int) -> int | None:
+    """Behind the last range that is written there; None: there is none. Raises EventError."""
+    tables = sorted(p for p in folder.iterdir() if p.suffix in (".arrow", ".parquet")) if folder.is_dir() else []
+    if not tables:
+        return None
+    terms, newest = TermDictionary(), 0
+    for batch in open_events(tables[-1], terms):
+        newest = max(newest, int(batch.time.max(initial=0)))
+    return newest // step * step + step

@@ -1,0 +1,37 @@
+"""Continuous queries as an operator of Spark's Structured Streaming. The only place that imports pyspark.
+
+    rows of events ─ decode ─ deal by key ─ shuffle ─ a bucket's run, its snapshot in Spark's state ─ rows of matches
+
+    operator.py     `match`, `explain`: DataFrames in, a DataFrame out
+    source.py       a Data Source of RDF event files and of our server's streams
+    processor.py    what Spark calls: dealing in `mapInArrow`, buckets in `transformWithStateInPandas`
+    answers.py      matches and late events as columns
+    bucket.py       a step of one bucket: state, rows, watermark → matches, late events, state
+    dealing.py      events → the buckets that own their keys
+    decoding.py     rows of DataFrames → event batches
+    work.py         what a worker compiles once
+    balance.py      keys that Spark's partitioning deals out evenly
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oxiseq.spark.operator import OnePartitionWarning, SparkError, explain, match
+    from oxiseq.spark.source import EventSource
+
+_HOMES = {
+    "EventSource": "source", "OnePartitionWarning": "operator", "SparkError": "operator", "explain": "operator",
+    "match": "operator",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported when they are first used: what workers need of this package needs no pyspark (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return found
+
+
+__all__ = ["EventSource", "OnePartitionWarning", "SparkError", "explain", "match"]

@@ -1,0 +1,109 @@
+"""One bucket: a run of the query over the events of its keys, as bytes between two steps.
+
+Where it stands: packed rows of a micro-batch and its watermark → **bucket** → matches, late events, the next state.
+Nothing of Spark is here: a step is a function of state, rows and watermark, so it can be done again.
+
+The run's clock knows no lateness of its own: Spark's watermark alone says what is complete and what is late. All events
+of a micro-batch are judged by the same watermark, so the answer does not depend on their order within it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.clock import AFTER_ALL
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.snapshot.saving import restore, save
+from oxiseq.journal import unpack_events
+from oxiseq.spark.dealing import owners
+from oxiseq.spark.work import Work
+
+_NEVER: Final = 1 << 61
+"""A lateness that no event exceeds: the watermark comes from outside."""
+
+
+class Packed(NamedTuple):
+    """Events of a stream (its number in the plan) for one bucket; `home`: a byte each, 0 where it is elsewhere."""
+
+    stream: int
+    events: bytes
+    home: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step gave: matches, in order of end time; (stream, events) that were late; the time (µs) of the oldest
+    thing that waits for the watermark, None if nothing does."""
+
+    matches: list[MatchBatch]
+    late: list[tuple[int, EventBatch]]
+    waits_for: int | None
+
+
+class Bucket:
+    """The run of bucket `number`, new or as it was saved. Raises SnapshotError."""
+
+    def __init__(self, work: Work, number: int, state: bytes | None = None) -> None:
+        self._work = work
+        self._number = number
+        if state is not None:
+            self._run = restore(state, work.plan, work.terms, work.kb)
+            return
+        self._run = QueryRun(work.plan, work.terms, work.kb, work.order.start, _NEVER)
+        for iri in work.plan.streams:
+            if iri not in work.order.given:
+                self._run.punctuate(iri, AFTER_ALL)
+
+    def step(self, rows: Iterable[Packed], watermark: int, *, close: bool = False) -> Outcome:
+        """Take the rows of a micro-batch; `watermark` (µs): what is before it is complete, and late if it comes now.
+        `close`: the streams have ended with these rows."""
+        late = []
+        for stream, blobs, home in _by_stream(rows):
+            batch = unpack_events(blobs, self._work.terms)
+            behind = batch.time < watermark
+            if behind.any():
+                shown = np.flatnonzero(behind & home)
+                if len(shown):
+                    late.append((stream, batch.take(shown)))
+                batch = batch.take(np.flatnonzero(~behind))
+            if len(batch):
+                self._run.push(self._work.plan.streams[stream], batch)
+        for iri in self._work.order.given:
+            self._run.punctuate(iri, AFTER_ALL if close else watermark)
+        found = [self._own(batch) for batch in self._run.advance()]
+        return Outcome([batch for batch in found if len(batch)], late, self._waits_for(watermark))
+
+    def save(self) -> bytes:
+        """The state for the next step, in whatever process."""
+        return save(self._run, self._work.terms)
+
+    def _own(self, batch: MatchBatch) -> MatchBatch:
+        """Those matches whose key is this bucket's: of others it has seen a part of the events only."""
+        if not self._work.keys:
+            return batch
+        keys = np.ascontiguousarray(batch.values[:, list(self._work.keys)])
+        mine = owners(keys, self._work.order.buckets, self._work.terms) == self._number
+        return batch if mine.all() else batch.take(np.flatnonzero(mine))
+
+    def _waits_for(self, watermark: int) -> int | None:
+        oldest = self._run.clock.oldest
+        if self._run.waits:  # for a window's end, which may be anywhere ahead
+            return watermark
+        return None if oldest == AFTER_ALL else oldest
+
+
+def _by_stream(rows: Iterable[Packed]) -> Iterable[tuple[int, list[bytes], NDArray[np.bool_]]]:
+    """The rows of each stream together, in their order."""
+    found: dict[int, list[Packed]] = {}
+    for row in rows:
+        found.setdefault(row.stream, []).append(row)
+    for stream, packed in found.items():
+        home = np.frombuffer(b"".join([row.home for row in packed]), np.bool_)
+        yield stream, [row.events for row in packed], home

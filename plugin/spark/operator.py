@@ -1,0 +1,216 @@
+"""`oxiseq.spark.match`: a query over DataFrames of events, as a DataFrame of matches.
+
+Where it stands: DataFrames of streams → (dealer in `mapInArrow`, shuffle, buckets) → DataFrame of rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final, Literal
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from oxiseq.driving import microseconds
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.report import OnError
+from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.plan.correlation import Correlation, correlation
+from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+from oxiseq.kb_loader import is_path
+from oxiseq.spark.answers import LATE, TIME, event_columns, schema, value_columns
+from oxiseq.spark.balance import MOST, even_keys
+from oxiseq.spark.decoding import COLUMNS
+from oxiseq.spark.order import Order
+from oxiseq.spark.processor import DEALT, Buckets, Dealing, whole_of
+from oxiseq.spark.work import Work
+
+Terms = Literal["text", "ntriples"]
+_ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+
+
+class SparkError(OxiseqError):
+    """What `oxiseq.spark` cannot do, and what to do about it."""
+
+
+class OnePartitionWarning(UserWarning):
+    """A query has no key to partition by: one task does all the matching."""
+
+
+def match(
+    spark: SparkSession,
+    query: str,
+    streams: Mapping[str, DataFrame],
+    kb: str | Path | None = None,
+    *,
+    start: int | datetime | None = None,
+    lateness: int | timedelta = 0,
+    buckets: int | None = None,
+    late: bool = False,
+    terms: Terms = "text",
+    on_error: OnError = "stop",
+    language: str = "spaseq",
+) -> DataFrame:
+    """The matches of a SPAseq query over streams of events, as a DataFrame that is streaming if the streams are.
+
+    `streams`: the query's name of a stream, or its IRI → its events. A DataFrame has a column `events` (what our Data
+    Source gives; or N-Quads, text or binary, in which each event is a named graph with its time in the default graph),
+    or `time` (timestamp, or bigint microseconds) and `graph` (one event's triples, N-Triples or Turtle). An event is
+    one row's, whole.
+
+    The answer has `time` (the match's end), a string for each column of the query (`terms="text"`: IRIs and lexical
+    forms; "ntriples": RDF terms), for CONSTRUCT one column `graph`, and for each positive GPM `events_NAME`, the times
+    of its events. The rows are those of `oxiseq.run` over the same events, each once; those of one key come in order of
+    time.
+
+    Streaming: an event is late when it is older than Spark's watermark, which moves between micro-batches: the largest
+    time of the micro-batches before, less `lateness`, of the stream that is furthest behind. Late events are not
+    matched but counted: `lastProgress["observedMetrics"]["oxiseq"]` tells `matches` and `late` of a micro-batch.
+    `late=True` adds a column `late` (struct of `stream`, `time`, `graph`), null in matches; a row in which it is not
+    null tells a late event that a pattern of the query matches, and nothing else.
+
+    `buckets` runs share the keys (default: twice the cores); a checkpoint belongs to one number. `start`: when tumbling
+    windows begin, needed where these are time windows and the query is partitioned. `kb`: a file, a store's folder
+    (opened for reading) or N-Quads text; a path must be good on every executor.
+
+    Raises QueryError, OxiseqError. A query that cannot be partitioned runs in one task, with OnePartitionWarning.
+    """
+    if language != "spaseq":
+        raise SparkError(
+            f"a query in {language} cannot be partitioned: its complex events have positions among all events; "
+            "use oxiseq.run, or write it in SPAseq"
+        )
+    terms_ = TermDictionary()
+    plan = compile_query(load(query), terms_)
+    key = correlation(plan)
+    given = _by_iri(plan, streams)
+    wanted = spark.sparkContext.defaultParallelism * 2 if buckets is None else buckets
+    if not 1 <= wanted <= MOST:
+        raise SparkError(f"buckets must be from 1 to {MOST}, but is {wanted}")
+    number = wanted if key.by else 1
+    _check(key, number, start)
+    order = Order(query, _kb(kb), None if start is None else to_microseconds(start), tuple(given), number, on_error)
+    at_work = Work(order) if order.kb is None else Work(_without_kb(order))
+    streaming = {each.isStreaming for each in given.values()}
+    if len(streaming) > 1:
+        raise SparkError("either all streams are streaming DataFrames, or none is")
+    keys = even_keys(number)
+    dealt = _dealt(order, given, plan, keys, microseconds(lateness))
+    grouped = dealt.groupBy("bucket")
+    if streaming == {True}:
+        _prepare(spark, number)
+        processor = Buckets(order, keys, terms, late)
+        rows = grouped.transformWithStateInPandas(processor, schema(at_work), "append", "EventTime")
+    else:
+        rows = grouped.applyInArrow(whole_of(order, terms), schema(at_work))
+    return _shown(rows, at_work, late)
+
+
+def explain(query: str) -> str:
+    """How `match` would partition a query, a line."""
+    return correlation(compile_query(load(query), TermDictionary())).text()
+
+
+def _by_iri(plan: QueryPlan, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    names = {s.name: s.iri.value for s in plan.query.streams}
+    found: dict[str, DataFrame] = {}
+    for name, frame in streams.items():
+        iri = names.get(name, name)
+        if iri not in plan.streams:
+            declared = ", ".join(f"{short} <{iri}>" for short, iri in names.items())
+            raise SparkError(f"the query reads no stream {name!r}; it declares {declared}")
+        if iri in found:
+            raise SparkError(f"the stream {name!r} is given twice")
+        if not any(set(columns) <= set(frame.columns) for columns in COLUMNS):
+            raise SparkError(f"stream {name!r}: columns {', '.join(frame.columns)}; `events`, or `time` and `graph`")
+        found[iri] = frame
+    if not found:
+        raise SparkError("no stream is given")
+    return found
+
+
+def _check(key: Correlation, buckets: int, start: int | datetime | None) -> None:
+    if not key.by:
+        warnings.warn(f"one task does all the matching: {key.reason}", OnePartitionWarning, stacklevel=3)
+    elif key.needs_start and buckets > 1 and start is None:
+        raise SparkError(
+            "tumbling windows begin with the first event, which no partition knows: give start= (0: the first of 1970, "
+            "so that windows of an hour are hours), or buckets=1"
+        )
+
+
+def _kb(kb: str | Path | None) -> str | None:
+    if kb is None or isinstance(kb, str):
+        return str(Path(kb).resolve()) if kb is not None and is_path(kb) and Path(kb).exists() else kb
+    if isinstance(kb, Path):
+        return str(kb.resolve())
+    raise SparkError("workers cannot share a Store that is open here: give a file, a store's folder or N-Quads text")
+
+
+def _without_kb(order: Order) -> Order:
+    return Order(order.text, None, order.start, order.given, order.buckets)
+
+
+def _dealt(
+    order: Order, given: Mapping[str, DataFrame], plan: QueryPlan, keys: tuple[int, ...], lateness: int
+) -> DataFrame:
+    """The packed rows of all streams."""
+    parts = []
+    for iri, frame in given.items():
+        columns = next(columns for columns in COLUMNS if set(columns) <= set(frame.columns))
+        part = frame.select(*columns).mapInArrow(Dealing(order, plan.streams.index(iri), keys), DEALT)
+        if frame.isStreaming:
+            # Spark keeps a watermark for each stream, and takes the least. The column goes: with it Spark would drop
+            # rows that are late, of which we tell.
+            part = part.withColumn("at", F.timestamp_micros("high"))
+            part = part.withWatermark("at", f"{-(-lateness // 1000)} milliseconds").drop("at")
+        parts.append(part)
+    found = parts[0]
+    for part in parts[1:]:
+        found = found.unionAll(part)
+    return found
+
+
+def _prepare(spark: SparkSession, buckets: int) -> None:
+    if spark.conf.get(_PROVIDER, "") != _ROCKS:
+        spark.conf.set(_PROVIDER, _ROCKS)  # the operator has no other
+    partitions = int(spark.conf.get(_PARTITIONS) or 200)
+    if partitions > 2 * buckets:
+        warnings.warn(
+            f"{_PARTITIONS} is {partitions}, so each micro-batch starts as many tasks for {buckets} buckets; set it to "
+            "the number of cores before the query's first start",
+            stacklevel=3,
+        )
+
+
+def _shown(rows: DataFrame, at_work: Work, late: bool) -> DataFrame:
+    """The operator's columns under the names and with the types that users see."""
+    names = value_columns(at_work.plan, at_work.shown)
+    columns = [F.timestamp_micros(TIME).alias(TIME)]
+    columns += [F.col(f"value_{i}").alias(name) for i, name in enumerate(names)]
+    for name in event_columns(at_work.plan):
+        columns.append(_times(F.col(name)).alias(name))
+    if rows.isStreaming:
+        rows = rows.observe("oxiseq", F.count(TIME).alias("matches"), F.count("late_stream").alias("late"))
+    if late:
+        told = F.struct(
+            F.col("late_stream").alias("stream"), F.timestamp_micros("late_time").alias("time"),
+            F.col("late_graph").alias("graph"),
+        )  # fmt: skip
+        columns.append(F.when(F.col("late_stream").isNotNull(), told).alias(LATE))
+    else:
+        rows = rows.where("late_stream is null")
+    return rows.select(*columns)
+
+
+def _times(text: Column) -> Column:
+    """Microseconds with commas between them as an array of timestamps."""
+    several = F.transform(F.split(text, ","), lambda each: F.timestamp_micros(each.cast("bigint")))
+    return F.when(text == "", F.array().cast("array<timestamp>")).otherwise(several)

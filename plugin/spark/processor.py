@@ -1,0 +1,97 @@
+"""What Spark calls: packed rows and the watermark in, rows of matches out, a snapshot in the state store.
+
+Where it stands: shuffled rows → **processor** → bucket (steps.py). Spark reads this module in processes that do none of
+the work, to learn the operator's state; so the engine is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from oxiseq.grammar.errors import OxiseqError
+from oxiseq.spark.order import Order
+
+DEALT: Final = "bucket int, number int, stream int, high bigint, events binary, home binary"
+"""What the dealer hands on: the row's bucket as Spark hashes it and its number, the stream's number, the largest time
+(µs) of the events dealt together, packed events and whose home it is."""
+
+
+class CheckpointError(OxiseqError):
+    """A checkpoint that was made for other arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """For `mapInArrow`: rows of one stream's events → packed rows. `keys`: by bucket the value that Spark hashes."""
+
+    order: Order
+    stream: int
+    keys: tuple[int, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Spark calls it with the record batches of a partition."""
+        from oxiseq.spark.steps import deal  # noqa: PLC0415  see the module's text
+
+        yield from deal(self.order, self.stream, self.keys, batches)
+
+
+def whole_of(order: Order, terms: str) -> Callable[[Any, Any], Any]:
+    """For `applyInArrow`: all rows of a bucket, over streams that have ended. Spark wants a plain function."""
+
+    def whole(key: Any, table: Any) -> Any:
+        from oxiseq.spark import steps  # noqa: PLC0415  see the module's text
+
+        return steps.whole(order, table, terms)
+
+    return whole
+
+
+class Buckets(StatefulProcessor):
+    """For `transformWithStateInPandas`, grouped by bucket."""
+
+    def __init__(self, order: Order, keys: tuple[int, ...], terms: str, late: bool) -> None:
+        self._order = order
+        self._numbers = {key: number for number, key in enumerate(keys)}
+        self._terms = terms
+        self._late = late
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Spark has made the operator for a partition."""
+        self._handle = handle
+        self._state = handle.getValueState("snapshot", "data binary, buckets int")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        """A bucket's rows of a micro-batch."""
+        yield from self._step(key, rows, timerValues)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
+        """The watermark has come to what a bucket waits for."""
+        yield from self._step(key, iter(()), timerValues)
+
+    def close(self) -> None:
+        """The partition is done."""
+
+    def _step(self, key: Any, rows: Iterator[Any], timers: Any) -> Iterator[Any]:
+        from oxiseq.spark.steps import step  # noqa: PLC0415  see the module's text
+
+        number, mark = self._numbers[key[0]], timers.getCurrentWatermarkInMs()
+        done = step(self._order, number, self._saved(), rows, mark, self._terms, self._late)
+        yield from done.frames
+        self._state.update((done.state, self._order.buckets))
+        if done.wake is not None:
+            self._handle.registerTimer(done.wake)
+
+    def _saved(self) -> bytes | None:
+        """The bucket's state. Raises CheckpointError."""
+        saved = self._state.get()
+        if saved is None:
+            return None
+        data, buckets = saved
+        if buckets != self._order.buckets:
+            wanted = self._order.buckets
+            raise CheckpointError(f"the checkpoint is of {buckets} buckets, not {wanted}: pass buckets={buckets}")
+        return bytes(data)

@@ -1,0 +1,96 @@
+"""What workers do with rows: deal them, step a bucket. Reading this module loads the engine.
+
+Where it stands: **steps**, called by what Spark calls (processor.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.run.clock import BEFORE_ALL
+from oxiseq.journal import pack_events
+from oxiseq.spark.answers import arrow_schema, frame, tables
+from oxiseq.spark.bucket import Bucket, Packed
+from oxiseq.spark.dealing import Dealer
+from oxiseq.spark.decoding import Decoder
+from oxiseq.spark.order import Order
+from oxiseq.spark.work import Work, work
+
+_DEALT: Final = pa.schema([
+    ("bucket", pa.int32()), ("number", pa.int32()), ("stream", pa.int32()), ("high", pa.int64()),
+    ("events", pa.binary()), ("home", pa.binary()),
+])  # fmt: skip
+_AT_A_TIME: Final = 1 << 16
+"""Events that are dealt together, at most, so that packed rows are few."""
+
+
+class Stepped(NamedTuple):
+    """Rows for Spark, the bucket's state, and the time (ms) from which it wants to be called again, None: at rows."""
+
+    frames: list[pd.DataFrame]
+    state: bytes
+    wake: int | None
+
+
+def deal(
+    order: Order, stream: int, keys: tuple[int, ...], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a stream's events → packed rows (`processor.DEALT`)."""
+    at_work = work(order)
+    decoder, dealer = Decoder(at_work.terms, order.on_error), Dealer(at_work, stream)
+    waiting: list[EventBatch] = []
+    for rows in batches:
+        at_work.terms.collect_if_due()
+        waiting.append(decoder.decode(rows))
+        if sum(map(len, waiting)) >= _AT_A_TIME:
+            yield _dealt(at_work, dealer, stream, keys, EventBatch.concat(waiting))
+            waiting = []
+    if any(map(len, waiting)):
+        yield _dealt(at_work, dealer, stream, keys, EventBatch.concat(waiting))
+
+
+def _dealt(at_work: Work, dealer: Dealer, stream: int, keys: tuple[int, ...], batch: EventBatch) -> pa.RecordBatch:
+    high = int(batch.time.max())  # of all events: also what no pattern matches moves the watermark
+    rows: list[tuple[Any, ...]] = [
+        (keys[bucket], bucket, stream, high, pack_events(events, at_work.terms), home.tobytes())
+        for bucket, events, home in dealer.deal(batch)
+    ]
+    columns = zip(*(rows or [(keys[0], 0, stream, high, b"", b"")]), strict=True)
+    return pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, _DEALT, strict=True)], schema=_DEALT)
+
+
+def step(
+    order: Order, number: int, state: bytes | None, given: Iterator[pd.DataFrame], mark: int, terms: str, late: bool
+) -> Stepped:
+    """A bucket's rows of a micro-batch under the watermark `mark` (ms; Spark begins with 0)."""
+    at_work = work(order)
+    at_work.terms.collect_if_due()
+    bucket = Bucket(at_work, number, state)
+    rows = [row for part in given for row in packed(part["stream"], part["events"], part["home"])]
+    done = bucket.step(rows, mark * 1000 if mark > 0 else BEFORE_ALL)
+    frames = [frame(table) for table in tables(at_work, done, terms, late)]
+    # the next ms is always ahead: Spark forgets a timer that is set anew while it goes off
+    return Stepped(frames, bucket.save(), None if done.waits_for is None else max(done.waits_for // 1000, mark) + 1)
+
+
+def whole(order: Order, table: pa.Table, terms: str) -> pa.Table:
+    """All rows of a bucket, over streams that have ended."""
+    at_work = work(order)
+    at_work.terms.collect_if_due()
+    bucket = Bucket(at_work, table.column("number")[0].as_py())
+    rows = list(packed(*(table.column(name).to_pylist() for name in ("stream", "events", "home"))))
+    found = list(tables(at_work, bucket.step(rows, BEFORE_ALL, close=True), terms, late=False))
+    return pa.concat_tables(found) if found else arrow_schema(at_work).empty_table()
+
+
+def packed(streams: Any, events: Any, homes: Any) -> Iterator[Packed]:
+    """Rows as the dealer has made them; those without events only told a time."""
+    for stream, packed_events, home in zip(streams, events, homes, strict=True):
+        if packed_events:
+            yield Packed(int(np.int64(stream)), bytes(packed_events), bytes(home))

@@ -1,0 +1,101 @@
+"""EP-SPARQL's texts: read, rendered, checked, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from broken_texts import assert_read_or_refused, broken_texts, pieces
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oxiseq.grammar import QueryError, check, language_of, load, parse, render
+from oxiseq.grammar.algebra import Group, TimedPattern, TimeOp, Union
+from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.ep_rules import strata
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "intervals"))
+from ep_strategies import queries, rules
+
+P = "PREFIX : <http://e/> "
+TEXTS = [
+    P + "SELECT * WHERE { { ?x :p ?a } SEQ { ?x :q ?b } EQUALS { ?x :r ?c } FILTER(getDURATION() < 5) }",
+    P + "SELECT DISTINCT ?x (getSTARTTIME() AS ?s) FROM STREAM <http://e/s> FROM STREAM T <http://e/t>"
+    " { { ?x :p ?a FILTER(?a > 1) } OPTIONALSEQ { ?x :q+ ?b } UNION { ?x a :C } }",
+    P + "CONSTRUCT { ?x :is [ :of ?y ; :for (getDURATION()) ] } WHERE { ?x :p ?y } EQUALSOPTIONAL { ?y :p ?x }",
+    P + "ASK { ?x :p ?y MINUS { ?y :p ?x } FILTER NOT EXISTS { ?x :q ?x } GRAPH ?g { ?x :in ?p } }",
+    P + "SELECT ?x { { SELECT DISTINCT ?x { ?x :p ?y } } BIND(getENDTIME() AS ?e) VALUES ?x { :a :b } }",
+]
+WORDS = sorted({p for text in TEXTS for p in pieces(text)})
+WRONG = [
+    ("SELECT * { ?x <urn:p> ?y SEQ { ?x <urn:q> ?z } }", "both sides stand in braces"),
+    ("SELECT * { { ?x <urn:p> ?y } SEQ ?z }", "SEQ is followed by a pattern in braces"),
+    ("SELECT * { { ?x <urn:p> ?y } SEQQ { } }", "did you mean SEQ?"),
+    ("SELECT * { { ?x <urn:p> ?y } THEN { } }", "write SEQ"),
+    ("SELECT * FROM <urn:s> { ?x <urn:p> ?y }", "write FROM STREAM <urn:s>"),
+    ("SELECT * { ?x <urn:p> ?y } LIMIT 3", "take as many as you need"),
+    ("SELECT * { ?x <urn:p> ?y } ORDER BY ?x", "in the order of their ends"),
+    ("SELECT (DURATION() AS ?d) { ?x <urn:p> ?y }", "write getDURATION()"),
+    ("SELECT * { ?x <urn:p> ?y FILTER(getDURATION(?x) < 1) }", "takes no argument"),
+    ("SELECT ?z { ?x <urn:p> ?y }", "does not bind ?z"),
+    ("SELECT (COUNT(?x) AS ?n) { ?x <urn:p> ?y }", "no answer while the stream goes on"),
+    ("SELECT * { { SELECT ?x { ?x <urn:p> ?y } LIMIT 1 } }", "cannot group, order or cut"),
+    ("SELECT * { ?x <urn:p> ?y FILTER(?y > 1 || EXISTS { ?y <urn:p> ?x }) }", "EXISTS cannot stand inside"),
+    ("SELECT * { GRAPH <urn:g> { { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } } }", "no times for SEQ"),
+    ("SELECT * { GRAPH <urn:g> { ?x <urn:p> ?y FILTER(getDURATION() < 1) } }", "no times for getDURATION()"),
+    ("SELECT * { SELECT ?x { ?x <urn:p> ?y }", "is not closed"),
+]
+
+
+@given(st.one_of(queries, rules))
+def test_rendered_query_parses_to_itself(query: EpQuery) -> None:
+    assert parse(render(query), "epsparql") == query
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_comes_back_and_has_no_error(text: str) -> None:
+    query = parse(text, "epsparql")
+    assert parse(render(query), "epsparql") == query
+    assert not [f for f in check(query, text) if f.severity == "error"]
+
+
+@given(st.one_of(broken_texts(TEXTS, WORDS), st.text(max_size=30)))
+def test_any_text_is_a_query_or_a_query_error(text: str) -> None:
+    assert_read_or_refused(text, "epsparql")
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG)
+def test_wrong_text_is_told_what_to_write(text: str, said: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        load(text, "epsparql")
+    assert said in str(caught.value)
+    assert caught.value.line == 1 and caught.value.column > 1
+
+
+def test_operators_of_time_are_left_associative_and_union_binds_tighter() -> None:
+    where = parse("SELECT * { { } SEQ { } UNION { } EQUALS { } }", "epsparql").where
+    (whole,) = where.elements
+    assert isinstance(whole, TimedPattern) and whole.op is TimeOp.EQUALS
+    assert isinstance(whole.left, TimedPattern) and isinstance(whole.left.right, Union)
+    assert isinstance(whole.left.left, Group)
+
+
+def test_lints_say_what_is_kept() -> None:
+    text = P + "SELECT * { { ?x :p ?a } SEQ { ?y :q ?b FILTER(?c > 1) } }"
+    found = {f.code for f in check(parse(text, "epsparql"), text)}
+    assert found == {"unbounded", "unjoined", "unbound"}
+
+
+def test_a_files_ending_tells_the_language() -> None:
+    assert language_of("a.epsparql") == "epsparql" and language_of("a.rq") == "spaseq"
+
+
+def test_strata_are_in_the_order_of_need() -> None:
+    texts = ["CONSTRUCT { ?x :c ?y } WHERE { ?x :b ?y FILTER NOT EXISTS { ?x :a ?y } }",
+             "CONSTRUCT { ?x :b ?y } WHERE { { ?x :b ?y } SEQ { ?x :p ?z } }",
+             "CONSTRUCT { ?x :a ?y } WHERE { ?x :p ?y }"]  # fmt: skip
+    found = strata([load(P + text, "epsparql") for text in texts])
+    order = [stratum.rules for stratum in found]
+    assert order.index((0,)) > max(order.index((1,)), order.index((2,)))
+    assert {s.rules: s.recursive for s in found} == {(0,): False, (1,): True, (2,): False}

@@ -1,0 +1,195 @@
+"""What a run keeps: bounded by time constraints, saved and restored, knowledge that changes, rules that never end."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+from ep_runs import Engine, read, reference_bag
+from ep_strategies import queries, streams
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from pyoxigraph import NamedNode, Quad, Triple
+
+import oxiseq
+from oxiseq.engine.errors import EventError, LimitError, QueryError
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.intervals.rows import NEVER
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.intervals import IntervalRun
+from oxiseq.engine.snapshot.saving import restore, save
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+from oxiseq.grammar.ep_algebra import EpQuery
+
+P = "PREFIX : <http://e/> "
+DURATION = '"PT0.00005S"^^<http://www.w3.org/2001/XMLSchema#duration>'
+
+
+def price(time: int) -> tuple[int, str]:
+    return time, f"<http://e/s{time % 7}> <http://e/p> {time % 13} ; <http://e/q> <http://e/c{time % 5}> ."
+
+
+BOUNDED = {
+    "join": "?s :p ?a . ?s :q ?c . ?t :q ?c FILTER(getDURATION() < 50)",
+    "SEQ": "{ ?s :p ?a } SEQ { ?s :p ?b } SEQ { ?s :q ?c } FILTER(?a < ?b && getDURATION() <= 50)",
+    "a duration": f"{{ ?s :p ?a }} SEQ {{ ?s :p ?b }} FILTER(getDURATION() < {DURATION})",
+    "EQUALS": "{ ?s :p ?a } EQUALS { ?s :q ?c }",
+    "UNION": "{ { ?s :p ?a } SEQ { ?s :p ?b } } UNION { ?s :p ?a . ?s :q ?b } FILTER(50 > getDURATION() && ?a != ?b)",
+    "OPTIONAL": "?s :p ?a OPTIONAL { ?s :q ?c FILTER(getDURATION() < 50) }",
+    "OPTIONALSEQ": "{ ?s :q ?c FILTER(getDURATION() < 50) } OPTIONALSEQ { ?s :p ?a }",
+    "EQUALSOPTIONAL": "{ { ?s :p ?a } SEQ { ?s :p ?b } }"
+    " EQUALSOPTIONAL { { ?s :p ?a } SEQ { ?s :q ?c } SEQ { ?s :p ?b } } FILTER(getDURATION() < 50 && !BOUND(?c))",
+    "MINUS": "?s :p ?a MINUS { ?s :q :c1 }",
+    "NOT EXISTS": "?s :p ?a FILTER NOT EXISTS { ?s :r ?c }",
+    "a path": "?s :q+ ?c . ?s :p ?a FILTER(getDURATION() < 50)",
+    "a sub-SELECT": "{ SELECT ?s { ?s :p ?a . ?s :q ?c } } FILTER(getDURATION() < 50)",
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_a_bound_on_the_duration_bounds_what_is_kept(name: str) -> None:
+    engine = Engine(load(f"{P} SELECT * {{ {BOUNDED[name]} }}", "epsparql"))
+    kept = []
+    for low in range(0, 40_000, 4_000):
+        engine.run.push("urn:s", encode_events(map(price, range(low, low + 4_000)), engine.terms))
+        engine.run.advance()
+        kept.append(engine.run.state["rows"])
+    assert max(kept[5:]) <= 2 * max(kept[:2]) + 100
+    assert max(kept) < 20_000
+
+
+def test_without_a_bound_all_is_kept() -> None:
+    engine = Engine(load(f"{P} SELECT * {{ {{ ?s :p ?a }} SEQ {{ ?s :r ?c }} }}", "epsparql"))
+    engine.run.push("urn:s", encode_events(map(price, range(5_000)), engine.terms))
+    engine.run.advance()
+    assert engine.run.state["rows"] == 4_999
+
+
+@given(queries, streams(), st.integers(0, 5))
+def test_a_run_goes_on_from_a_snapshot(query: EpQuery, events: list[tuple[int, int, list[Triple]]], cut: int) -> None:
+    again = read(query)
+    assume(again is not None)
+    assert again is not None
+    first = Engine(again)
+    found: list[MatchBatch] = first.push(list(islice(events, cut)))
+    before = first.bag(found)
+    data = save(first.run, first.terms)
+    second = Engine(again)
+    second.terms = TermDictionary()
+    second.terms.intern(NamedNode("http://e/other"))
+    second.plan = Engine(again).plan
+    second.run = restore(data, second.plan, second.terms, second.kb)
+    assert isinstance(second.run, IntervalRun)
+    after = second.bag([*second.push(events[cut:]), *second.close()])
+    assert before + after == reference_bag(again, events)
+
+
+def test_another_querys_snapshot_is_refused() -> None:
+    one, other = (Engine(load(f"{P} SELECT * {{ ?s :{name} ?a }}", "epsparql")) for name in "pq")
+    with pytest.raises(oxiseq.OxiseqError, match="another query"):
+        restore(save(one.run, one.terms), other.plan, other.terms, other.kb)
+
+
+# --- knowledge --------------------------------------------------------------------------------------
+
+
+def test_changed_knowledge_holds_from_then_on() -> None:
+    store = oxiseq.Store()
+    text = "SELECT ?x ?c FROM STREAM <urn:s> { ?x <http://e/p> ?y GRAPH <http://e/g> { ?x <http://e/in> ?c } }"
+    query = store.register(text, language="epsparql")
+    found: list[oxiseq.IntervalMatch] = []
+    query.on_match(found.append)
+    fact = Quad(NamedNode("http://e/x"), NamedNode("http://e/in"), NamedNode("http://e/c"), NamedNode("http://e/g"))
+    stream = store.stream("urn:s")
+    stream.push("<http://e/x> <http://e/p> 1 .", 1)
+    store.add(fact)  # the event of 1 waits, and keeps the answer of then
+    stream.push("<http://e/x> <http://e/p> 2 .", 2)
+    stream.push("<http://e/x> <http://e/p> 3 .", 3)
+    store.remove(fact)
+    stream.push("<http://e/x> <http://e/p> 4 .", 4)
+    stream.push("<http://e/x> <http://e/p> 5 .", 5)
+    assert [(m.start, m.end) for m in found] == [(2, 2), (3, 3)]
+
+
+def test_knowledge_without_a_graph_is_joined_and_is_no_answer_by_itself() -> None:
+    kb = "<http://e/x> <http://e/in> <http://e/c> .\n<http://e/y> <http://e/in> <http://e/d> ."
+    text = f"{P} SELECT * {{ ?x :in ?c . ?x :p ?v }}"
+    found = oxiseq.run(text, streams={"urn:s": [(7, "<http://e/x> <http://e/p> 1 .")]}, kb=kb, language="epsparql")
+    assert [(m.start, m.end, str(m["c"])) for m in found] == [(7, 7, "<http://e/c>")]
+    alone = f"{P} SELECT * {{ ?x :in ?c }}"
+    assert not oxiseq.run(alone, streams={"urn:s": [(7, "<http://e/z> <http://e/p> 1 .")]}, kb=kb, language="epsparql")
+
+
+# --- rules ------------------------------------------------------------------------------------------
+
+AVERAGE = [
+    f"{P} CONSTRUCT {{ _:w :of ?c ; :sum ?p ; :count 1 }} WHERE {{ ?c :price ?p }}",
+    P + """CONSTRUCT { _:w :of ?c ; :sum ?sum2 ; :count ?count2 } WHERE {
+      { { ?w :of ?c ; :sum ?sum ; :count ?count FILTER(?count < 3) } SEQ { ?c :price ?p } }
+      EQUALSOPTIONAL { { ?w :of ?c } SEQ { ?c :price ?between } SEQ { ?c :price ?p } }
+      FILTER(!BOUND(?between))
+      BIND(?sum + ?p AS ?sum2) BIND(?count + 1 AS ?count2)
+    }""",
+]
+
+
+def test_rules_make_a_sliding_average() -> None:
+    """Sums over one, two and three prices of a company, each made of the one before; three make the average."""
+    text = P + "SELECT ?c (?sum / 3 AS ?average) WHERE { ?w :of ?c ; :count 3 ; :sum ?sum }"
+    prices = {"a": [3, 6, 9, 3, 30], "b": [1, 1, 4, 7]}
+    events = sorted((10 * i + (c == "b"), f"<http://e/{c}> <http://e/price> {p} .")
+                    for c, values in prices.items() for i, p in enumerate(values))  # fmt: skip
+    found = oxiseq.run(text, streams={"urn:s": events}, language="epsparql", rules=AVERAGE)
+    rows = [(m["c"].value[-1], float(m["average"].value), m.start, m.end) for m in found]  # type: ignore[union-attr]
+    assert rows == [("a", 6, 0, 20), ("b", 2, 1, 21), ("a", 6, 10, 30), ("b", 4, 11, 31), ("a", 14, 20, 40)]
+
+
+def test_rules_that_make_new_terms_for_ever_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oxiseq.engine.run.intervals.MAX_ROUNDS", 100)
+    rule = f"{P} CONSTRUCT {{ ?x :n ?m }} WHERE {{ ?x :n ?n BIND(?n + 1 AS ?m) }}"
+    with pytest.raises(LimitError, match="new terms for ever"):
+        oxiseq.run(f"{P} SELECT * {{ ?x :n ?n }}", streams={"urn:s": [(0, "<http://e/x> <http://e/n> 0 .")]},
+                   language="epsparql", rules=[rule])  # fmt: skip
+
+
+def test_a_rule_cannot_wait_for_itself() -> None:
+    rule = f"{P} CONSTRUCT {{ ?x :q 1 }} WHERE {{ ?x :p ?y FILTER NOT EXISTS {{ ?x :q ?z }} }}"
+    with pytest.raises(QueryError, match="what it derives"):
+        oxiseq.run(f"{P} SELECT * {{ ?x :q ?n }}", streams={"urn:s": []}, language="epsparql", rules=[rule])
+
+
+def test_rules_are_construct_queries() -> None:
+    with pytest.raises(oxiseq.OxiseqError, match="rule 1 is no CONSTRUCT"):
+        oxiseq.run("SELECT * { ?x ?y ?z }", streams={"urn:s": []}, language="epsparql", rules=["ASK { ?x ?y ?z }"])
+
+
+# --- starts -----------------------------------------------------------------------------------------
+
+
+def test_an_event_may_say_its_start() -> None:
+    """By prov:startedAtTime in its graph, or in the call; either way it is one interval event."""
+    said = '<http://e/x> <http://e/p> 1 . <urn:e> <http://www.w3.org/ns/prov#startedAtTime> 2 .'
+    text = f"{P} SELECT ?v {{ ?x :p ?v }}"
+    for events in ([(5, said)], [(2, 5, "<http://e/x> <http://e/p> 1 .")]):
+        found = oxiseq.run(text, streams={"urn:s": events}, language="epsparql")
+        assert [(m.start, m.end) for m in found] == [(2, 5)]
+    every = oxiseq.run("SELECT * { ?s ?p ?o }", streams={"urn:s": [(2, 5, "<urn:a> <urn:b> 1 .")]}, language="epsparql")
+    assert len(every) == 1
+
+
+def test_an_event_cannot_start_after_its_end() -> None:
+    with pytest.raises(EventError, match="starts at"):
+        oxiseq.run("SELECT * { ?s ?p ?o }", streams={"urn:s": [(6, 5, "<urn:a> <urn:b> 1 .")]}, language="epsparql")
+
+
+def test_limits_are_whole_microseconds() -> None:
+    engine = Engine(load(f"{P} SELECT * {{ ?s :p ?a . ?s :q ?c FILTER(getDURATION() < 2.5) }}", "epsparql"))
+    events = [(0, 0, _facts("p")), (2, 2, _facts("q")), (3, 3, _facts("q"))]
+    found = engine.bag([*engine.push(events), *engine.close()])
+    assert {(start, end) for start, end, _ in found} == {(0, 2)}
+    assert NEVER > 1 << 60
+
+
+def _facts(predicate: str) -> list[Triple]:
+    return [Triple(NamedNode("http://e/x"), NamedNode(f"http://e/{predicate}"), NamedNode("http://e/y"))]

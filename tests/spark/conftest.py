@@ -1,0 +1,45 @@
+"""One Spark session for all tests of this folder, in one worker. Without Java they are left out, with the reason."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from oxiseq.kb_loader.java import spark_missing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE = Path(__file__).parent
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java that is soon up, for work that is soon done."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """local[2]; what uses Spark finds it as the active session."""
+    missing = spark_missing()
+    if missing is not None:
+        pytest.skip(missing)
+    from oxiseq.kb_loader.session import spark_session, stop_session  # noqa: PLC0415  pyspark may not be there
+
+    before = os.environ.get("JAVA_TOOL_OPTIONS")
+    os.environ["JAVA_TOOL_OPTIONS"] = QUICK_START
+    session = spark_session("local[2]", "1g")
+    session.conf.set("spark.sql.shuffle.partitions", 2)
+    yield session
+    stop_session(session)
+    if before is None:
+        del os.environ["JAVA_TOOL_OPTIONS"]
+    else:
+        os.environ["JAVA_TOOL_OPTIONS"] = before
