@@ -26,7 +26,8 @@ from oxiseq.testing.words import Words
 ENDING: Final = ".oxitest.toml"
 _CASE_KEYS: Final = frozenset({
     "name", "query", "text", "language", "kb", "kb_text", "prefixes", "origin", "start", "lateness", "events", "table",
-    "stream", "files", "trig", "expect", "at", "late", "end", "report", "instants", "consumption", "stream_names", "rules",
+    "stream", "files", "trig", "expect", "at", "late", "end", "report", "instants", "consumption", "stream_names",
+    "rules",
 })  # fmt: skip
 _AT_KEYS: Final = frozenset({"time", "expect", "new", "late"})
 
