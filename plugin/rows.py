@@ -14,6 +14,7 @@ from pyoxigraph import BlankNode
 from oxiseq.ceql.event import ComplexEvent
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.texts import Term, term_text
+from oxiseq.epsparql.answer import IntervalMatch
 from oxiseq.rsp.answer import Answer
 
 EVENTS = "@"
@@ -34,12 +35,12 @@ Row: TypeAlias = Mapping[str, Cell]
 
 def row_of(match: Any) -> dict[str, Cell]:
     """`time`, then a cell per variable; for SPAseq `@A` with the times of A's events, for CEQL `start` and `end` as
-    positions and each variable's events as times, for queries over windows `start` and `end` as times."""
+    positions and each variable's events as times, for queries over windows and EP-SPARQL `start` and `end` as times."""
     time = Times((match.time,))
     if isinstance(match, ComplexEvent):
         held = {v: Times(tuple(t for _, t in events)) for v, events in match.events.items()}
         return {"time": time, "start": match.start, "end": match.end, **held}
-    if isinstance(match, Answer):
+    if isinstance(match, Answer | IntervalMatch):
         own = {name: Times((t,)) for name, t in (("start", match.start), ("end", match.end)) if t is not None}
         return {"time": time, **own, **match.bindings}
     events = {EVENTS + gpm: Times(tuple(t for _, t in found)) for gpm, found in match.events.items()}

@@ -41,7 +41,7 @@ def blockers(query: Query, relaxation: Relaxation, found: Found, history: Histor
 
 def _shorter(query: Query, found: Found) -> Items:
     """The shortest beginning that has all GPMs of the match."""
-    names = {gpm.rstrip("′") for gpm, _ in found.events}
+    names = {gpm for gpm, _ in found.events}
     items: Items = ()
     for each in beginnings(query):
         items = each.items

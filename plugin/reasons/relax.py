@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeAlias
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
-    Atom,
     Call,
     Expression,
     Filter,
@@ -48,7 +47,7 @@ class Relaxation:
 
 def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
     """Each condition of the last step of a beginning, left out by itself."""
-    query, items = _apart(query, at)
+    items = at.items
     last = tuple(dict.fromkeys(_atoms(items[-1:])))
     if isinstance(items[-1][1], Not):
         yield from _negations(query, items, at.gap, last)
@@ -64,38 +63,17 @@ def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
         for condition in _conditions(gpm):
             changed = _without(gpm, {id(condition)})
             shown = tuple(sorted(v.value for v in expression_variables(condition) | prev_variables(condition)))
-            yield Relaxation("filter", f"{shown_name(name)}: FILTER({write.expression(condition)})",
+            yield Relaxation("filter", f"{name}: FILTER({write.expression(condition)})",
                              _with_gpm(here, changed), shown, last)  # fmt: skip
         if any(isinstance(e, GraphPattern) for e in gpm.pattern.elements):
-            yield Relaxation("knowledge base", f"{shown_name(name)}: GRAPH", _with_gpm(here, _without_kb(gpm)),
+            yield Relaxation("knowledge base", f"{name}: GRAPH", _with_gpm(here, _without_kb(gpm)),
                              tuple(v.value for v in split_gpm(gpm).pattern_variables), last)  # fmt: skip
     yield from _joins(here, items, at.gap, last)
-
-
-def shown_name(gpm: str) -> str:
-    """A GPM's name as the query has it."""
-    return gpm.rstrip("′")
 
 
 def _atoms(items: Items) -> Iterator[str]:
     for _, item in items:
         yield from (atom.name for atom in atoms(item))
-
-
-def _apart(query: Query, at: Beginning) -> tuple[Query, Items]:
-    """The last element with GPMs of its own, where their names stand before too."""
-    before = set(_atoms(at.items[:-1]))
-    twice = before & set(_atoms(at.items[-1:]))
-    if not twice:
-        return query, at.items
-    op, item = at.items[-1]
-
-    def own(node: Any) -> Any:
-        return Atom(node.name + "′") if isinstance(node, Atom) and node.name in twice else node
-
-    renamed = mapped(item, own)
-    copies = tuple(replace(g, name=g.name + "′") for g in query.gpms if g.name in twice)
-    return replace(query, gpms=query.gpms + copies), (*at.items[:-1], (op, renamed))
 
 
 def _orders(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
@@ -128,7 +106,7 @@ def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterat
     mine = dict.fromkeys(v for g in here.gpms if g.name in last for v in split_gpm(g).variables)
     for variable in mine:
         if variable in before:
-            other = Variable(f"{variable.value}{OTHER}{last[0].rstrip('′')}")
+            other = Variable(f"{variable.value}{OTHER}{last[0]}")
 
             def own(node: Any, variable: Variable = variable, other: Variable = other) -> Any:
                 return other if node == variable and isinstance(node, Variable) else node

@@ -24,7 +24,7 @@ from oxiseq.reasons.blockers import blockers
 from oxiseq.reasons.funnel import Funnel, funnels
 from oxiseq.reasons.provenance import Provenance, provenances, to_prov
 from oxiseq.reasons.read import History, Span, read_history
-from oxiseq.reasons.relax import Relaxation, relaxations, shown_name
+from oxiseq.reasons.relax import Relaxation, relaxations
 from oxiseq.reasons.replaying import Answered, Found, answered
 from oxiseq.reasons.stages import Beginning, beginnings, with_items
 
@@ -181,10 +181,7 @@ def _nearest(found: Sequence[Found], relaxation: Relaxation) -> list[Found]:
 
 def _near(query: Query, relaxation: Relaxation, found: Found, history: History, kb: StoreKb) -> Near:
     values = {name: found.bindings[name] for name in relaxation.shown if name in found.bindings}
-    events: dict[str, tuple[int, ...]] = {}
-    for gpm, times in found.events:
-        events[shown_name(gpm)] = tuple(sorted((*events.get(shown_name(gpm), ()), *times)))
-    return Near(events, values, _words(query, relaxation, found, history, kb))
+    return Near(dict(found.events), values, _words(query, relaxation, found, history, kb))
 
 
 def _words(query: Query, relaxation: Relaxation, found: Found, history: History, kb: StoreKb) -> str:

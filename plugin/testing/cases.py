@@ -16,7 +16,7 @@ from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery, language_of
 from oxiseq.knowledge import Kb
 from oxiseq.languages.front import Options, said
-from oxiseq.languages.registry import front_of
+from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.testing.errors import TestFileError
 from oxiseq.testing.events import Event, Reader, in_order
 from oxiseq.testing.tables import Table, read_table
@@ -27,6 +27,7 @@ ENDING: Final = ".oxitest.toml"
 _CASE_KEYS: Final = frozenset({
     "name", "query", "text", "language", "kb", "kb_text", "prefixes", "origin", "start", "lateness", "events", "table",
     "stream", "files", "trig", "expect", "at", "late", "end", "report", "instants", "consumption", "stream_names",
+    "rules",
 })  # fmt: skip
 _AT_KEYS: Final = frozenset({"time", "expect", "new", "late"})
 
@@ -111,6 +112,7 @@ def _read(folder: Path, place: str, data: Mapping[str, Any], number: int) -> Cas
         time(data["start"]) if "start" in data else None, span(data.get("lateness", 0)), data.get("stream_names", {}),
         said=said(data.get("report"), [time(t) for t in data["instants"]] if "instants" in data else None,
                   data.get("consumption")),
+        rules=rules_of(front_of(query), data.get("rules", ())),
     )  # fmt: skip
     streams = front_of(query).replay(query, None, options).streams
     words = _words(query, data["prefixes"])

@@ -36,7 +36,7 @@ def test_why_tells_of_files_and_of_a_log(folder: Path) -> None:
 
 def test_why_writes_text_and_provenance(folder: Path) -> None:
     text = oxiseq("why", folder / "named.spaseq", "-s", folder / "payments.nq")
-    assert text.exit_code == 0 and "2 matches" in text.stdout and "without a filter" in text.stdout
+    assert text.exit_code == 0 and "0 matches" in text.stdout and "without the knowledge base, B" in text.stdout
     kb = write(folder, "names.nq", KB)
     prov = oxiseq("why", folder / "named.spaseq", "-s", folder / "payments.nq", "-k", kb, "--prov")
     assert "wasDerivedFrom" in prov.stdout and '"Ann"' in prov.stdout
@@ -44,7 +44,7 @@ def test_why_writes_text_and_provenance(folder: Path) -> None:
 
 def test_why_says_what_it_cannot_do(folder: Path) -> None:
     assert oxiseq("why", folder / "jumps.spaseq").exit_code == 2
-    ceql = write(folder, "a.ceql", "SELECT * FROM S WHERE A")
+    ceql = write(folder, "a.ceql", "VOCAB <http://e/> SELECT * FROM S WHERE A")
     refused = oxiseq("why", ceql, "-s", folder / "payments.nq")
     assert refused.exit_code == 1 and "SPAseq queries only" in refused.stderr
 

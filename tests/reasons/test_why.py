@@ -185,13 +185,7 @@ def test_provenance_as_prov_o() -> None:
     assert sum(q.predicate.value == f"{EX}v" for q in quads) == 2
 
 
-def test_a_gpm_that_stands_twice_and_a_trailing_negation() -> None:
-    query = text(";", False).replace("?a ?b", "?s").replace("A; B", "P; P")
-    query = query.replace("DEFINE GPM N", "DEFINE GPM P ON S { ?s :p ?o }\n  DEFINE GPM N")
-    events = [(time, f"<{EX}{name}> <{EX}p> 1 .") for time, name in ((0, "x"), (1_000_000, "y"))]
-    found = why(query, {"S": events}, KB)
-    assert found.stopped == "P; P" and [r.condition for r in found.reasons] == ["the same ?s"]
-    assert found.reasons[0].nearest[0].events == {"P": (0, 1_000_000)}
+def test_a_trailing_negation_has_seen_something() -> None:
     same = [(e.time * 1_000_000, e.graph) for e in seen((0, "a", 0, 2), (2, "n", 0, 0))]
     found = why(text(";", False).replace("?a ?b", "?a").replace("A; B", "A; N!"), {"S": same}, KB)
     assert found.stopped == "A; N!" and [r.kind for r in found.reasons] == ["negation"]
