@@ -32,8 +32,9 @@ def checked(address: str, media_type: str, text: str) -> list[dict[str, Any]]:
 
 def test_a_sequence_query_is_checked_as_on_the_command_line(address: str) -> None:
     assert checked(address, SPASEQ[1], RISES) == []
-    found = checked(address, SPASEQ[1], RISES.replace("(A; B)", "(A; Q)"))[0]
-    assert (found["line"], found["column"], found["end_line"], found["end_column"]) == (5, 10, 5, 11)
+    found = checked(address, SPASEQ[1], RISES.replace("(A; B)", "(A; Q)"))
+    places = [(f["line"], f["column"], f["end_line"], f["end_column"]) for f in found if f["severity"] == "error"]
+    assert (5, 10, 5, 11) in places
 
 
 @pytest.mark.parametrize(
