@@ -24,7 +24,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def checked(address: str, media_type: str, text: str) -> list[dict[str, Any]]:
-    answer = ask("POST", f"{address}/check", text.encode(), [("Content-Type", media_type)])
+    answer = ask(address, "POST", "/check", [("Content-Type", media_type)], text.encode())
     assert answer.status == 200, answer.body
     found: list[dict[str, Any]] = json.loads(answer.body)["findings"]
     return found
@@ -32,15 +32,16 @@ def checked(address: str, media_type: str, text: str) -> list[dict[str, Any]]:
 
 def test_a_sequence_query_is_checked_as_on_the_command_line(address: str) -> None:
     assert checked(address, SPASEQ[1], RISES) == []
-    (found,) = [f for f in checked(address, SPASEQ[1], RISES.replace("(A; B)", "(A; Q)")) if f["severity"] == "error"]
-    assert (found["line"], found["column"], found["end_line"], found["end_column"]) == (5, 10, 5, 11)
+    found = checked(address, SPASEQ[1], RISES.replace("(A; B)", "(A; Q)"))
+    places = [(f["line"], f["column"], f["end_line"], f["end_column"]) for f in found if f["severity"] == "error"]
+    assert (5, 10, 5, 11) in places
 
 
 @pytest.mark.parametrize(
     ("media_type", "text", "place"),
     [
         (SPARQL, "SELECT * { ?s ?p ?o }", None),
-        (SPARQL, "SELECT *\n{ ?s ?p }", (2, 9)),
+        (SPARQL, "SELECT *\n{ ?s ?p }", (2, 10)),
         (SPARQL, "SELECT * { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }", None),
         (UPDATE, "INSERT DATA { <urn:a> <urn:b> 1 }", None),
         (UPDATE, "INSERT DATA { <urn:a> <urn:b> }", (1, 31)),
@@ -52,7 +53,7 @@ def test_sparql_is_checked_and_nothing_is_done(
 ) -> None:
     found = checked(address, media_type, text)
     assert [(f["line"], f["column"]) for f in found] == ([] if place is None else [place])
-    rows = ask("GET", f"{address}/query?query={quote('ASK { ?s ?p ?o }')}", b"", [("Accept", "text/csv")])
+    rows = ask(address, "GET", f"/query?query={quote('ASK { ?s ?p ?o }')}", [("Accept", "text/csv")])
     assert rows.body.strip() == b"false"
 
 
@@ -61,29 +62,29 @@ def test_a_read_token_is_enough_to_check(tmp_path: Any) -> None:
     with server(tmp_path, settings) as guarded:
 
         def check(*headers: tuple[str, str]) -> Answer:
-            return ask("POST", f"{guarded}/check", RISES.encode(), [SPASEQ, *headers])
+            return ask(guarded, "POST", "/check", [SPASEQ, *headers], RISES.encode())
 
         assert check().status == 401
         assert check(("Authorization", "Bearer r")).status == 200
 
 
 def test_an_explanation_tells_what_waits_where(address: str) -> None:
-    assert ask("PUT", f"{address}/queries/rises", RISES.encode(), [SPASEQ]).status == 200
-    path = f"{address}/streams/{quote(STREAM, safe='')}"
+    assert ask(address, "PUT", "/queries/rises", [SPASEQ], RISES.encode()).status == 200
+    path = f"/streams/{quote(STREAM, safe='')}"
     for time, house in [(1, "a"), (2, "b"), (3, "c")]:
         body = f"<urn:{house}> <http://example.org/watts> 5 .".encode()
-        assert ask("POST", f"{path}?time={time}000000&advance={time}500000", body, [TURTLE]).status == 200
+        assert ask(address, "POST", f"{path}?time={time}000000&advance={time}500000", [TURTLE], body).status == 200
     found = explained(address, 3)
     assert [edge["source"] for edge in found["explanation"]["edges"]] == [-1, 0]
     assert found["waiting"] == [0, 3]
-    assert ask("PATCH", f"{address}/queries/rises", b'{"state": "paused"}', [JSON]).status == 200
+    assert ask(address, "PATCH", "/queries/rises", [JSON], b'{"state": "paused"}').status == 200
     assert explained(address, None)["waiting"] is None
-    assert ask("GET", f"{address}/queries/none/explanation").status == 404
+    assert ask(address, "GET", "/queries/none/explanation").status == 404
 
 
 def explained(address: str, seen: int | None) -> dict[str, Any]:
     """When the query has seen so many events."""
-    while seen is not None and json.loads(ask("GET", f"{address}/queries/rises").body)["events"] < seen:
+    while seen is not None and json.loads(ask(address, "GET", "/queries/rises").body)["events"] < seen:
         pass
-    found: dict[str, Any] = json.loads(ask("GET", f"{address}/queries/rises/explanation").body)
+    found: dict[str, Any] = json.loads(ask(address, "GET", "/queries/rises/explanation").body)
     return found
