@@ -5,6 +5,7 @@ One server and one browser for all; each test opens the page anew.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -153,6 +154,7 @@ def test_what_is_there_is_offered(page: WebDriver) -> None:
     ActionChains(page).send_keys("PREFIX pro").perform()
     options = f"[...{EDITOR}.querySelectorAll('.cm-completionLabel')].map(each => each.textContent)"
     assert until(page, f"{options}.length && {options}") == ["prov"]
+    time.sleep(0.3)  # what has just appeared is not taken yet: Enter may have been meant for the text
     ActionChains(page).send_keys(Keys.ENTER).perform()
     text = f"{EDITOR}.querySelector('.cm-content').textContent"
     until(page, f"{text} === 'PREFIX prov: <http://www.w3.org/ns/prov#>'")
