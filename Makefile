@@ -1,4 +1,4 @@
-.PHONY: check lint test nightly bench soak
+.PHONY: page check lint test nightly bench soak
 
 check: lint test
 
@@ -17,3 +17,7 @@ bench:
 
 soak:
 	python -m benchmarks.soak
+
+# the editor's bundle, only when its packages change: see plugin/page/README.md
+page:
+	cd plugin/page/editor && npm ci --ignore-scripts && npm run build

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
     from oxiseq.epsparql.answer import IntervalMatch
     from oxiseq.epsparql.answers import IntervalMatches
+    from oxiseq.explaining import explain
     from oxiseq.grammar import check, parse, render
+    from oxiseq.reasons.why import Why, why
     from oxiseq.replay import run
     from oxiseq.rsp.answer import Answer
     from oxiseq.rsp.answers import WindowAnswers
@@ -45,8 +47,9 @@ _HOMES = {
     "ContinuousQuery": "continuous", "EventError": "engine.errors", "IntervalMatch": "epsparql.answer",
     "IntervalMatches": "epsparql.answers", "KbError": "engine.errors", "LimitError": "engine.errors",
     "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
-    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "WindowAnswers": "rsp.answers",
-    "check": "grammar", "parse": "grammar", "render": "grammar", "run": "replay",
+    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.why",
+    "WindowAnswers": "rsp.answers", "check": "grammar", "explain": "explaining", "parse": "grammar",
+    "render": "grammar", "run": "replay", "why": "reasons.why",
 }  # fmt: skip
 
 
@@ -80,9 +83,12 @@ __all__ = [
     "QueryError",
     "Store",
     "Stream",
+    "Why",
     "WindowAnswers",
     "check",
+    "explain",
     "parse",
     "render",
     "run",
+    "why",
 ]

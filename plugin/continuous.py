@@ -13,6 +13,7 @@ from oxiseq.exchange import Exchange, Timed
 from oxiseq.feed import Feed
 from oxiseq.languages.front import AnswerShape
 from oxiseq.late import LateEvent, late_events
+from oxiseq.pictures.tables import html_table
 
 M = TypeVar("M", bound=Timed)
 IDLE = 0.05
@@ -177,6 +178,11 @@ class ContinuousQuery(Generic[M]):
         """The KB is about to change: events that are here already keep the answers of now."""
         with self._arrived:
             self._run.keep_answers()
+
+    def _repr_html_(self) -> str:
+        rows = [("reads", ", ".join(self.reads)), ("events", f"{self.events:,}"), ("late", f"{self.late:,}")]
+        rows += [(kind, f"{count:,}") for kind, count in self.state.items()]
+        return html_table(", ".join(self.variables), rows, self.text)
 
     def __repr__(self) -> str:
         return f"<ContinuousQuery {', '.join(self.variables)}: {self.events} events>"

@@ -30,6 +30,7 @@ from oxiseq.grammar.rsp_algebra import RspLanguage
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.registry import front_of, rules_of
+from oxiseq.pictures.tables import html_table
 from oxiseq.rsp.answer import Answer
 from oxiseq.spaseq.match import Match
 from oxiseq.stream import Stream
@@ -250,6 +251,11 @@ class Store:
             ordered += [self._streams[iri] for iri in ready]
             left = [iri for iri in left if iri not in ready]
         return ordered
+
+    def _repr_html_(self) -> str:
+        streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]
+        queries = [(" ".join(q.variables), f"{q.events:,} events, {q.late:,} late") for q in self.queries]
+        return html_table(f"{len(self):,} quads", [*streams, *queries])
 
     def __repr__(self) -> str:
         return f"<oxiseq.Store: {len(self)} quads, {len(self._streams)} streams, {len(self._feed.queries)} queries>"

@@ -11,6 +11,7 @@ from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.intervals.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
+from oxiseq.pictures.tables import html_table
 
 
 class Stream:
@@ -52,6 +53,9 @@ class Stream:
     def advance(self, time: int | datetime) -> None:
         """Punctuation: no event before `time` will come any more (if one does, it is late)."""
         self._feed.punctuate(self.iri, to_microseconds(time))
+
+    def _repr_html_(self) -> str:
+        return html_table(self.iri, [("events", f"{self.events:,}")])
 
     def __repr__(self) -> str:
         return f"<Stream {self.iri}: {self.events} events>"

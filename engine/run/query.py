@@ -153,6 +153,11 @@ class QueryRun:
         return {**self._sequence.live, "rows": self._rows.held, **partitions}
 
     @property
+    def waiting(self) -> tuple[int, ...]:
+        """Of each edge of the automaton, how many groups of partial matches wait there; some may be dead by now."""
+        return self._sequence.waiting
+
+    @property
     def records(self) -> int:
         """How many records its state has; some may be dead by now (`collect`)."""
         partitions = 0 if self._partitions is None else self._partitions.table.live

@@ -150,6 +150,13 @@ class SequenceRun:
                 "buckets": int(s[k.BUCKET_COUNT]), "touched": int(s[k.TOUCHED]), "bytes": self.bytes}
 
     @property
+    def waiting(self) -> tuple[int, ...]:
+        """Groups at each edge, in the order of the state graph's edges; some may be dead by now."""
+        used = self._memory.groups["edge"][: int(self._memory.scalars[k.GROUP_TOP])]
+        counts = np.bincount(used[used >= 0], minlength=len(self._compiled.graph.edges))
+        return tuple(counts.tolist())
+
+    @property
     def records(self) -> int:
         """Nodes, groups and buckets together."""
         s = self._memory.scalars

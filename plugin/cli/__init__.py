@@ -1,4 +1,4 @@
-"""The command line: `oxiseq run`, `check`, `explain`, `convert`, `load`, `replay`, `backup`, `serve`, `warmup`, `demo`.
+"""The command line: `oxiseq run`, `check`, `explain`, `test`, `why`, `what-if`, `convert`, `load`, `replay`, `serve`...
 
     arguments ─▶ one file per command (light) ─▶ its work (`running`, `converting`, `oxiseq.spaseq.explain`...)
 

@@ -49,6 +49,20 @@ class ReplayRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryRequest:
+    """Over which events `why` and `what-if` work: files, or a server's folder; times in microseconds."""
+
+    streams: tuple[str, ...]
+    location: Path | None
+    kbs: tuple[str, ...]
+    begin: int | None
+    end: int | None
+    start: int | None
+    lateness: int
+    time_predicate: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConvertRequest:
     """The arguments of `oxiseq convert`."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.journal import Checkpoint, ConflictError, FullError, Journal, QueryRecord, Retention
 from oxiseq.languages.registry import front_named
@@ -35,6 +36,7 @@ class QueryStatus:
     variables: tuple[str, ...] = ()
     events: int = 0
     late: int = 0
+    lag: int | None = None
     state: Mapping[str, int] | None = None
     error: str = ""
     budget: Budget = field(default_factory=Budget)
@@ -151,6 +153,14 @@ class Queries:
         """Raises UnknownError."""
         return self._status(self._journal.queries.get(name))
 
+    def waiting(self, name: str) -> tuple[int, ...] | None:
+        """Of each edge of a SPAseq query's automaton, how many groups wait there; None: no such query is at work."""
+        query = self._worker.find(name)
+        if query is None or not isinstance(query.run, QueryRun):
+            return None
+        with self._engine_lock:
+            return query.run.waiting
+
     def all(self) -> list[QueryStatus]:
         """In the order in which their names came first."""
         return [self._status(record) for record in self._journal.queries.all()]
@@ -209,6 +219,6 @@ class Queries:
         with self._engine_lock:
             state = query.run.state
         return QueryStatus(
-            record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late, state, query.error,
-            budget, query.run.resets,
+            record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late,
+            self._worker.waiting, state, query.error, budget, query.run.resets,
         )  # fmt: skip

@@ -12,6 +12,8 @@ from oxiseq.server.access import check_token
 from oxiseq.server.conversion import request_of, response_to
 from oxiseq.server.cors import allow_origin, preflight
 from oxiseq.server.live import LiveApplication
+from oxiseq.server.page import ENDPOINTS as PAGE
+from oxiseq.server.page import add_page
 from oxiseq.server.refusals import as_problem, refusal
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Problem, Request, Response
@@ -63,6 +65,7 @@ def create_app(
         # to replace the method is how Flask says that an application is wrapped
         app.wsgi_app = LiveApplication(live, chosen, app.wsgi_app)  # type: ignore[method-assign]
     _add_health(app, endpoint, live)
+    add_page(app)
     _add_checks(app, chosen)
     app.register_error_handler(HTTPException, lambda error: refusal(as_problem(error), flask.request))
     return app
@@ -87,7 +90,7 @@ def _add_checks(app: flask.Flask, settings: ServerSettings) -> None:
         request = flask.request
         if settings.cors and request.method == "OPTIONS":
             return preflight(request)
-        if request.endpoint in ("health", "ready"):
+        if request.endpoint in ("health", "ready", *PAGE):
             return None
         try:
             check_token(request, settings.tokens, writing=_writes(request))

@@ -15,7 +15,7 @@ import werkzeug
 from werkzeug.exceptions import HTTPException
 
 from oxiseq.live.api import LiveRoutes
-from oxiseq.live.api.routes import FIRST
+from oxiseq.live.api.routes import FIRST, READING
 from oxiseq.server.access import check_token
 from oxiseq.server.conversion import request_of, response_to
 from oxiseq.server.cors import allow_origin, preflight
@@ -49,7 +49,8 @@ class LiveApplication:
         if self._settings.cors and request.method == "OPTIONS":
             return preflight(request)
         try:
-            check_token(request, self._settings.tokens, writing=request.method not in _READING)
+            reading = request.method in _READING or request.path.rstrip("/") in READING
+            check_token(request, self._settings.tokens, writing=not reading)
             asked = request_of(request, self._settings.body)
         except Problem as problem:
             return refusal(problem, request)

@@ -34,9 +34,12 @@ def check_size(text: str, settings: SparqlSettings) -> None:
     _check_depth(text, settings)
 
 
-def check_syntax(text: str, base: str) -> None:
-    """Raises Problem 400 for a text that is no query; one with SERVICE is not looked at, for that would call it."""
-    if "service" not in text.lower() and (failed := _failure(text, base, update=False)) is not None:
+def check_syntax(text: str, base: str, *, update: bool = False) -> None:
+    """Raises Problem 400 for a text that is no query, or no update; one with SERVICE (an update with LOAD, too) is not
+    looked at, for that would call it."""
+    lower = text.lower()
+    calls = "service" in lower or (update and "load" in lower)
+    if not calls and (failed := _failure(text, base, update=update)) is not None:
         raise syntax_problem("malformed SPARQL", failed) from None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 from pyoxigraph import Variable
@@ -41,6 +42,8 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.render import render
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, subexpressions
+from oxiseq.pictures.drawing import Arrow, Node, draw
+from oxiseq.pictures.svg import Svg
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,28 @@ class Explanation:
     def to_json(self) -> dict[str, Any]:
         """As JSON values, with the names of the fields."""
         return asdict(self)
+
+    def to_svg(self) -> Svg:
+        """The automaton: a box per state, double where a match ends, an arrow per wait."""
+        nodes = [Node("start", ""), *(Node(f"s{s.number}", s.letter, s.final) for s in self.states)]
+        if any(edge.op == "window" for edge in self.edges):
+            nodes.append(Node("end", "window closed", True))
+        return draw(nodes, [arrow for edge in self.edges for arrow in _arrows(edge)], self.sequence)
+
+    def _repr_html_(self) -> str:
+        facts = [f"{escape(self.sequence)}, window: {escape(self.window)}"]
+        facts += [f"{escape(gpm.name)} on {escape(gpm.stream)}: {escape(gpm.answered)}" for gpm in self.gpms]
+        return f"<div>{self.to_svg()}<ul>{''.join(f'<li>{fact}</li>' for fact in facts)}</ul></div>"
+
+
+def _arrows(edge: EdgeFacts) -> Iterator[Arrow]:
+    source = "start" if edge.source < 0 else f"s{edge.source}"
+    without = tuple(f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards)
+    if edge.op == "window":
+        yield Arrow(source, "end", without, dashed=True)
+    for arm in edge.arms:
+        op = "" if edge.source < 0 else f"{edge.op} "
+        yield Arrow(source, f"s{arm.target}", (op + arm.letter, *arm.conditions, *without))
 
 
 def explain(plan: QueryPlan, kb: KnowledgeBase | None = None) -> Explanation:

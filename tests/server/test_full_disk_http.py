@@ -13,6 +13,7 @@ import pytest
 from http_client import ask
 from servers import served
 
+from oxiseq.first_run import prepare
 from oxiseq.journal import Journal
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
@@ -32,6 +33,7 @@ SPASEQ, TURTLE = ("Content-Type", "application/spaseq-query"), ("Content-Type", 
 @pytest.fixture
 def full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, LiveService]]:
     """A server whose journal may have a megabyte: SQLite says that the disk is full, as it does of a real one."""
+    prepare()  # a request is not to wait for kernels that are compiled
     monkeypatch.setattr("oxiseq.live.service.Journal", partial(Journal, max_size=ROOM))
     store = Store()
     endpoint = SparqlEndpoint(store)

@@ -15,6 +15,7 @@ import pytest
 from http_client import Answer, ask
 from servers import NO_OXIGRAPH, ours, oxigraph_program, real, served
 
+from oxiseq.first_run import prepare
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.remote import RemoteKnowledge, read_answer
@@ -57,6 +58,7 @@ def people(address: str, **names: str) -> None:
 @contextmanager
 def in_front(url: str, folder: Path, refresh: float | None = None) -> Iterator[tuple[str, LiveService]]:
     """A server with streams in front of it."""
+    prepare()  # a request is not to wait for kernels that are compiled
     upstream = Upstream(url, SparqlSettings(limits=Limits(seconds=5.0)))
     knowledge = RemoteKnowledge(RemoteKb(upstream))
     settings = LiveSettings(idle=None, refresh=refresh)

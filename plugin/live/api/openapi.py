@@ -73,6 +73,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         consumption=_CONSUMPTION, instants={"type": "array", "items": {"type": "integer"}},
         variables=_TEXTS, reads=_TEXTS,
         feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT,
+        lag={"type": ["integer", "null"], "description": "Events that it has not seen yet; null: it is not at work."},
         stateBudget=_BUDGET, onBudget=_POLICY, resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},
         error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
@@ -81,6 +82,17 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Kb": _object(
         ("answers",), answers=_COUNT, asked={"type": ["string", "null"]}, changes=_COUNT, failures=_COUNT,
         error={"type": ["string", "null"]},
+    ),
+    "Explained": _object(
+        ("language", "explanation"), language=_LANGUAGE, explanation={"type": "object"},
+        waiting={"type": ["array", "null"], "items": _COUNT},
+    ),
+    "Findings": _object(
+        ("findings",),
+        findings={"type": "array", "items": _object(
+            ("severity", "message", "line", "column"), severity=_TEXT, code=_TEXT, message=_TEXT, hint=_TEXT,
+            line=_COUNT, column=_COUNT, end_line=_COUNT, end_column=_COUNT,
+        )},
     ),
     "Problem": _object(
         ("title", "status"), type=_TEXT, title=_TEXT, status={"type": "integer"}, detail=_TEXT, line=_COUNT,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
 from oxiseq.engine.events.time import to_text
-from oxiseq.grammar import QueryError
+from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.languages import Language
-from oxiseq.languages.registry import MEDIA_TYPES
+from oxiseq.languages.registry import MEDIA_TYPES, front_of
 from oxiseq.live.api.problems import query_problem
 from oxiseq.live.api.streams import time_of
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
@@ -81,6 +83,25 @@ def delete(call: Call) -> Response:
     return Response(204)
 
 
+def explanation(call: Call) -> Response:
+    """GET /queries/{query}/explanation."""
+    name = call.parts["query"]
+    record = call.service.queries.get(name).record
+    waiting = call.service.queries.waiting(name)
+    return json_response({
+        "language": record.language, "waiting": None if waiting is None else list(waiting),
+        "explanation": _explained(record.text, record.language),
+    })  # fmt: skip
+
+
+@lru_cache(64)
+def _explained(text: str, language: Language) -> dict[str, Any]:
+    """What `oxiseq explain --format json` says, without a knowledge base: a page asks again and again."""
+    query = load(text, language)
+    told: dict[str, Any] = json.loads(front_of(query).explained(query, None, "json"))
+    return told
+
+
 def query_value(status: QueryStatus) -> dict[str, Any]:
     """A query as JSON values."""
     record = status.record
@@ -94,6 +115,7 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
         "streamNames": record.options.get("streamNames", {}), "rules": record.options.get("rules", []),
         "variables": list(status.variables),
         "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
+        "lag": status.lag,
         "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
         **{name: record.options[name] for name in _OF_WINDOWS if name in record.options},
         "stateBudget": {"records": budget.records, "bytes": budget.bytes}, "onBudget": budget.policy,
@@ -232,6 +254,12 @@ ROUTES: Final = (
         "PATCH", "/queries/{query}", change, "changeQuery",
         "Pause or resume: a query that is resumed sees what has come meanwhile.", (NAME,), (JSON,), "QueryState",
         {200: Answer("The query.", schema="Query")},
+    ),
+    Route(
+        "GET", "/queries/{query}/explanation", explanation, "explainQuery",
+        "What the query is compiled to, as `oxiseq explain` says it. `waiting`: of each edge of a SPAseq query's "
+        "automaton, how many groups of partial matches wait there now (some may be dead); null where it does not run.",
+        (NAME,), answers={200: Answer("It.", schema="Explained")},
     ),
     Route(
         "DELETE", "/queries/{query}", delete, "deleteQuery", "Forget a query and its matches.", (NAME,),

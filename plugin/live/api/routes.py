@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.languages.registry import MEDIA_TYPES
-from oxiseq.live.api import kb, matches, once, queries, streams
+from oxiseq.live.api import checking, kb, matches, once, queries, streams
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
 from oxiseq.live.api.services import StreamServices
@@ -97,6 +97,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *matches.ROUTES,
     *once.ROUTES,
     *kb.ROUTES,
+    *checking.ROUTES,
     Route("GET", "/metrics", _metrics, "metrics", "Counters and distributions for Prometheus.",
           answers={200: Answer("Them.", ("text/plain",))}),
     Route("GET", "/openapi.json", _openapi, "openapi", "This document.", answers={200: Answer("It.")}),
@@ -104,3 +105,5 @@ ROUTES: Final[tuple[Route, ...]] = (
 _PATTERNS: Final = tuple((route, route.path.strip("/").split("/")) for route in ROUTES)
 FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}
 """First parts of the paths that are all ours."""
+READING: Final = frozenset({"/check"})
+"""Paths at which POST changes nothing."""

@@ -1,0 +1,46 @@
+"""`oxiseq why`: why a query matches or does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from oxiseq.cli.options import Duration, QueryFile, QuerySource, Time, time_predicate_option
+from oxiseq.cli.request import HistoryRequest
+
+
+@click.command("why")
+@click.argument("query", metavar="QUERY", type=QueryFile())
+@click.option("--stream", "-s", "streams", metavar="NAME=FILE", multiple=True, help="Events of a stream, as in run.")
+@click.option("--location", "-l", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path),
+              help="Instead of files: the events that the server of this folder has kept.")  # fmt: skip
+@click.option("--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True, help="Knowledge base, as in run.")
+@click.option("--from", "begin", metavar="TIME", type=Time(), help="Only events from then on.")
+@click.option("--to", "end", metavar="TIME", type=Time(), help="Only events before that.")
+@click.option("--start", metavar="TIME", type=Time(), help="The t of tumbling windows.")
+@click.option("--lateness", metavar="DURATION", type=Duration(), default=0,
+              help="How much a stream may be out of order.")  # fmt: skip
+@click.option("--json", "form", flag_value="json", help="All of it as JSON.")
+@click.option("--prov", "form", flag_value="prov", help="What the matches were made of, as PROV-O in TriG.")
+@click.option("--matches", metavar="N", type=click.IntRange(0), default=3, show_default=True,
+              help="Of how many matches it is told what they were made of.")  # fmt: skip
+@time_predicate_option
+def why_command(
+    query: QuerySource, streams: tuple[str, ...], location: Path | None, kbs: tuple[str, ...], begin: int | None,
+    end: int | None, start: int | None, lateness: int, form: str | None, matches: int, time_predicate: str,
+) -> None:  # fmt: skip
+    """Why a SPAseq query matches, and why not.
+
+    For each graph pattern: how many events it saw and how many passed its constants, the pattern, each FILTER, the
+    knowledge base. For the sequence: how many matches its beginnings have, and which conditions of the step where it
+    ends, left out one at a time, would let it go on, with the events that come nearest.
+
+    \b
+    oxiseq why rises.spaseq --stream S1=quotes.nq --from 2024-05-01T10:00:00Z --to 2024-05-01T11:00:00Z
+    oxiseq why rises.spaseq --location data --prov > matches.trig
+    """
+    from oxiseq.cli.history import tell_why  # noqa: PLC0415  loads the engine: see __init__.py
+
+    click.echo(tell_why(query, HistoryRequest(streams, location, kbs, begin, end, start, lateness, time_predicate),
+                        form or "text", matches), nl=False)  # fmt: skip

@@ -1,0 +1,53 @@
+"""`POST /check`: what is wrong with a text, without doing anything."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from oxiseq.languages.registry import MEDIA_TYPES
+from oxiseq.live.api.problems import findings
+from oxiseq.live.api.table import Answer, Call, Route, json_response, unsupported
+from oxiseq.sparql.guards import check_size, check_syntax
+from oxiseq.sparql.messages import Response
+from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.settings import SparqlSettings
+
+_QUERY: Final = "application/sparql-query"
+_UPDATE: Final = "application/sparql-update"
+_USUAL: Final = SparqlSettings()
+
+
+def check(call: Call) -> Response:
+    """POST /check."""
+    media_type = call.request.media_type or ""
+    if media_type in MEDIA_TYPES:
+        return json_response({"findings": findings(call.request.text(), MEDIA_TYPES[media_type])})
+    if media_type not in (_QUERY, _UPDATE):
+        raise unsupported(call.request, (*MEDIA_TYPES, _QUERY, _UPDATE))
+    text, base = call.request.text(), call.request.origin + call.request.path
+    found = call.evaluations.call(lambda: _sparql(text, base, update=media_type == _UPDATE))
+    return json_response({"findings": found})
+
+
+def _sparql(text: str, base: str, *, update: bool) -> list[dict[str, Any]]:
+    """The first error, if there is one; a text with calls to other servers is not looked at."""
+    try:
+        check_size(text, _USUAL)
+        check_syntax(text, base, update=update)
+    except Problem as problem:
+        line, column = (1, 1) if problem.place is None else (problem.place.line, problem.place.column)
+        return [{
+            "severity": "error", "code": "sparql", "message": problem.detail or problem.title, "hint": "",
+            "line": line, "column": column, "end_line": line, "end_column": column,
+        }]  # fmt: skip
+    return []
+
+
+ROUTES: Final = (
+    Route(
+        "POST", "/check", check, "check",
+        "What is wrong with a query or an update, or worth a look: as `oxiseq check --json` says it, columns and lines "
+        "counted from 1. Nothing is run; of SPARQL the first error is told.",
+        bodies=(*MEDIA_TYPES, _QUERY, _UPDATE), answers={200: Answer("It.", schema="Findings")},
+    ),
+)  # fmt: skip

@@ -1,0 +1,37 @@
+// The page begins: parts are put together, then the server is asked.
+
+import { startGuide } from "./guide.js";
+import { byId } from "./dom.js";
+import { startMatches } from "./panels/matches.js";
+import { tell } from "./panels/notices.js";
+import { startPlan } from "./panels/plan.js";
+import { choose, startActions, startQueries } from "./panels/queries.js";
+import { startStreams } from "./panels/streams.js";
+import { put, seePredicates, startWorkbench } from "./panels/workbench.js";
+import { discover, refresh } from "./poll.js";
+import { on, state } from "./state.js";
+import { changeToken } from "./token.js";
+
+startWorkbench();
+startStreams();
+startQueries((query) => put(query.text, query.language, query.name));
+startActions();
+startMatches();
+startPlan();
+startGuide();
+byId("use-token").addEventListener("click", async () => (await changeToken()) && refresh());
+on(["live"], ({ live }) => {
+  document.body.dataset.live = String(live);
+});
+
+try {
+  await discover();
+  if (state.live) {
+    await refresh();
+    if (state.queries.length) choose(state.queries.at(-1).name);
+  }
+  seePredicates();
+} catch (problem) {
+  tell(problem.message, "bad");
+}
+document.body.dataset.ready = "true";

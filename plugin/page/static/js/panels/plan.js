@@ -1,0 +1,33 @@
+// The chosen query's automaton, its waits in words; for a language without one, what it is compiled to.
+
+import { byId, fill, h } from "../dom.js";
+import { automaton } from "../draw/automaton.js";
+import { on, state } from "../state.js";
+import { lanesOf } from "./matches.js";
+
+let before = "";
+
+export function startPlan() {
+  on(["explanation"], show);
+}
+
+function show() {
+  const key = JSON.stringify(state.explanation);
+  if (key === before) return;
+  before = key;
+  const place = byId("automaton");
+  if (!state.explanation) return fill(place);
+  const { explanation, waiting } = state.explanation;
+  byId("plan-title").textContent = explanation.states ? "Automaton" : "Plan";
+  if (!explanation.states) return fill(place, h("pre", { tabindex: "0" }, JSON.stringify(explanation, null, 2)));
+  byId("plan-facts").textContent = `${explanation.sequence} · window ${explanation.window}`;
+  fill(place, automaton(explanation, waiting, lanesOf()));
+  fill(byId("waits"), words(explanation));
+}
+
+function words({ states, edges }) {
+  const name = (number) => (number < 0 ? "start" : states.find((each) => each.number === number)?.letter ?? number);
+  return edges.flatMap(({ source, op, arms, guards }) => arms.map((arm) => h("li", {},
+    h("b", {}, `${name(source)} → ${name(arm.target)}`), source < 0 ? "" : ` ${op} `,
+    h("span", { class: "muted" }, [...arm.conditions, ...guards.map(({ letter }) => `no ${letter} between`)].join(" · ") || "any"))));
+}

@@ -1,0 +1,79 @@
+// Registered queries: state, rate, lag, late events, matches; choose one, pause it, edit it, delete it.
+
+import { queryPath, send, sendJson } from "../api.js";
+import { byId, fill, h } from "../dom.js";
+import { refresh } from "../poll.js";
+import { on, set, state } from "../state.js";
+import { rateText } from "./streams.js";
+import { tell } from "./notices.js";
+
+let edit = () => {};
+
+export function startQueries(editText) {
+  edit = editText;
+  on(["queries", "selected"], show);
+  on(["queries", "selected"], head);
+}
+
+export const choose = (name) => set({ selected: name, explanation: null, matches: [], match: null });
+
+function show() {
+  const focused = document.activeElement?.dataset?.query;
+  fill(byId("queries"), state.queries.map(entry));
+  if (focused) byId("queries").querySelector(`[data-query="${CSS.escape(focused)}"]`)?.focus();
+  byId("no-queries").hidden = state.queries.length > 0;
+}
+
+function entry(query) {
+  const here = query.name === state.selected;
+  return h("li", {}, h("button", { class: "entry-button", "data-query": query.name, "aria-pressed": String(here),
+    onclick: () => choose(query.name) },
+    h("span", { class: "name" }, h("span", { class: "dot", "data-state": query.error ? "bad" : query.state }), query.name),
+    h("span", { class: "muted" }, query.language),
+    h("span", { class: "figures" },
+      figure("matches", (query.matches.next - 1).toLocaleString("en")), figure("events/s", rateText(query.rate)),
+      figure("lag", query.lag === null || query.lag === undefined ? "–" : query.lag.toLocaleString("en")),
+      figure("late", query.late.toLocaleString("en"), query.late > 0))));
+}
+
+const figure = (name, value, warn = false) =>
+  h("span", { class: warn ? "figure warn" : "figure" }, h("b", {}, value), " ", name);
+
+/** The head of the part below, about the query that is chosen. */
+function head() {
+  const query = state.queries.find((each) => each.name === state.selected);
+  byId("query").hidden = !query;
+  if (!query) return;
+  byId("query-name").textContent = query.name;
+  const said = [query.state, `${query.events.toLocaleString("en")} events seen`, query.feeds && `feeds ${query.feeds}`];
+  byId("query-facts").textContent = said.filter(Boolean).join(" · ");
+  const error = byId("query-error");
+  error.hidden = !query.error;
+  error.textContent = query.error ?? "";
+  byId("pause").textContent = query.state === "running" ? "Pause" : "Resume";
+}
+
+export function startActions() {
+  byId("pause").addEventListener("click", () => act(() => {
+    const running = state.queries.find(({ name }) => name === state.selected)?.state === "running";
+    return sendJson("PATCH", queryPath(state.selected), { state: running ? "paused" : "running" });
+  }));
+  byId("edit").addEventListener("click", () => {
+    const query = state.queries.find(({ name }) => name === state.selected);
+    if (query) edit(query);
+  });
+  byId("delete").addEventListener("click", () => {
+    if (confirm(`Forget the query ${state.selected} and its matches?`)) {
+      act(async () => { await send(queryPath(state.selected), { method: "DELETE" }); choose(null); });
+    }
+  });
+}
+
+async function act(work) {
+  try {
+    await work();
+    await refresh();
+  } catch (problem) {
+    tell(problem.message, "bad");
+  }
+}

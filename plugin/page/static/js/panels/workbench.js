@@ -1,0 +1,175 @@
+// The editor with its buttons: check while one types, run, register.
+
+import { Problem, queryPath, select, send, sendJson } from "../api.js";
+import { byId, fill, h } from "../dom.js";
+import { makeEditor } from "../editor/editor.js";
+import { refresh } from "../poll.js";
+import { declared, isNumber, shortTerm } from "../rdf.js";
+import { on, set, state } from "../state.js";
+import { tell } from "./notices.js";
+import { choose } from "./queries.js";
+
+const WAIT = 350, MOST_ROWS = 500, DRAFT = "oxiseq-draft";
+const UPDATE = /^\s*(?:(?:#.*\n|PREFIX\s+\S*\s*<[^>]*>|BASE\s+<[^>]*>)\s*)*(INSERT|DELETE|LOAD|CLEAR|DROP|CREATE|ADD|MOVE|COPY|WITH)\b/i;
+const FIRST_TEXT = `# What is in the store? Ctrl+Enter runs it.
+SELECT ?type (COUNT(*) AS ?things) {
+  { ?thing a ?type } UNION { GRAPH ?graph { ?thing a ?type } }
+} GROUP BY ?type ORDER BY DESC(?things) LIMIT 50`;
+const TITLES = { sparql: "SPARQL", spaseq: "SPAseq", ceql: "CEQL", rspql: "RSP-QL", spectra: "SPECTRA", rsepql: "RSEP-QL", epsparql: "EP-SPARQL" };
+
+let editor, checking = 0, timer = null;
+const language = () => byId("language").value;
+
+export function startWorkbench() {
+  editor = makeEditor(byId("editor"), { label: "Query", language, changed, run });
+  on(["languages", "live"], offer);
+  byId("language").addEventListener("change", () => { check(); buttons(); });
+  byId("run").addEventListener("click", run);
+  byId("register").addEventListener("click", register);
+  byId("name").addEventListener("keydown", (event) => event.key === "Enter" && register());
+  offer();
+  const draft = JSON.parse(sessionStorage.getItem(DRAFT) ?? "null");
+  put(draft?.text ?? FIRST_TEXT, draft?.language ?? "sparql", draft?.name ?? "");
+}
+
+/** Another text into the editor. */
+export function put(text, kind, name) {
+  if (![...byId("language").options].some((option) => option.value === kind)) byId("language").append(option(kind));
+  byId("language").value = kind;
+  byId("name").value = name;
+  editor.replace(text);
+  buttons();
+}
+
+function offer() {
+  const before = language() || "sparql";
+  fill(byId("language"), ["sparql", ...(state.live === false ? [] : state.languages)].map(option));
+  byId("language").value = before;
+  buttons();
+}
+
+const option = (name) => h("option", { value: name }, TITLES[name] ?? name);
+
+function buttons() {
+  const sparql = language() === "sparql";
+  byId("registering").hidden = sparql;
+  byId("run").title = sparql ? "Ctrl+Enter" : "Once, over the events that the streams keep (Ctrl+Enter)";
+  byId("run").textContent = sparql ? "Run" : "Run once";
+}
+
+function changed(text) {
+  sessionStorage.setItem(DRAFT, JSON.stringify({ text, language: language(), name: byId("name").value }));
+  clearTimeout(timer);
+  timer = setTimeout(check, WAIT);
+}
+
+function mediaType(text) {
+  if (language() !== "sparql") return `application/${language()}-query`;
+  return UPDATE.test(text) ? "application/sparql-update" : "application/sparql-query";
+}
+
+async function check() {
+  const text = editor.text();
+  const mine = ++checking;
+  if (state.live === false || !text.trim()) return show([]);
+  try {
+    const response = await send("/check", { method: "POST", headers: { "Content-Type": mediaType(text) }, body: text });
+    const { findings } = await response.json();
+    if (mine === checking) show(findings);
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+  }
+  return undefined;
+}
+
+function show(findings) {
+  editor.underline(findings);
+  const errors = findings.filter(({ severity }) => severity === "error");
+  const first = errors[0] ?? findings[0];
+  const place = byId("finding");
+  place.dataset.kind = errors.length ? "bad" : first ? "warn" : "";
+  fill(place, first ? h("button", { class: "link", onclick: () => editor.goTo(first.line, first.column) },
+    `Line ${first.line}, column ${first.column}`) : [], first ? ` ${first.message.trim()}${first.hint ? ` (${first.hint})` : ""}` : "");
+}
+
+async function run() {
+  const text = editor.text();
+  const type = mediaType(text);
+  const began = performance.now();
+  await busy("run", async () => {
+    const path = type.endsWith("sparql-update") ? "/update" : "/query";
+    const graph = /\b(CONSTRUCT|DESCRIBE)\b/i.test(text) && language() === "sparql";
+    const accept = graph ? "text/turtle, application/sparql-results+json;q=0.9" : "application/sparql-results+json, application/json;q=0.9, text/turtle;q=0.5";
+    const response = await send(path, { method: "POST", headers: { "Content-Type": type, Accept: accept }, body: text });
+    await result(response, performance.now() - began);
+  });
+}
+
+async function result(response, took) {
+  const place = byId("result");
+  const body = await response.text();
+  const time = `${Math.round(took).toLocaleString("en")} ms`;
+  byId("result-part").hidden = false;
+  const type = response.headers.get("content-type") ?? "";
+  if (!body) return said(place, "Done", time);
+  if (!type.includes("json")) return said(place, "Graph", time, h("pre", { tabindex: "0" }, body.slice(0, 200000)));
+  const answer = JSON.parse(body);
+  if (answer.boolean !== undefined) return said(place, answer.boolean ? "Yes" : "No", time);
+  if (!answer.head) return said(place, "Answer", time, h("pre", { tabindex: "0" }, JSON.stringify(answer, null, 2).slice(0, 200000)));
+  const rows = answer.results.bindings;
+  return said(place, `${rows.length.toLocaleString("en")} ${rows.length === 1 ? "row" : "rows"}`, time, table(answer.head.vars, rows));
+}
+
+function said(place, title, time, content = []) {
+  fill(place, content);
+  byId("result-title").textContent = title;
+  byId("result-time").textContent = time;
+}
+
+function table(names, rows) {
+  const prefixes = declared(editor.text());
+  return h("div", { class: "scroll", tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, rows.slice(0, MOST_ROWS).map((row) => h("tr", {}, names.map((name) =>
+      h("td", { title: row[name]?.value, class: isNumber(row[name]) ? "number" : null }, shortTerm(row[name], prefixes))))))));
+}
+
+/** Register what is in the editor, under its name; one of that name is replaced when the user agrees. */
+export async function register() {
+  const name = byId("name").value.trim();
+  const known = state.queries.some((query) => query.name === name);
+  if (known && !confirm(`Replace the query ${name}?`)) return;
+  await busy("register", async () => {
+    tell("Registering … the first time kernels are compiled, which takes some seconds.");
+    const value = { text: editor.text(), language: language(), ...(name ? { name } : {}) };
+    const response = await sendJson(known ? "PUT" : "POST", known ? queryPath(name) : "/queries", value);
+    const query = await response.json();
+    await refresh();
+    choose(query.name);
+    tell(`${query.name} is registered: it sees what is pushed from now on.`, "good");
+  });
+}
+
+async function busy(button, work) {
+  byId(button).disabled = true;
+  tell("");
+  try {
+    await work();
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+    tell(problem.message, "bad");
+    if (problem.findings) show(problem.findings);
+    else if (problem.line) show([{ severity: "error", message: problem.message, line: problem.line, column: problem.column }]);
+  } finally {
+    byId(button).disabled = false;
+  }
+}
+
+/** Predicates of the store, for completion. */
+export async function seePredicates() {
+  try {
+    const rows = await select(`SELECT DISTINCT ?p { { SELECT ?p { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } } LIMIT 20000 } } LIMIT 300`);
+    set({ predicates: [...new Set([...state.predicates, ...rows.map(({ p }) => p.value)])] });
+  } catch (problem) {
+    if (!(problem instanceof Problem)) throw problem;
+  }
+}

@@ -1,0 +1,66 @@
+// What the server tells when it is asked, once a second while somebody looks: streams, queries, counts per state.
+
+import { Problem, getJson, queryPath, send } from "./api.js";
+import { set, state } from "./state.js";
+
+const EVERY = 1000, KEPT = 60;
+let asking = null;
+let again = null;
+
+/** Ask now, and again each second. */
+export async function refresh() {
+  clearTimeout(again);
+  asking ??= ask().finally(() => { asking = null; });
+  await asking;
+  clearTimeout(again);
+  if (state.live !== false && !document.hidden) again = setTimeout(refresh, EVERY);
+}
+
+document.addEventListener("visibilitychange", () => document.hidden || refresh());
+
+/** Whether there are streams, and the languages of continuous queries, from the server's description of itself. */
+export async function discover() {
+  try {
+    const { components } = await getJson("/openapi.json");
+    set({ live: true, languages: components.schemas.NewQuery.properties.language.enum });
+  } catch (problem) {
+    if (!(problem instanceof Problem) || problem.status === 404 || problem.status === 405) set({ live: false });
+    else throw problem;
+  }
+}
+
+async function ask() {
+  try {
+    const [{ streams }, { queries }] = await Promise.all([getJson("/streams"), getJson("/queries")]);
+    const now = performance.now();
+    set({ streams: streams.map((each) => rated(each, state.streams, "iri", each.next, now)),
+      queries: queries.map((each) => rated(each, state.queries, "name", each.events, now)) });
+    status(true);
+    await explain();
+  } catch (error) {
+    status(false, error);
+  }
+}
+
+/** With events per second, and those of the last minute. */
+function rated(each, before, key, count, at) {
+  const known = before.find((other) => other[key] === each[key]);
+  if (!known || count < known.count) return { ...each, count, at, rate: 0, rates: [] };
+  const rate = ((count - known.count) * 1000) / Math.max(at - known.at, 1);
+  return { ...each, count, at, rate, rates: [...known.rates, rate].slice(-KEPT) };
+}
+
+async function explain() {
+  const name = state.selected;
+  if (!state.queries.some((query) => query.name === name)) return set({ explanation: null });
+  const response = await send(`${queryPath(name)}/explanation`);
+  const explanation = await response.json();
+  if (state.selected === name) set({ explanation });
+}
+
+function status(good, error) {
+  const dot = document.getElementById("status");
+  dot.dataset.state = good ? "good" : "bad";
+  dot.title = good ? "connected" : `no answer: ${error.message}`;
+  dot.querySelector(".words").textContent = good ? "connected" : "no answer";
+}

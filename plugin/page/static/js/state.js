@@ -1,0 +1,29 @@
+// What the page knows, and who wants to hear of it. Panels read `state` and listen; only this file changes it.
+
+export const state = {
+  live: null, // whether the server has streams and queries; null: not known yet
+  languages: ["spaseq"], // of continuous queries
+  streams: [], // as GET /streams has them, with rate and history
+  queries: [], // as GET /queries has them, with rate
+  selected: null, // name of the query that is looked at
+  explanation: null, // of the selected one
+  matches: [], // of the selected one, the newest last
+  match: null, // id of the one that is looked at
+  predicates: [], // IRIs seen in the store and streams
+};
+
+const listeners = new Map();
+
+/** Call `listener` whenever one of the names changes. */
+export function on(names, listener) {
+  for (const name of names) listeners.set(name, [...(listeners.get(name) ?? []), listener]);
+}
+
+/** Change values and tell who listens. */
+export function set(values) {
+  Object.assign(state, values);
+  const heard = new Set(Object.keys(values).flatMap((name) => listeners.get(name) ?? []));
+  for (const listener of heard) listener(state);
+}
+
+export const selectedQuery = () => state.queries.find((query) => query.name === state.selected) ?? null;

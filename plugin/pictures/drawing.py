@@ -1,0 +1,134 @@
+"""A directed graph in layers, from left to right: ranks by distance from the first node, no Graphviz."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from oxiseq.pictures.svg import Svg, picture, text
+
+_HEIGHT = 34
+_LINE = 13
+_LETTER = 6.4
+_MOST = 40
+"""Letters of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """`label` is empty for the point where everything begins; `final` gives a double border."""
+
+    name: str
+    label: str
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """From one node to another, with lines of words."""
+
+    source: str
+    target: str
+    lines: tuple[str, ...]
+    dashed: bool = False
+
+
+def draw(nodes: Sequence[Node], arrows: Sequence[Arrow], title: str) -> Svg:
+    """The picture. The first node is the beginning; nodes that it does not reach stand in its rank."""
+    arrows = [Arrow(a.source, a.target, tuple(_cut(line) for line in a.lines), a.dashed) for a in arrows]
+    ranks = _ranks(nodes, arrows)
+    layers: dict[int, list[Node]] = defaultdict(list)
+    for node in nodes:
+        layers[ranks[node.name]].append(node)
+    places, width = _columns(layers, arrows, ranks)
+    tallest = max((len(a.lines) for a in arrows), default=1)
+    row = _HEIGHT + 30 + _LINE * tallest
+    most = max(len(layer) for layer in layers.values())
+    top = 40 + _LINE * tallest
+    at = {
+        node.name: (places[rank], top + row * (i + (most - len(layer)) / 2) + _HEIGHT / 2)
+        for rank, layer in layers.items() for i, node in enumerate(layer)
+    }  # fmt: skip
+    sizes = {node.name: _size(node) for node in nodes}
+    parts = [
+        '<defs><marker id="oa" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0L8 4L0 8z" fill="currentColor"/></marker></defs>'
+    ]
+    drawn: dict[tuple[str, str], int] = defaultdict(int)
+    for arrow in arrows:
+        parts += _arrow(arrow, at, sizes, ranks, drawn[arrow.source, arrow.target])
+        drawn[arrow.source, arrow.target] += 1
+    for node in nodes:
+        parts += _node(node, *at[node.name], sizes[node.name])
+    return picture(width + 30, top + row * most + 20, parts, title)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MOST else line[: _MOST - 1] + "…"
+
+
+def _size(node: Node) -> float:
+    return max(len(node.label) * _LETTER + 20, 40) if node.label else 12
+
+
+def _ranks(nodes: Sequence[Node], arrows: Sequence[Arrow]) -> dict[str, int]:
+    ranks = {nodes[0].name: 0}
+    waiting = deque(ranks)
+    while waiting:
+        name = waiting.popleft()
+        for arrow in arrows:
+            if arrow.source == name and arrow.target not in ranks:
+                ranks[arrow.target] = ranks[name] + 1
+                waiting.append(arrow.target)
+    return {node.name: ranks.get(node.name, 0) for node in nodes}
+
+
+def _columns(
+    layers: dict[int, list[Node]], arrows: Sequence[Arrow], ranks: dict[str, int]
+) -> tuple[dict[int, float], float]:
+    """Where the middle of each rank is, wide enough for the words between ranks, and the width of all."""
+    x, places = 20.0, {}
+    for rank in sorted(layers):
+        half = max(_size(node) for node in layers[rank]) / 2
+        places[rank] = x + half
+        words = [len(line) for a in arrows if min(ranks[a.source], ranks[a.target]) == rank for line in a.lines]
+        x += 2 * half + max([40.0, *(n * 5.4 + 24 for n in words)])
+    return places, x
+
+
+def _node(node: Node, x: float, y: float, width: float) -> Iterator[str]:
+    if not node.label:
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="currentColor"/>'
+        return
+    for grow in (0, 3) if node.final else (0,):
+        yield (
+            f'<rect class="n" rx="8" x="{x - width / 2 - grow:.1f}" y="{y - _HEIGHT / 2 - grow:.1f}" '
+            f'width="{width + 2 * grow:.1f}" height="{_HEIGHT + 2 * grow}"/>'
+        )
+    yield text(x, y + 4, node.label)
+
+
+def _arrow(
+    arrow: Arrow, at: dict[str, tuple[float, float]], sizes: dict[str, float], ranks: dict[str, int], number: int
+) -> Iterator[str]:
+    (x0, y0), (x1, y1) = at[arrow.source], at[arrow.target]
+    dash = ' stroke-dasharray="4 3"' if arrow.dashed else ""
+    if arrow.source == arrow.target:
+        top = y0 - _HEIGHT / 2 - 3
+        peak = f"{x0 - 24:.1f} {top - 30:.1f} {x0 + 24:.1f} {top - 30:.1f}"
+        path = f"M{x0 - 10:.1f} {top:.1f}C{peak} {x0 + 10:.1f} {top:.1f}"
+        middle = x0, top - 26
+    else:
+        back = ranks[arrow.target] <= ranks[arrow.source]
+        near = 0 if abs(ranks[arrow.target] - ranks[arrow.source]) == 1 and not back and not number else 1
+        lift = (34 + 22 * number) * near
+        side = -1 if back else 1
+        a, b = x0 + side * sizes[arrow.source] / 2, x1 - side * (sizes[arrow.target] / 2 + 4)
+        ya, yb = y0, y1
+        mid = (a + b) / 2
+        path = f"M{a:.1f} {ya:.1f}Q{mid:.1f} {(ya + yb) / 2 - 2 * lift:.1f} {b:.1f} {yb:.1f}"
+        middle = mid, (ya + yb) / 2 - lift - 6
+    yield f'<path class="e" marker-end="url(#oa)"{dash} d="{path}"/>'
+    for i, line in enumerate(reversed(arrow.lines)):
+        yield text(middle[0], middle[1] - _LINE * i, line, small=True)

@@ -1,0 +1,52 @@
+"""The events that a negation has seen."""
+
+from __future__ import annotations
+
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.sequence.positions import flatten
+from oxiseq.grammar.algebra import Not, Op, Query, Sequence
+from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.places import atoms
+from oxiseq.reasons.read import History
+from oxiseq.reasons.relax import Relaxation
+from oxiseq.reasons.replaying import Found, answered
+from oxiseq.reasons.stages import Items, beginnings, with_items
+
+
+def blockers(query: Query, relaxation: Relaxation, found: Found, history: History, kb: StoreKb) -> tuple[int, ...]:
+    """Times (µs) at which the negated element is seen where a near match must not have it; the same query with that
+    element in its positive form is asked. Empty where that cannot be asked."""
+    assert relaxation.negated is not None
+    negated = {atom.name for atom in atoms(relaxation.negated)}
+    sequence = query.sequence
+    if not isinstance(sequence, Sequence):
+        return ()
+    items = tuple(
+        (Op.ANY if number else None, item.item if isinstance(item, Not) and item.item == relaxation.negated else item)
+        for number, (_, item) in enumerate(_shorter(query, found))
+    )
+    own = dict(found.events)
+    if negated & set(own):
+        return ()
+    try:
+        answer = answered(with_items(query, items), history, kb)
+    except OxiseqError:
+        return ()
+    seen = {
+        time for each in answer.found if {g: t for g, t in each.events if g not in negated} == own
+        for gpm, times in each.events if gpm in negated for time in times
+    }  # fmt: skip
+    return tuple(sorted(seen))
+
+
+def _shorter(query: Query, found: Found) -> Items:
+    """The shortest beginning that has all GPMs of the match."""
+    names = {gpm for gpm, _ in found.events}
+    items: Items = ()
+    for each in beginnings(query):
+        items = each.items
+        if names <= {atom.name for _, item in items if not isinstance(item, Not) for atom in atoms(item)}:
+            rest = tuple(flatten(query.sequence))[len(items) :] if isinstance(query.sequence, Sequence) else ()
+            trailing = all(isinstance(item, Not) for _, item in rest)
+            return (*items, *rest) if trailing else items
+    return items

@@ -1,0 +1,71 @@
+"""A query run over a history: its matches as plain values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.clock import AFTER_ALL
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.algebra import Limit, Query, Select
+from oxiseq.reasons.read import History
+from oxiseq.spaseq.match import Shape
+
+MOST = 1_000
+"""Matches of one completing event that are counted."""
+
+Events: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
+"""(GPM, the times of its events), by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A match of a beginning: what it binds, and its events."""
+
+    bindings: Mapping[str, Term | None]
+    events: Events
+
+    @property
+    def key(self) -> tuple[Events, tuple[tuple[str, str], ...]]:
+        """Equal for the same events with the same mapping."""
+        return self.events, tuple(sorted((v, str(t)) for v, t in self.bindings.items()))
+
+    def times(self, gpm: str) -> tuple[int, ...]:
+        """The times of a GPM's events."""
+        return dict(self.events).get(gpm, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """All matches; `more` if of some completing event only the first `MOST` were taken."""
+
+    found: tuple[Found, ...]
+    more: bool
+
+
+def answered(query: Query, history: History, kb: StoreKb, *, as_is: bool = False) -> Answered:
+    """Every match with all variables; without the query's strategy, CONSUME BY and LIMIT unless `as_is`."""
+    bare = replace(query, form=Select(None), limit=Limit(MOST), consumption=None)
+    if as_is:
+        bare = replace(query, form=Select(None, False, query.selection), limit=query.limit or Limit(MOST))
+    plan = compile_query(bare, history.terms)
+    run, shape = QueryRun(plan, history.terms, kb, history.start), Shape(plan, history.terms)
+    found: list[Found] = []
+    for iri in plan.streams:
+        batch = history.batches[iri]
+        if len(batch):
+            run.push(iri, batch)
+        run.punctuate(iri, AFTER_ALL)
+    ends: Counter[int] = Counter()
+    for part in run.advance():
+        ends.update(part.time.tolist())
+        for i in range(len(part)):
+            match = shape.match(part, i)
+            events = tuple(sorted((gpm, tuple(t for _, t in each)) for gpm, each in match.events.items()))
+            found.append(Found(match.bindings, events))
+    return Answered(tuple(found), any(count >= MOST for count in ends.values()))

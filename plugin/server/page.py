@@ -1,0 +1,43 @@
+"""The page at `/`, its files below `/ui/`. They tell nothing of the data, so they need no token."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import flask
+from werkzeug.exceptions import NotFound
+
+from oxiseq.page import SECURITY, asset
+from oxiseq.page.assets import INDEX
+
+ENDPOINTS: Final = ("page", "page-file")
+"""Names of the routes here."""
+
+
+def add_page(app: flask.Flask) -> None:
+    """Its two routes."""
+
+    def page() -> flask.Response:
+        return _sent(INDEX)
+
+    def file(path: str) -> flask.Response:
+        return _sent(path)
+
+    app.add_url_rule("/", ENDPOINTS[0], page)
+    app.add_url_rule("/ui/<path:path>", ENDPOINTS[1], file)
+
+
+def _sent(path: str) -> flask.Response:
+    found = asset(path)
+    if found is None:
+        raise NotFound(f"no such file: {path}")
+    zipped = flask.request.accept_encodings["gzip"] > 0
+    response = flask.Response(found.packed if zipped else found.body, content_type=found.media_type)
+    if zipped:
+        response.headers["Content-Encoding"] = "gzip"
+    response.headers["Vary"] = "Accept-Encoding"
+    response.headers["Cache-Control"] = "no-cache"  # asked again each time, answered by 304
+    response.headers.update(SECURITY)
+    response.set_etag(found.etag + ("-z" if zipped else ""))
+    response.make_conditional(flask.request)
+    return response

@@ -1,0 +1,188 @@
+"""The file format: a file's cases as values.
+
+Where it stands: `*.oxitest.toml` → **cases** → run.py. Whatever stands above the first `[[case]]` holds for every
+case that does not say otherwise.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from oxiseq.grammar import load
+from oxiseq.grammar.languages import AnyQuery, language_of
+from oxiseq.knowledge import Kb
+from oxiseq.languages.front import Options, said
+from oxiseq.languages.registry import front_of, rules_of
+from oxiseq.testing.errors import TestFileError
+from oxiseq.testing.events import Event, Reader, in_order
+from oxiseq.testing.tables import Table, read_table
+from oxiseq.testing.times import absolute, reader, span, writer
+from oxiseq.testing.words import Words
+
+ENDING: Final = ".oxitest.toml"
+_CASE_KEYS: Final = frozenset({
+    "name", "query", "text", "language", "kb", "kb_text", "prefixes", "origin", "start", "lateness", "events", "table",
+    "stream", "files", "trig", "expect", "at", "late", "end", "report", "instants", "consumption", "stream_names",
+    "rules",
+})  # fmt: skip
+_AT_KEYS: Final = frozenset({"time", "expect", "new", "late"})
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What must have been found: a table of rows, or only their number."""
+
+    table: Table | None
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """The clock stands behind `time` (µs): what must have been found by then, what of it since the stand before, how
+    many events were late; None where nothing is said."""
+
+    time: int
+    expect: Expected | None
+    new: Expected | None
+    late: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case. `place`: file and number, for messages; times in µs; `ends`: the streams are closed at the end."""
+
+    name: str
+    place: str
+    text: str
+    query: AnyQuery
+    kb: Kb
+    options: Options
+    words: Words
+    origin: int
+    streams: Mapping[str, str]
+    events: tuple[Event, ...]
+    stands: tuple[Stand, ...]
+    expect: Expected | None
+    late: int | None
+    ends: bool
+
+    def written(self, time: int) -> str:
+        """A time as the case would write it."""
+        return writer(self.origin)(time)
+
+
+def load_cases(path: Path) -> list[Case]:
+    """All cases of a file. Raises TestFileError, QueryError and OSError."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TestFileError(f"{path}: {error}") from None
+    shared = {key: value for key, value in data.items() if key != "case"}
+    given = data.get("case")
+    if not isinstance(given, list) or not given:
+        raise TestFileError(f"{path}: no [[case]]")
+    return [_case(path, number, shared, own) for number, own in enumerate(given, 1)]
+
+
+def _case(path: Path, number: int, shared: Mapping[str, Any], own: Mapping[str, Any]) -> Case:
+    place = f"{path}, case {number}"
+    if "query" in own and "text" not in own:  # what is nearer wins
+        shared = {key: value for key, value in shared.items() if key not in ("text", "language")}
+    try:
+        return _read(path.parent, place, {**shared, **own, "prefixes": _prefixes(shared, own)}, number)
+    except TestFileError as error:
+        raise TestFileError(f"{place}: {error}") from None
+
+
+def _prefixes(*given: Mapping[str, Any]) -> dict[str, str]:
+    return {name: iri for each in given for name, iri in each.get("prefixes", {}).items()}
+
+
+def _read(folder: Path, place: str, data: Mapping[str, Any], number: int) -> Case:
+    _known(data, _CASE_KEYS)
+    text, language = _query_text(folder, data)
+    query = load(text, language)
+    origin = absolute(data.get("origin", 0))
+    time = reader(origin)
+    options = Options(
+        time(data["start"]) if "start" in data else None, span(data.get("lateness", 0)), data.get("stream_names", {}),
+        said=said(data.get("report"), [time(t) for t in data["instants"]] if "instants" in data else None,
+                  data.get("consumption")),
+        rules=rules_of(front_of(query), data.get("rules", ())),
+    )  # fmt: skip
+    streams = front_of(query).replay(query, None, options).streams
+    words = _words(query, data["prefixes"])
+    return Case(
+        str(data.get("name", f"case {number}")), place, text, query, _kb(folder, data, words), options, words, origin,
+        streams, _events(folder, data, Reader(words, time, streams)),
+        tuple(_stand(each, time) for each in data.get("at", ())), _expected(data.get("expect")), data.get("late"),
+        data.get("end", True),
+    )  # fmt: skip
+
+
+def _known(data: Mapping[str, Any], keys: frozenset[str]) -> None:
+    if unknown := sorted(set(data) - keys):
+        raise TestFileError(f"{', '.join(unknown)}: not known; known: {', '.join(sorted(keys))}")
+
+
+def _query_text(folder: Path, data: Mapping[str, Any]) -> tuple[str, str]:
+    """The text and its language; the nearer of `query` (a file) and `text`: a case's own wins."""
+    if "text" in data:
+        return data["text"], data.get("language", "spaseq")
+    if "query" not in data:
+        raise TestFileError("which query? `query` names its file, `text` holds it")
+    return (folder / data["query"]).read_text(encoding="utf-8"), data.get("language", language_of(data["query"]))
+
+
+def _words(query: AnyQuery, given: Mapping[str, str]) -> Words:
+    prefixes = {**dict(getattr(query, "prefixes", ())), **given}
+    vocab = getattr(query, "vocab", None) or prefixes.get("")
+    return Words({"": vocab, **prefixes} if vocab else prefixes, vocab)
+
+
+def _kb(folder: Path, data: Mapping[str, Any], words: Words) -> Kb:
+    if "kb_text" in data:
+        from pyoxigraph import RdfFormat, Store  # noqa: PLC0415  most tests have none
+
+        store = Store()
+        head = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in words.prefixes.items())
+        try:
+            store.load(head + data["kb_text"], format=RdfFormat.TRIG)
+        except (SyntaxError, ValueError) as error:
+            raise TestFileError(f"kb_text is not TriG: {error}") from None
+        return store
+    return folder / data["kb"] if "kb" in data else None
+
+
+def _events(folder: Path, data: Mapping[str, Any], read: Reader) -> tuple[Event, ...]:
+    if "stream" in data:
+        read = read._replace(streams={data["stream"]: read.stream(data["stream"])})
+    given: list[Sequence[Event]] = []
+    if "events" in data:
+        given.append(list(read.lines(data["events"])))
+    if "table" in data:
+        given.append(list(read.table(data["table"])))
+    given += [list(read.trig(name, text)) for name, text in data.get("trig", {}).items()]
+    given += [list(read.file(name, folder / file)) for name, file in data.get("files", {}).items()]
+    return in_order(given)
+
+
+def _stand(data: Mapping[str, Any], time: Any) -> Stand:
+    _known(data, _AT_KEYS)
+    if "time" not in data:
+        raise TestFileError("[[case.at]] needs a time")
+    return Stand(time(data["time"]), _expected(data.get("expect")), _expected(data.get("new")), data.get("late"))
+
+
+def _expected(given: Any) -> Expected | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | str):
+        raise TestFileError(f"expect is a table of rows or their number, not {given!r}")
+    if isinstance(given, int):
+        return Expected(None, given)
+    return Expected(read_table(given), None)

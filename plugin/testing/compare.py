@@ -1,0 +1,104 @@
+"""Found rows beside expected ones, as multisets, over the columns that the test names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+from oxiseq.engine.events.time import to_literal
+from oxiseq.engine.terms.normal import XSD
+from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.rows import EVENTS, Cell, Row, Times, cell_key
+from oxiseq.testing.cases import Case, Expected
+from oxiseq.testing.errors import TestFileError
+from oxiseq.testing.times import reader
+
+_NOTHING = ("", "-", "UNDEF")
+_DURATION = re.compile(r"-?P[\dTDHMS.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What was expected and not found, and the other way round; `columns` are those compared. For a mere number
+    `count` is what was expected, and `extra` all that was found."""
+
+    columns: tuple[str, ...]
+    missing: tuple[Row, ...]
+    extra: tuple[Row, ...]
+    count: int | None = None
+
+
+def difference(case: Case, expected: Expected, found: Sequence[Row]) -> Difference | None:
+    """None if all is as expected. Raises TestFileError for a cell that cannot be read, a column that is unknown."""
+    if expected.table is None:
+        if expected.count == len(found):
+            return None
+        columns = tuple(dict.fromkeys(name for row in found for name in row if not name.startswith(EVENTS)))
+        return Difference(columns, (), tuple(found), expected.count)
+    columns = expected.table.header
+    known = {name for row in found for name in row}
+    wanted = [
+        {name: _cell(case, name, text) for name, text in zip(columns, row, strict=True)} for row in expected.table.rows
+    ]
+    if found and (unknown := [c for c in columns if c not in known and not _may_lack(case, c)]):
+        raise TestFileError(f"no column {', '.join(unknown)}; a match has {', '.join(sorted(known))}")
+    missing, extra = _left(wanted, found, columns), _left(found, wanted, columns)
+    return Difference(columns, missing, extra) if missing or extra else None
+
+
+def _may_lack(case: Case, column: str) -> bool:
+    return column.startswith(EVENTS) or isinstance(case.query, CeqlQuery)
+
+
+def _left(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> tuple[Row, ...]:
+    """Those of `rows` that `others` do not have, each as often as it is one too many."""
+    def key(row: Row) -> tuple[str, ...]:
+        return tuple(cell_key(row.get(name)) for name in columns)
+
+    theirs = Counter(map(key, others))
+    left = []
+    for row in rows:
+        if theirs[key(row)]:
+            theirs[key(row)] -= 1
+        else:
+            left.append(row)
+    return tuple(left)
+
+
+def _cell(case: Case, column: str, text: str) -> Cell:
+    """What a cell of an expected row means, by its column."""
+    time = reader(case.origin)
+    if column == "time" or column.startswith(EVENTS) or _holds_times(case, column):
+        return Times(tuple(time(each) for each in text.split()))
+    if isinstance(case.query, CeqlQuery):
+        return int(text)
+    if text in _NOTHING:
+        return None
+    if text.startswith("_:"):
+        return BlankNode()
+    found = case.words.term(text)
+    if isinstance(found, BlankNode | Literal | NamedNode):
+        return found
+    if _DURATION.fullmatch(text):
+        return Literal(text, datatype=NamedNode(XSD + "dayTimeDuration"))
+    return _time_term(text, time)
+
+
+def _holds_times(case: Case, column: str) -> bool:
+    own = column in ("start", "end")
+    if isinstance(case.query, CeqlQuery):
+        return not own
+    return own and not isinstance(case.query, Query)
+
+
+def _time_term(text: str, time: Callable[[Any], int]) -> Cell:
+    try:
+        return to_literal(time(text))
+    except TestFileError:
+        raise TestFileError(f"{text!r} is neither a term of Turtle nor a time") from None

@@ -1,0 +1,107 @@
+"""What if a query were another one: the matches that a draft gains and loses over the same events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from html import escape
+from typing import Any
+
+from oxiseq.driving import Driver, microseconds
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.time import to_microseconds
+from oxiseq.grammar import load
+from oxiseq.grammar.languages import AnyQuery
+from oxiseq.knowledge import Kb, kb_store
+from oxiseq.languages.front import Options
+from oxiseq.languages.registry import check_kb, front_of
+from oxiseq.rows import EVENTS, Row, cell_key, cell_text, row_of
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Rows by which two queries differ: those that only the draft has, those that only the other has, in order of
+    time; `kept` is how many both have. Compared are `columns`: the time and the variables that both answer."""
+
+    columns: tuple[str, ...]
+    gained: tuple[Row, ...]
+    lost: tuple[Row, ...]
+    kept: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; terms as N-Triples, times as xsd:dateTime."""
+        rows = {
+            name: [{c: cell_text(row.get(c)) for c in self.columns} for row in each]
+            for name, each in (("gained", self.gained), ("lost", self.lost))
+        }
+        return {"columns": list(self.columns), "kept": self.kept, **rows}
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.gained)} gained, {len(self.lost)} lost, {self.kept} kept", " ".join(self.columns)]
+        for mark, rows in (("+", self.gained), ("-", self.lost)):
+            lines += [f"{mark} {' '.join(cell_text(row.get(c)) or '-' for c in self.columns)}" for row in rows]
+        return "\n".join(lines) + "\n"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def what_if(
+    draft: str,
+    against: str,
+    streams: Mapping[str, Any],
+    kb: Kb = None,
+    start: int | datetime | None = None,
+    *,
+    language: str = "spaseq",
+    against_language: str | None = None,
+    lateness: int | timedelta = 0,
+) -> WhatIf:
+    """Run two queries over the same whole streams (`streams` by IRI, as `oxiseq.run` takes them, but no iterators: they
+    are read twice). Raises QueryError, EventError, KbError; OxiseqError where the answers have nothing in common.
+    """
+    queries = load(draft, language), load(against, against_language or language)
+    begin = None if start is None else to_microseconds(start)
+    return compared(*queries, streams, kb, Options(begin, microseconds(lateness)))
+
+
+def compared(draft: AnyQuery, against: AnyQuery, streams: Mapping[str, Any], kb: Kb, options: Options) -> WhatIf:
+    """The same of checked queries; a stream that only one of them reads is given to that one."""
+    store = None if kb is None else kb_store(kb)
+    found = [_rows(query, streams, store, options) for query in (draft, against)]
+    (mine, new), (theirs, old) = found
+    columns = ("time", *(v for v in mine if v in theirs))
+    if len(columns) == 1 and mine and theirs:
+        raise OxiseqError(f"the answers have no variable in common: {', '.join(mine)} and {', '.join(theirs)}")
+    gained, lost = _left(new, old, columns), _left(old, new, columns)
+    return WhatIf(columns, gained, lost, len(new) - len(gained))
+
+
+def _rows(
+    query: AnyQuery, streams: Mapping[str, Any], kb: Kb, options: Options
+) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    front = front_of(query)
+    check_kb(front, kb)
+    driver: Driver[Any] = front.replay(query, kb, options)
+    front.prepare()
+    names = {**{iri: iri for iri in driver.streams.values()}, **driver.streams}
+    for name, events in streams.items():
+        if name in names:
+            driver.attach(names[name], events)
+    rows = [row_of(match) for match in driver.matches()]
+    return driver.shape.variables, [{k: v for k, v in row.items() if not k.startswith(EVENTS)} for row in rows]
+
+
+def _left(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> tuple[Row, ...]:
+    def key(row: Row) -> tuple[str, ...]:
+        return tuple(cell_key(row.get(name)) for name in columns)
+
+    theirs, left = Counter(map(key, others)), []
+    for row in rows:
+        if theirs[key(row)]:
+            theirs[key(row)] -= 1
+        else:
+            left.append(row)
+    return tuple(left)

@@ -1,0 +1,69 @@
+"""`oxiseq why` and `oxiseq what-if`, over files and over a server's folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cli_files import BEGIN_MICROSECONDS, KB, STREAM, oxiseq, query, write
+
+from oxiseq.engine.events.open import open_events
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.journal import FILE_NAME, Journal
+from oxiseq.what_if import what_if
+
+
+def log(folder: Path) -> Path:
+    location, terms = folder / "data", TermDictionary()
+    location.mkdir()
+    with Journal(location / FILE_NAME) as journal:
+        journal.streams.create(STREAM)
+        for batch in open_events(folder / "payments.nq", terms):
+            journal.log.append_batch(STREAM, batch, terms)
+    return location
+
+
+def test_why_tells_of_files_and_of_a_log(folder: Path) -> None:
+    arguments = ["why", folder / "jumps.spaseq", "--json"]
+    files = oxiseq(*arguments, "-s", folder / "payments.nq")
+    logged = oxiseq(*arguments, "-l", log(folder))
+    assert files.exit_code == 0 and files.stdout == logged.stdout
+    told = json.loads(files.stdout)
+    assert told["found"] == 2 and [s["matches"] for s in told["stages"]] == [5, 2]
+    later = oxiseq(*arguments, "-s", folder / "payments.nq", "--from", BEGIN_MICROSECONDS + 1)
+    assert json.loads(later.stdout)["found"] == 1
+
+
+def test_why_writes_text_and_provenance(folder: Path) -> None:
+    text = oxiseq("why", folder / "named.spaseq", "-s", folder / "payments.nq")
+    assert text.exit_code == 0 and "0 matches" in text.stdout and "without the knowledge base, B" in text.stdout
+    kb = write(folder, "names.nq", KB)
+    prov = oxiseq("why", folder / "named.spaseq", "-s", folder / "payments.nq", "-k", kb, "--prov")
+    assert "wasDerivedFrom" in prov.stdout and '"Ann"' in prov.stdout
+
+
+def test_why_says_what_it_cannot_do(folder: Path) -> None:
+    assert oxiseq("why", folder / "jumps.spaseq").exit_code == 2
+    ceql = write(folder, "a.ceql", "VOCAB <http://e/> SELECT * FROM S WHERE A")
+    refused = oxiseq("why", ceql, "-s", folder / "payments.nq")
+    assert refused.exit_code == 1 and "SPAseq queries only" in refused.stderr
+
+
+def test_what_if_tells_gains_and_losses(folder: Path) -> None:
+    draft = write(folder, "draft.spaseq", query().replace("10 * ?first", "15 * ?first"))
+    arguments = ["what-if", draft, "--against", folder / "jumps.spaseq"]
+    told = oxiseq(*arguments, "-s", folder / "payments.nq")
+    assert told.exit_code == 0 and "1 gained, 2 lost, 0 kept" in told.stdout
+    as_json = json.loads(oxiseq(*arguments, "-l", log(folder), "--json").stdout)
+    assert [(row["second"][1:3], len(as_json[name])) for name in ("gained",) for row in as_json[name]] == [("60", 1)]
+    assert len(as_json["lost"]) == 2 and as_json["kept"] == 0
+    same = oxiseq("what-if", draft, "--against", draft, "-s", folder / "payments.nq")
+    assert "0 gained, 0 lost, 1 kept" in same.stdout
+
+
+def test_what_if_of_another_language(folder: Path) -> None:
+    ceql = "VOCAB <http://example.org/> SELECT * FROM S WHERE BUY AS x FILTER x[price > {}]"
+    triples = "_:e a <http://example.org/BUY> ; <http://example.org/price> {} ."
+    events = [(n, triples.format(n)) for n in range(5)]
+    found = what_if(ceql.format(1), ceql.format(2), {"S": events}, language="ceql")
+    assert (len(found.gained), len(found.lost), found.kept) == (1, 0, 2)

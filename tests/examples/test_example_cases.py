@@ -1,0 +1,23 @@
+"""The examples' own tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from example_loading import EXAMPLES
+
+from oxiseq.testing import run_file
+from oxiseq.testing.report import failure_text
+
+FILES = sorted(EXAMPLES.glob("*/*.oxitest.toml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name)
+def test_cases_pass(path: Path) -> None:
+    for result in run_file(path):
+        assert result.passed, f"{result.case.name}\n{failure_text(result)}"
+
+
+def test_at_least_three_examples_have_some() -> None:
+    assert len({path.parent for path in FILES}) >= 3

@@ -1,0 +1,204 @@
+"""What `why` counts, against plain loops over small random streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import Dataset, RdfFormat, parse
+
+import oxiseq
+from oxiseq.reasons.why import Why, why
+
+EX = "http://example.org/"
+WINDOW = 4
+KB = "".join(f'<{EX}k{k}> <{EX}name> "n{k}" <{EX}kb> .\n' for k in (0, 1))
+
+
+class Event(NamedTuple):
+    """At second `time`: an event of a kind with a key and a value."""
+
+    time: int
+    kind: str
+    key: int
+    value: int
+
+    @property
+    def graph(self) -> str:
+        node = f"<{EX}e{self.time}>"
+        return (
+            f"{node} <{EX}kind> <{EX}{self.kind}> . {node} <{EX}k> <{EX}k{self.key}> . {node} <{EX}v> {self.value} ."
+        )
+
+
+def text(op: str, negation: bool) -> str:
+    seq = f"A{op} N!{op} B" if negation else f"A{op} B"
+    return f"""
+PREFIX : <{EX}>
+SELECT ?a ?b WITHIN {WINDOW} SECONDS SLIDING
+FROM STREAM S <{EX}s>
+WHERE {{
+  SEQ({seq})
+  DEFINE GPM A ON S {{ ?a :kind :a . ?a :k ?k . ?a :v ?va FILTER(?va > 1 && ?va < 5)
+                       GRAPH :kb {{ ?k :name ?name }} }}
+  DEFINE GPM B ON S {{ ?b :kind :b . ?b :k ?k . ?b :v ?vb FILTER(?vb > 0) FILTER(?vb > ?va) }}
+  DEFINE GPM N ON S {{ ?n :kind :n . ?n :k ?k }}
+}}"""
+
+
+DROPPED = ("", "window", "contiguity", "negation", "own", "left", "join")
+
+
+def pairs(events: list[Event], op: str, negation: bool, dropped: str) -> int:
+    """Matches of the query without one condition."""
+    firsts = [e for e in events if e.kind == "a" and 1 < e.value < 5 and e.key in (0, 1)]
+
+    def follows(a: Event, b: Event) -> bool:
+        return (
+            b.kind == "b" and b.time > a.time and (b.value > 0 or dropped == "own")
+            and (b.value > a.value or dropped == "left") and (b.key == a.key or dropped == "join")
+        )  # fmt: skip
+
+    def stands(a: Event, b: Event) -> bool:
+        between = [e for e in events if a.time < e.time < b.time]
+        if not follows(a, b) or (b.time - a.time > WINDOW and dropped != "window"):
+            return False
+        if dropped != "contiguity" and ((op == "," and between) or (op == ";" and any(follows(a, e) for e in between))):
+            return False
+        return not negation or dropped == "negation" or all(e.kind != "n" or e.key != a.key for e in between)
+
+    return sum(stands(a, b) for a, b in product(firsts, events))
+
+
+EVENTS = st.lists(
+    st.tuples(st.integers(1, 3), st.sampled_from("abn"), st.integers(0, 2), st.integers(0, 6)), max_size=14
+)
+
+
+def spaced(drawn: list[tuple[int, str, int, int]]) -> list[Event]:
+    time, events = 0, []
+    for gap, *rest in drawn:
+        time += gap
+        events.append(Event(time, *rest))  # type: ignore[arg-type]
+    return events
+
+
+def explained(events: list[Event], op: str, negation: bool) -> Why:
+    return why(text(op, negation), {"S": [(e.time * 1_000_000, e.graph) for e in events]}, KB)
+
+
+@settings(max_examples=40, deadline=None)
+@given(EVENTS, st.sampled_from([",", ";", ":"]), st.booleans())
+def test_counts_are_those_of_plain_loops(drawn: list[tuple[int, str, int, int]], op: str, negation: bool) -> None:
+    events = spaced(drawn)
+    found = explained(events, op, negation)
+    kept: list[Callable[[Event], bool]] = [
+        lambda e: e.kind == "a", lambda e: True, lambda e: e.value > 1, lambda e: e.value < 5, lambda e: e.key < 2,
+    ]  # fmt: skip
+    left, steps = events, []
+    for keep in kept:
+        left = [e for e in left if keep(e)]
+        steps.append(len(left))
+    funnel = found.gpms[0]
+    assert funnel.saw == len(events)
+    assert [step.events for step in funnel.steps] == (steps if events else [])
+    assert found.stages[0].matches == len(left)
+    strict = pairs(events, op, negation, "")
+    assert found.found == (strict if left else 0)
+    if not left:
+        return
+    assert found.stages[-1].matches == strict
+    assert (found.stopped is None) == bool(strict)
+    told = {(r.kind, "left" if "?va" in r.condition else "own" if r.kind == "filter" else r.kind): r.matches
+            for r in found.reasons}  # fmt: skip
+    kinds = {"window": "window", "contiguity": "contiguity", "negation": "negation", "own": "filter", "left": "filter",
+             "join": "join"}  # fmt: skip
+    if op != ";":  # else what is left out also changes which event is the next
+        for dropped, kind in kinds.items():
+            possible = (dropped != "negation" or negation) and (dropped != "contiguity" or op == ",")
+            more = pairs(events, op, negation, dropped) - strict if possible else 0
+            assert told.get((kind, dropped if kind == "filter" else kind), 0) == more, dropped
+    elif not strict:
+        for dropped, kind in kinds.items():
+            if dropped != "negation" or negation:
+                expected = pairs(events, op, negation, dropped)
+                assert told.get((kind, dropped if kind == "filter" else kind), 0) == expected, dropped
+
+
+def seen(*events: tuple[int, str, int, int]) -> list[Event]:
+    return [Event(*e) for e in events]
+
+
+def only(found: Why, kind: str) -> oxiseq.reasons.why.Near:  # type: ignore[name-defined]
+    (reason,) = [r for r in found.reasons if r.kind == kind]
+    return reason.nearest[0]
+
+
+def test_nearest_misses_say_what_is_against_them() -> None:
+    found = explained(seen((0, "a", 0, 2), (1, "n", 0, 0), (2, "b", 0, 4)), ";", True)
+    assert found.stopped is not None and len(found.reasons) == 1
+    near = only(found, "negation")
+    assert near.events == {"A": (0,), "B": (2_000_000,)} and "1970-01-01T00:00:01Z" in near.words
+    near = only(explained(seen((0, "a", 0, 2), (1, "b", 0, 1)), ";", False), "filter")
+    assert {name: t.value for name, t in near.values.items() if t} == {"va": "2", "vb": "1"}
+    near = only(explained(seen((0, "a", 0, 2), (9, "b", 0, 4)), ";", False), "window")
+    assert near.words == "it takes 9 s of 4 s"
+    near = only(explained(seen((0, "a", 0, 2), (1, "n", 1, 0), (2, "b", 0, 4)), ",", False), "contiguity")
+    assert "1 instants come before, the first at 1970-01-01T00:00:01Z" in near.words
+    near = only(explained(seen((0, "a", 0, 2), (1, "b", 1, 4)), ";", False), "join")
+    assert sorted(str(t) for t in near.values.values()) == [f"<{EX}k0>", f"<{EX}k1>"]
+
+
+def test_the_knowledge_base_can_be_what_is_lacking() -> None:
+    found = explained(seen((0, "a", 2, 2), (1, "b", 2, 4)), ";", False)
+    assert found.stopped == "A"
+    assert [(r.kind, r.matches) for r in found.reasons] == [("knowledge base", 1)]
+    step = found.gpms[0].steps[-1]
+    assert (step.kind, step.events) == ("kb", 0) and str(step.misses[0].values["k"]) == f"<{EX}k2>"
+
+
+def test_a_range_leaves_out_all_else() -> None:
+    events = [(e.time * 1_000_000, e.graph) for e in seen((0, "a", 0, 2), (1, "b", 0, 4), (3, "a", 0, 3))]
+    found = why(text(";", False), {"S": events}, KB, begin=1_000_000, end=3_000_000)
+    assert found.gpms[0].saw == 1 and found.found == 0 and found.stages[0].matches == 0
+
+
+def test_late_events_are_not_seen() -> None:
+    events = [(e.time * 1_000_000, e.graph) for e in seen((1, "b", 0, 4), (0, "a", 0, 2))]
+    assert why(text(";", False), {"S": events}, KB).late == 1
+    found = why(text(";", False), {"S": events}, KB, lateness=1_000_000)
+    assert found.late == 0 and found.found == 1
+
+
+def test_provenance_as_prov_o() -> None:
+    found = explained(seen((0, "a", 0, 2), (1, "b", 0, 4)), ";", False)
+    (match,) = found.matches
+    assert [(s.gpm, s.time) for s in match.events] == [("A", 0), ("B", 1_000_000)]
+    assert [str(q.object) for q in match.facts] == ['"n0"']
+    quads = Dataset(parse(found.to_prov(), RdfFormat.TRIG))
+    derived = [q for q in quads if q.predicate.value.endswith("wasDerivedFrom")]
+    assert len(derived) == 3  # two events and the knowledge base's graph
+    assert sum(q.predicate.value == f"{EX}v" for q in quads) == 2
+
+
+def test_a_trailing_negation_has_seen_something() -> None:
+    same = [(e.time * 1_000_000, e.graph) for e in seen((0, "a", 0, 2), (2, "n", 0, 0))]
+    found = why(text(";", False).replace("?a ?b", "?a").replace("A; B", "A; N!"), {"S": same}, KB)
+    assert found.stopped == "A; N!" and [r.kind for r in found.reasons] == ["negation"]
+    assert "00:00:02Z" in found.reasons[0].nearest[0].words
+
+
+def test_other_languages_are_refused() -> None:
+    with pytest.raises(oxiseq.OxiseqError):
+        why("SELECT * FROM S WHERE A", {"S": []})
+
+
+def test_it_is_of_the_api() -> None:
+    assert oxiseq.why is why
+    found = explained(seen((0, "a", 0, 2)), ";", False)
+    assert "A; B: 0 matches" in str(found) and found._repr_html_().startswith("<pre>")
+    assert found.to_json()["stages"][0] == {"text": "A", "matches": 1, "more": False}

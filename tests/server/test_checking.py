@@ -1,0 +1,90 @@
+"""`POST /check` and `GET /queries/NAME/explanation`: what the page underlines and draws."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from http_client import Answer, ask
+from test_live_http import JSON, RISES, SPASEQ, STREAM, TURTLE, server
+
+from oxiseq.server import ServerSettings, Tokens
+
+SPARQL = "application/sparql-query"
+UPDATE = "application/sparql-update"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with server(tmp_path_factory.mktemp("checks")) as given:
+        yield given
+
+
+def checked(address: str, media_type: str, text: str) -> list[dict[str, Any]]:
+    answer = ask(address, "POST", "/check", [("Content-Type", media_type)], text.encode())
+    assert answer.status == 200, answer.body
+    found: list[dict[str, Any]] = json.loads(answer.body)["findings"]
+    return found
+
+
+def test_a_sequence_query_is_checked_as_on_the_command_line(address: str) -> None:
+    assert checked(address, SPASEQ[1], RISES) == []
+    found = checked(address, SPASEQ[1], RISES.replace("(A; B)", "(A; Q)"))
+    places = [(f["line"], f["column"], f["end_line"], f["end_column"]) for f in found if f["severity"] == "error"]
+    assert (5, 10, 5, 11) in places
+
+
+@pytest.mark.parametrize(
+    ("media_type", "text", "place"),
+    [
+        (SPARQL, "SELECT * { ?s ?p ?o }", None),
+        (SPARQL, "SELECT *\n{ ?s ?p }", (2, 10)),
+        (SPARQL, "SELECT * { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }", None),
+        (UPDATE, "INSERT DATA { <urn:a> <urn:b> 1 }", None),
+        (UPDATE, "INSERT DATA { <urn:a> <urn:b> }", (1, 31)),
+        (UPDATE, "LOAD <http://127.0.0.1:9/>", None),
+    ],
+)
+def test_sparql_is_checked_and_nothing_is_done(
+    address: str, media_type: str, text: str, place: tuple[int, int] | None
+) -> None:
+    found = checked(address, media_type, text)
+    assert [(f["line"], f["column"]) for f in found] == ([] if place is None else [place])
+    rows = ask(address, "GET", f"/query?query={quote('ASK { ?s ?p ?o }')}", [("Accept", "text/csv")])
+    assert rows.body.strip() == b"false"
+
+
+def test_a_read_token_is_enough_to_check(tmp_path: Any) -> None:
+    settings = ServerSettings(port=0, threads=6, tokens=Tokens(read="r", write="w"))
+    with server(tmp_path, settings) as guarded:
+
+        def check(*headers: tuple[str, str]) -> Answer:
+            return ask(guarded, "POST", "/check", [SPASEQ, *headers], RISES.encode())
+
+        assert check().status == 401
+        assert check(("Authorization", "Bearer r")).status == 200
+
+
+def test_an_explanation_tells_what_waits_where(address: str) -> None:
+    assert ask(address, "PUT", "/queries/rises", [SPASEQ], RISES.encode()).status == 200
+    path = f"/streams/{quote(STREAM, safe='')}"
+    for time, house in [(1, "a"), (2, "b"), (3, "c")]:
+        body = f"<urn:{house}> <http://example.org/watts> 5 .".encode()
+        assert ask(address, "POST", f"{path}?time={time}000000&advance={time}500000", [TURTLE], body).status == 200
+    found = explained(address, 3)
+    assert [edge["source"] for edge in found["explanation"]["edges"]] == [-1, 0]
+    assert found["waiting"] == [0, 3]
+    assert ask(address, "PATCH", "/queries/rises", [JSON], b'{"state": "paused"}').status == 200
+    assert explained(address, None)["waiting"] is None
+    assert ask(address, "GET", "/queries/none/explanation").status == 404
+
+
+def explained(address: str, seen: int | None) -> dict[str, Any]:
+    """When the query has seen so many events."""
+    while seen is not None and json.loads(ask(address, "GET", "/queries/rises").body)["events"] < seen:
+        pass
+    found: dict[str, Any] = json.loads(ask(address, "GET", "/queries/rises/explanation").body)
+    return found

@@ -1,0 +1,192 @@
+"""The page in a real browser, headless: the guided example, errors under the text, streams, tokens, a phone, the dark.
+
+One server and one browser for all; each test opens the page anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("selenium", reason="selenium is not installed: pip install 'oxiseq[test]'")
+
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+from servers import served
+
+from benchmarks.browser import browser, complaints, hosts, missing, open_page, show, until, value
+from oxiseq.live import LiveService, LiveSettings
+from oxiseq.live.api import LiveRoutes
+from oxiseq.server import ServerSettings, Tokens
+from oxiseq.sparql import SparqlEndpoint
+from oxiseq.store import Store
+
+if TYPE_CHECKING:
+    from selenium.webdriver.chrome.webdriver import WebDriver
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+STREAM = "http://example.org/power"
+GOOD = f"""PREFIX : <http://example.org/>
+SELECT ?house WITHIN 1 HOUR
+FROM STREAM S <{STREAM}>
+WHERE {{
+  SEQ(A; B)
+  DEFINE GPM A ON S {{ ?house :watts ?low }}
+  DEFINE GPM B ON S {{ ?house :watts ?high FILTER(?high > ?low) }}
+}}"""
+EDITOR = "document.getElementById('editor').shadowRoot"
+
+
+@contextmanager
+def server(folder: Path, tokens: Tokens | None = None) -> Iterator[str]:
+    store = Store()
+    endpoint = SparqlEndpoint(store)
+    settings = ServerSettings(port=0, threads=8, live=8, tokens=tokens or Tokens())
+    with LiveService(store, folder, LiveSettings(idle=0.05, heartbeat=0.5), "normal") as service:
+        routes = LiveRoutes(service, endpoint.evaluations)
+        endpoint.offer(routes.services)
+        with served(endpoint, settings, routes) as address:
+            yield address
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[WebDriver]:
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with server(tmp_path_factory.mktemp("journal")) as given:
+        yield given
+
+
+@pytest.fixture
+def page(driver: WebDriver, address: str) -> Iterator[WebDriver]:
+    """Open, and in the end without a complaint on the console, or a request to another host."""
+    show(driver, 1280, 900)
+    complaints(driver), hosts(driver)
+    open_page(driver, address)
+    yield driver
+    assert complaints(driver) == []
+    assert hosts(driver) == {urlsplit(address).netloc}
+
+
+def write(driver: WebDriver, text: str, language: str, name: str = "") -> None:
+    """As a user who pastes a text: the modules of the page are the same for all who import them."""
+    driver.execute_async_script(
+        "const [text, language, name, done] = arguments;"
+        "import('/ui/js/panels/workbench.js').then((part) => { part.put(text, language, name); done(); })",
+        text, language, name,
+    )  # fmt: skip
+
+
+def click(driver: WebDriver, element: str) -> None:
+    driver.execute_script(f"document.getElementById('{element}').click()")
+
+
+def test_the_guided_example_shows_matches_as_they_come(page: WebDriver) -> None:
+    click(page, "guide")
+    until(page, "document.querySelectorAll('#matches tbody tr').length", 120)
+    assert value(page, "document.getElementById('notice').textContent").startswith("Replaying")  # live, not at the end
+    until(page, "document.getElementById('notice').dataset.kind === 'good'", 120)
+    rows = value(page, "document.querySelectorAll('#matches tbody tr').length")
+    assert rows > 10
+    assert value(page, "document.querySelectorAll('#timeline .bar').length") == rows
+    lanes = "[...document.querySelectorAll('#timeline .lane-name')].map(each => each.textContent)"
+    assert value(page, lanes) == ["A", "B", "C", "match"]
+    assert value(page, "document.querySelectorAll('#automaton .state').length") == 3
+    assert until(page, "document.querySelector('#automaton .state .count').textContent.includes('waiting')")
+    facts = until(page, "document.querySelector('#detail .facts')?.textContent")  # the last match is chosen at the end
+    assert "NASDAQ" in facts or "NYSE" in facts
+    assert value(page, "document.querySelectorAll('#detail .card-event').length") == 4
+    assert value(page, "document.querySelectorAll('#detail dt').length") > 6
+
+
+def test_the_timeline_is_operated_by_keys(page: WebDriver) -> None:
+    _guided(page)
+    until(page, "document.querySelectorAll('#timeline .bar').length > 2")
+    page.execute_script("document.querySelector('#timeline .bar[tabindex=\"0\"]').focus()")
+    ActionChains(page).send_keys(Keys.ARROW_RIGHT, Keys.ENTER).perform()
+    chosen = until(page, "document.querySelector('#timeline .bar[aria-selected=true]')?.dataset.match")
+    assert until(page, "document.getElementById('detail-title').textContent") == f"Match {chosen}"
+    assert until(page, "document.querySelectorAll('#detail dd').length")
+
+
+def test_errors_are_underlined_where_they_are(page: WebDriver) -> None:
+    write(page, GOOD.replace("SEQ(A; B)", "SEQ(A; Q)"), "spaseq")
+    assert until(page, f"{EDITOR}.querySelector('.cm-lintRange-error')?.textContent") == "Q"
+    assert "Line 5" in value(page, "document.getElementById('finding').textContent")
+    write(page, "SELECT * { ?s ?p }", "sparql")
+    until(page, f"{EDITOR}.querySelector('.cm-lintRange-error')?.textContent === '}}'")
+    write(page, "SELECT * { ?s ?p ?o }", "sparql")
+    until(page, "document.getElementById('finding').textContent === ''")
+
+
+def test_run_and_register_from_the_editor(page: WebDriver) -> None:
+    write(page, "INSERT DATA { <urn:a> <urn:likes> 'tea' }", "sparql")
+    click(page, "run")
+    until(page, "document.getElementById('result-title').textContent === 'Done'")
+    write(page, "SELECT ?o { ?s <urn:likes> ?o }", "sparql")
+    click(page, "run")
+    until(page, "document.querySelector('#result td')?.textContent === 'tea'")
+    write(page, GOOD, "spaseq", "rises")
+    click(page, "register")
+    until(page, "document.querySelector('#queries [data-query=rises]')?.ariaPressed === 'true'")
+    page.execute_async_script(
+        "const done = arguments[1]; Promise.all([[1, 10], [2, 20]].map(([time, watts]) => fetch("
+        "`/streams/${encodeURIComponent(arguments[0])}?time=${time}000000`, { method: 'POST', body: "
+        "`<urn:h> <http://example.org/watts> ${watts} .`, headers: { 'Content-Type': 'text/turtle' } }))).then(done)",
+        STREAM,
+    )  # fmt: skip
+    assert until(page, "document.querySelector('#streams .name')")
+
+
+def test_what_is_there_is_offered(page: WebDriver) -> None:
+    write(page, "", "spaseq")
+    page.execute_script(f"{EDITOR}.querySelector('.cm-content').focus()")
+    ActionChains(page).send_keys("PREFIX pro").perform()
+    options = f"[...{EDITOR}.querySelectorAll('.cm-completionLabel')].map(each => each.textContent)"
+    assert until(page, f"{options}.length && {options}") == ["prov"]
+    time.sleep(0.3)  # what has just appeared is not taken yet: Enter may have been meant for the text
+    ActionChains(page).send_keys(Keys.ENTER).perform()
+    text = f"{EDITOR}.querySelector('.cm-content').textContent"
+    until(page, f"{text} === 'PREFIX prov: <http://www.w3.org/ns/prov#>'")
+
+
+def test_a_phone_and_the_dark(page: WebDriver) -> None:
+    _guided(page)
+    show(page, 390, 844, "dark")
+    until(page, "innerWidth === 390")
+    assert value(page, "document.documentElement.scrollWidth") == 390
+    ground = value(page, "getComputedStyle(document.body).backgroundColor")
+    assert ground == "rgb(18, 22, 23)"
+    show(page, 390, 844, "light")
+    until(page, "getComputedStyle(document.body).backgroundColor !== 'rgb(18, 22, 23)'")
+
+
+def test_the_token_is_asked_for_once_and_kept(driver: WebDriver, tmp_path: Path) -> None:
+    with server(tmp_path, Tokens(read="secret", write="more")) as guarded:
+        driver.get(guarded)
+        until(driver, "document.getElementById('token').open")
+        ActionChains(driver).send_keys("secret", Keys.TAB, Keys.TAB, Keys.ENTER).perform()
+        until(driver, "document.getElementById('status').dataset.state === 'good'")
+        assert value(driver, "sessionStorage.getItem('oxiseq-token')") == "secret"
+        open_page(driver, guarded)
+        assert not value(driver, "document.getElementById('token').open")
+        driver.get("about:blank")
+
+
+def _guided(page: WebDriver) -> None:
+    """The example has run; by an earlier test, if this one is not alone."""
+    if not value(page, "document.querySelector('#queries [data-query=guide-v-shape]') !== null"):
+        click(page, "guide")
+        until(page, "document.getElementById('notice').dataset.kind === 'good'", 120)
+    page.execute_script("document.querySelector('#queries [data-query=guide-v-shape]').click()")
+    until(page, "document.querySelectorAll('#matches tbody tr').length")
