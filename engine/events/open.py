@@ -114,7 +114,7 @@ def _open_folder(folder: Path, terms: TermDictionary) -> EventReader:
     """Raises EventError where there is no event table."""
     files = sorted(p for p in folder.iterdir() if ENDINGS.get(p.suffix.lower()) in ("arrow", "parquet"))
     if not files:
-        raise EventError(str(folder), None, "the folder holds no event table (.arrow, .parquet)")
+        raise EventError(str(folder), None, "cannot be read: the folder holds no event table (.arrow, .parquet)")
     report = ReadReport(str(folder), sum(p.stat().st_size for p in files))
 
     def batches() -> Iterator[EventBatch]:

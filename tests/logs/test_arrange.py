@@ -91,3 +91,6 @@ def test_the_command_and_its_errors(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, asked[:4]).exit_code == 1
     with pytest.raises(EventError, match="no column 'at' for the time"):
         arrange(tmp_path / "logs" / "a.csv", tmp_path / "other", meaning=Meaning("at", Mapping(MAPPING)))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(EventError, match="the folder holds no event table"):
+        oxiseq.run(RISES, {"S": tmp_path / "empty"})
