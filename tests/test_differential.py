@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import Phase, given, settings
+from profiles import thorough
 from pyoxigraph import BlankNode, RdfFormat, Store, Triple, parse
 from reduction import reduce
 from reference.choose import is_choice
@@ -195,12 +196,14 @@ def fail_small(situation: Situation, check: Callable[[Situation], str | None]) -
 
 
 @settings(phases=WITHOUT_SHRINKING)
+@thorough()
 @given(situations() | situations(clauses=True))
 def test_run_agrees_with_the_reference(situation: Situation) -> None:
     fail_small(situation, difference)
 
 
 @settings(phases=WITHOUT_SHRINKING)
+@thorough()
 @given(situations() | situations(clauses=True))
 def test_order_does_not_depend_on_how_events_are_pushed(situation: Situation) -> None:
     fail_small(situation, disorder)

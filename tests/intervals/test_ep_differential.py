@@ -6,6 +6,7 @@ from ep_runs import engine_bag, read, reference_bag
 from ep_strategies import E, facts, queries, rules, streams
 from hypothesis import assume, event, given, note
 from hypothesis import strategies as st
+from profiles import thorough
 from pyoxigraph import DefaultGraph, NamedNode, Quad, Store, Triple
 
 from oxiseq.grammar import QueryError, render
@@ -15,6 +16,7 @@ from oxiseq.grammar.ep_rules import strata
 Events = list[tuple[int, int, list[Triple]]]
 
 
+@thorough()
 @given(queries, streams(), st.lists(facts, max_size=2), st.lists(facts, max_size=1), st.sampled_from([1, 2, 100]))
 def test_engine_answers_as_the_reference(
     query: EpQuery, events: Events, named: list[Triple], default: list[Triple], size: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hypothesis import given
+from profiles import thorough
 from reference.rsp import evaluate_rsp
 from rsp_lives import Row, pushed_one_by_one, row_of, without_label
 from rsp_strategies import Setting, continuous, event_queries, kb_store, triples
@@ -48,6 +49,7 @@ def by_engine(setting: Setting) -> Counter[Row]:
     return Counter(row_of(answer) for answer in found)
 
 
+@thorough()
 @given(continuous())
 def test_continuous_sparql_answers_as_its_reference(setting: Setting) -> None:
     expected = by_reference(setting)
@@ -55,6 +57,7 @@ def test_continuous_sparql_answers_as_its_reference(setting: Setting) -> None:
     assert Counter(pushed_one_by_one(setting)) == expected
 
 
+@thorough()
 @given(event_queries())
 def test_rsepql_answers_as_its_reference(setting: Setting) -> None:
     expected = by_reference(setting)
