@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from profiles import thorough
 from reference.windows import At, Instant, evaluate, sliding
@@ -50,12 +50,13 @@ def compare(run: WindowRun, answers: Answers, expected: Sequence[Iterator[At]], 
             check(run)
 
 
+@thorough()
 @given(st.integers(0, 2**62))
 def test_rows_are_those_of_evaluation_from_scratch(seed: int) -> None:
     run_and_compare(random_case(random.Random(seed)))
 
 
-@thorough()
+@settings(max_examples=max(20, settings().max_examples // 5))
 @given(st.integers(0, 2**62))
 def test_instants_and_bounds_may_be_given(seed: int) -> None:
     """Reports at times of their own: events of several clocks in one instant, any bound that does not fall."""
