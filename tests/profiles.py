@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Any, Final
 
 from hypothesis import HealthCheck, settings
 
@@ -28,6 +28,6 @@ def load_profile() -> None:
     settings.load_profile(PROFILE)
 
 
-def thorough() -> settings:
-    """For tests that compare an engine with its reference."""
-    return settings(max_examples=THOROUGH[PROFILE])
+def thorough(**more: Any) -> settings:
+    """For tests that compare an engine with its reference; `more`: other settings."""
+    return settings(max_examples=THOROUGH[PROFILE], **more)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from profiles import thorough
 from pyoxigraph import BlankNode, RdfFormat, Store, Triple, parse
 from reduction import reduce
@@ -195,15 +195,13 @@ def fail_small(situation: Situation, check: Callable[[Situation], str | None]) -
         pytest.fail(f"{check(small)}")
 
 
-@settings(phases=WITHOUT_SHRINKING)
-@thorough()
+@thorough(phases=WITHOUT_SHRINKING)
 @given(situations() | situations(clauses=True))
 def test_run_agrees_with_the_reference(situation: Situation) -> None:
     fail_small(situation, difference)
 
 
-@settings(phases=WITHOUT_SHRINKING)
-@thorough()
+@thorough(phases=WITHOUT_SHRINKING)
 @given(situations() | situations(clauses=True))
 def test_order_does_not_depend_on_how_events_are_pushed(situation: Situation) -> None:
     fail_small(situation, disorder)
