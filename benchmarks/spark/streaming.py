@@ -1,6 +1,6 @@
 """The streaming operator beside the engine alone, on the same files of events.
 
-    python -m benchmarks.spark.streaming [--events 800000] [--cores 1 --cores 2] [--form arrow] [--window 10000]
+    python -m benchmarks.spark.streaming [--events 800000] [--cores 1 --cores 2] [--form arrow] [--files 5]
 
 The V-shape over 5,000 companies: each quote is a candidate for all three patterns. The events lie in files of 100,000,
 some of which make a micro-batch; what is timed is from the second micro-batch on, the first one starts workers and
@@ -29,7 +29,7 @@ from oxiseq.spaseq.replay import Replay
 
 COMPANIES = 5_000
 IN_A_FILE = 100_000
-FILES = 2
+FILES = 5
 """Files of a micro-batch."""
 ENDINGS = {"arrow": ".arrow", "nquads": ".nq"}
 
@@ -76,7 +76,7 @@ def engine(folder: Path, window: int) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "matches": found}
 
 
-def operator(folder: Path, window: int, cores: int, scratch: Path) -> dict[str, Any]:
+def operator(folder: Path, window: int, cores: int, scratch: Path, files: int) -> dict[str, Any]:
     """The operator over the same files, a new session of so many cores."""
     from oxiseq.kb_loader.session import spark_session  # noqa: PLC0415
     from oxiseq.spark import EventSource, match  # noqa: PLC0415
@@ -86,7 +86,7 @@ def operator(folder: Path, window: int, cores: int, scratch: Path) -> dict[str, 
     session = time.perf_counter() - begun
     spark.conf.set("spark.sql.shuffle.partitions", cores)
     spark.dataSource.register(EventSource)
-    events = spark.readStream.format("oxiseq").option("maxFilesPerTrigger", FILES).load(str(folder))
+    events = spark.readStream.format("oxiseq").option("maxFilesPerTrigger", files).load(str(folder))
     rows = match(spark, query(window), {"S": events})
     begun = time.perf_counter()
     running = (
@@ -131,12 +131,13 @@ def main() -> None:
     parser.add_argument("--cores", type=int, action="append")
     parser.add_argument("--form", choices=list(ENDINGS), default="arrow")
     parser.add_argument("--window", type=int, default=10_000, help="seconds; there is a quote each second")
+    parser.add_argument("--files", type=int, default=FILES, help="of 100,000 events, in a micro-batch")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
         folder, scratch = Path(given.child), Path(given.child).parent
         result = engine(folder, given.window) if not given.cores else operator(
-            folder, given.window, given.cores[0], scratch
+            folder, given.window, given.cores[0], scratch, given.files
         )  # fmt: skip
         print(json.dumps(result))
         return
@@ -150,7 +151,7 @@ def main() -> None:
               f"{given.events / alone['cpu']:,.0f} per CPU second; {alone['matches']:,} matches")  # fmt: skip
         for cores in given.cores or [1, 2]:
             told = _child(given, folder, ["--cores", str(cores)])
-            seconds, events = sum(told["steps"]), given.events - FILES * IN_A_FILE
+            seconds, events = sum(told["steps"]), given.events - given.files * IN_A_FILE
             print(f"local[{cores}]: {events / seconds:,.0f} events/s, {events / told['cpu']:,.0f} per CPU second; "
                   f"session {told['session']:.1f} s, first micro-batch {told['first']:.1f} s; state commits "
                   f"{sum(told['commit']) / seconds:.1%} of the time; {told['matches']:,} matches")  # fmt: skip
@@ -158,7 +159,7 @@ def main() -> None:
 
 def _child(given: argparse.Namespace, folder: Path, more: list[str]) -> dict[str, Any]:
     command = [sys.executable, "-W", "ignore", "-m", __spec__.name, "--child", str(folder), "--window",
-               str(given.window), "--form", given.form, *more]  # fmt: skip
+               str(given.window), "--form", given.form, "--files", str(given.files), *more]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
     if done.returncode:
         raise SystemExit(done.stderr[-3000:])
