@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from oxiseq.epsparql.answers import IntervalMatches
     from oxiseq.explaining import explain
     from oxiseq.grammar import check, parse, render
+    from oxiseq.grammar.translating import translate
     from oxiseq.reasons.why import Why, why
     from oxiseq.replay import run
     from oxiseq.rsp.answer import Answer
@@ -49,7 +50,7 @@ _HOMES = {
     "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.why",
     "WindowAnswers": "rsp.answers", "check": "grammar", "explain": "explaining", "parse": "grammar",
-    "render": "grammar", "run": "replay", "why": "reasons.why",
+    "render": "grammar", "run": "replay", "translate": "grammar.translating", "why": "reasons.why",
 }  # fmt: skip
 
 
@@ -90,5 +91,6 @@ __all__ = [
     "parse",
     "render",
     "run",
+    "translate",
     "why",
 ]

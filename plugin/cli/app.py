@@ -19,6 +19,7 @@ from oxiseq.cli.replay import replay_command
 from oxiseq.cli.run import run_command
 from oxiseq.cli.serve import serve_command
 from oxiseq.cli.test import test_command
+from oxiseq.cli.translate import translate_command
 from oxiseq.cli.warmup import warmup_command
 from oxiseq.cli.what_if import what_if_command
 from oxiseq.cli.why import why_command
@@ -56,7 +57,8 @@ def main() -> None:
 
 
 for command in (
-    run_command, check_command, explain_command, convert_command, events_command, load_command, replay_command,
-    backup_command, test_command, why_command, what_if_command, serve_command, warmup_command, demo_command,
+    run_command, check_command, explain_command, translate_command, convert_command, events_command, load_command,
+    replay_command, backup_command, test_command, why_command, what_if_command, serve_command, warmup_command,
+    demo_command,
 ):  # fmt: skip
     main.add_command(command)

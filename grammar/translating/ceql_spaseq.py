@@ -1,0 +1,170 @@
+"""CEQL → SPAseq: each place of a type is a GPM, `;` is `:`, `:` is `,` (semantics.md 2 and 3).
+
+Not kept: sets of events that can be taken in several ways, events that SELECT hides, windows over an attribute,
+FILTER with OR over several events. Partitions are those of CEQL also where contiguity or a window counts their events
+(`GpmWriter.by_attribute`). STRICT is contiguity in every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyoxigraph import NamedNode
+
+from oxiseq.grammar.algebra import (
+    Atom,
+    Disjunction,
+    Gpm,
+    Op,
+    Query,
+    Repeat,
+    Select,
+    Sequence,
+    SequenceElement,
+    Strategy,
+    Stream,
+)
+from oxiseq.grammar.ceql_algebra import (
+    AttributeWindow,
+    CeqlQuery,
+    Either,
+    EventType,
+    Filtered,
+    Follows,
+    Formula,
+    Iterated,
+    Named,
+    subformulas,
+)
+from oxiseq.grammar.finding_tools import listing
+from oxiseq.grammar.translating.ceql_choices import twofold
+from oxiseq.grammar.translating.ceql_gpms import GpmWriter, Names
+from oxiseq.grammar.translating.ceql_places import Place, places_of
+from oxiseq.grammar.translating.translation import Translation, refused
+
+_EVENTS = ("means the same where no two events have the same time, and each is one node with one type and\n"
+           "at most one value per attribute")  # fmt: skip
+
+
+def ceql_as_spaseq(query: CeqlQuery) -> Translation:
+    """The query in SPAseq. Raises `QueryError` where SPAseq cannot say it."""
+    _refuse(query)
+    places = places_of(query.formula, query.text)
+    _refuse_hidden(query, places)
+    partition = query.partition.by if query.partition is not None else ()
+    names = Names({v.value for v in partition})
+    writer = GpmWriter(query.vocab or "", partition, bool(partition) and _counts_events(query), names)
+    gpm_names = Names()
+    gpms = [[_gpm(place, stream.name, len(query.streams) > 1, gpm_names, writer) for stream in query.streams]
+            for place in places]  # fmt: skip
+    strict = query.selection is not None and query.selection.strategy is Strategy.STRICT
+    atoms = iter([_either([Atom(g.name) for g in each]) for each in gpms])
+    translated = Query(
+        Select(None, False, None if strict else query.selection),
+        tuple(Stream(s.name, NamedNode(writer.vocab + s.name)) for s in query.streams),
+        _element(query.formula, atoms, strict),
+        tuple(gpm for each in gpms for gpm in each),
+        query.window,  # type: ignore[arg-type]  # not one over an attribute: see _refuse
+        (("", writer.vocab),),
+        None,
+        query.partition,
+        query.consumption,
+        query.limit,
+    )
+    return Translation(translated, (_EVENTS, *_held(query.formula, iter(gpms))))
+
+
+# --- what cannot be kept --------------------------------------------------------------------------
+
+
+def _refuse(query: CeqlQuery) -> None:
+    if isinstance(query.window, AttributeWindow):
+        hint = "SPAseq's windows count time or events: WITHIN 30 SECONDS, WITHIN 10 EVENTS"
+        raise refused("a window over an attribute cannot be written in SPAseq", query.window.span, query.text, hint)
+    if query.window is not None and query.window.size == 0:
+        hint = "it holds one event"
+        raise refused("SPAseq has no window of size 0", query.window.span, query.text, hint)
+    if two := twofold(query.formula):
+        first, second = two
+        message = f"an event {second.name} can stand here and at column {first.span.column} for the same complex event"
+        if first.span.line != second.span.line:
+            message = message.replace("at column", f"at line {first.span.line}, column")
+        hint = "CEQL answers each set of events once, SPAseq each way to match: name each type so that one way is left"
+        raise refused(message, second.span, query.text, hint)
+
+
+def _refuse_hidden(query: CeqlQuery, places: list[Place]) -> None:
+    shown = None if query.columns is None else {c.name for c in query.columns}
+    for place in places:
+        if shown is not None and not shown & place.names:
+            message = f"SELECT does not show this {place.what.name}"
+            hint = "CEQL answers each set of shown events once, SPAseq each match: write SELECT *"
+            raise refused(message, place.what.span, query.text, hint)
+
+
+# --- SEQ ------------------------------------------------------------------------------------------
+
+
+def _gpm(place: Place, stream: str, several: bool, names: Names, writer: GpmWriter) -> Gpm:
+    name = names.fresh(f"{place.called}_{stream}" if several else place.called)
+    return Gpm(name, stream, writer.pattern(place, name))
+
+
+def _element(formula: Formula, atoms: Iterator[SequenceElement], strict: bool) -> SequenceElement:
+    """The formula as an expression of SEQ; `atoms` stand for its types, left to right."""
+    match formula:
+        case EventType():
+            return next(atoms)
+        case Named(inner) | Filtered(inner):
+            return _element(inner, atoms, strict)
+        case Iterated(inner, contiguous):
+            return Repeat(_element(inner, atoms, strict), chain=_op(contiguous or strict))
+        case Either(formulas):
+            return _either([_element(f, atoms, strict) for f in formulas])
+        case Follows(first, rest):
+            start = _element(first, atoms, strict)
+            return Sequence(start, tuple((_op(c or strict), _element(f, atoms, strict)) for c, f in rest))
+
+
+def _op(contiguous: bool) -> Op:
+    return Op.STRICT if contiguous else Op.ANY
+
+
+def _either(elements: list[SequenceElement]) -> SequenceElement:
+    return elements[0] if len(elements) == 1 else Disjunction(tuple(elements))
+
+
+# --- what depends on what -------------------------------------------------------------------------
+
+
+def _counts_events(query: CeqlQuery) -> bool:
+    """Whether it matters which events of other types are in a partition."""
+    strict = query.selection is not None and query.selection.strategy is Strategy.STRICT
+    counted = query.window is not None and not isinstance(query.window, AttributeWindow) and query.window.events
+    return strict or counted or _contiguous(query.formula)
+
+
+def _contiguous(formula: Formula) -> bool:
+    match formula:
+        case Iterated(_, True):
+            return True
+        case Follows(_, rest) if any(contiguous for contiguous, _ in rest):
+            return True
+    return any(_contiguous(inner) for inner in subformulas(formula))
+
+
+def _held(formula: Formula, gpms: Iterator[list[Gpm]]) -> Iterator[str]:
+    """Which GPMs stand for the variables that AS gives to more than one type."""
+    held: dict[str, list[str]] = {}
+    _collect(formula, gpms, held)
+    for name, found in held.items():
+        yield f"{name} is {listing(dict.fromkeys(found))}"
+
+
+def _collect(formula: Formula, gpms: Iterator[list[Gpm]], held: dict[str, list[str]]) -> list[str]:
+    if isinstance(formula, EventType):
+        return [g.name for g in next(gpms)]
+    found = [name for inner in subformulas(formula) for name in _collect(inner, gpms, held)]
+    if isinstance(formula, Named) and found != [formula.name]:
+        held.setdefault(formula.name, []).extend(found)
+    return found

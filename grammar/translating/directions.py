@@ -1,0 +1,58 @@
+"""Which languages are shown in which: the registry of directions.
+
+Where it stands: algebra → **algebra of another language** → `render`. A direction keeps the meaning or raises
+`QueryError` with code `translate` and the place of what cannot be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.errors import OxiseqError
+from oxiseq.grammar.languages import AnyQuery, Language, known_language
+from oxiseq.grammar.translating.ceql_spaseq import ceql_as_spaseq
+from oxiseq.grammar.translating.rsp_surface import as_rspql, as_spectra
+from oxiseq.grammar.translating.translation import Translation
+from oxiseq.grammar.translating.windows_rsepql import as_rsepql
+
+Direction: TypeAlias = Callable[[Any], Translation]
+
+DIRECTIONS: Final[Mapping[tuple[Language, Language], Direction]] = {
+    ("ceql", "spaseq"): ceql_as_spaseq,
+    ("rspql", "spectra"): as_spectra,
+    ("spectra", "rspql"): as_rspql,
+    ("rspql", "rsepql"): as_rsepql,
+    ("spectra", "rsepql"): as_rsepql,
+}
+"""(from, to) → the pass."""
+
+
+def translate_query(query: AnyQuery, to: str) -> Translation:
+    """A checked query in the language `to`; itself where it is of that language.
+
+    Raises `QueryError` where the meaning cannot be kept, `OxiseqError` for languages without a direction.
+    """
+    source, target = _language(query), known_language(to)
+    if source == target:
+        return Translation(query)
+    direction = DIRECTIONS.get((source, target))
+    if direction is None:
+        known = ", ".join(f"{a} to {b}" for a, b in DIRECTIONS)
+        raise OxiseqError(f"there is no translation of {source} to {target}; known: {known}")
+    return direction(query)
+
+
+def _language(query: AnyQuery) -> Language:
+    match query:
+        case Query():
+            return "spaseq"
+        case CeqlQuery():
+            return "ceql"
+        case EpQuery():
+            return "epsparql"
+        case _:
+            return query.language

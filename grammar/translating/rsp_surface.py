@@ -1,0 +1,49 @@
+"""SPECTRA's form ↔ RSP-QL's: one algebra, two ways to write what a single window is asked.
+
+The window as the default graph (`FROM STREAM`), or with a name and `WINDOW :w { ... }`. A query that has several
+windows, or graphs beside them, is of both languages as it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyoxigraph import NamedNode
+
+from oxiseq.grammar.algebra import GraphPattern, Group, SubSelect, WindowPattern
+from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.grammar.scope import nested_elements
+from oxiseq.grammar.translating.translation import Translation
+
+_WINDOW = NamedNode("urn:window")
+
+
+def as_rspql(query: RspQuery) -> Translation:
+    """SPECTRA → RSP-QL, its window named if it is the only one."""
+    written = replace(query, language="rspql")
+    if len(query.windows) != 1 or query.windows[0].name is not None or _mixed(query, query.body.where):
+        return Translation(written)
+    where = Group((WindowPattern(_WINDOW, query.body.where),))
+    return Translation(_with(written, _WINDOW, where))
+
+
+def as_spectra(query: RspQuery) -> Translation:
+    """RSP-QL → SPECTRA, its window as the default graph if WHERE asks nothing else."""
+    written = replace(query, language="spectra")
+    match query.windows, query.body.where.elements:
+        case (window,), (WindowPattern(name, pattern),) if window.name == name and not _mixed(query, pattern):
+            return Translation(_with(written, None, pattern))
+    return Translation(written)
+
+
+def _with(query: RspQuery, name: NamedNode | None, where: Group) -> RspQuery:
+    return replace(
+        query, windows=(replace(query.windows[0], name=name),), body=replace(query.body, where=where)
+    )  # fmt: skip
+
+
+def _mixed(query: RspQuery, where: Group) -> bool:
+    """Whether something but one graph is asked, or a sub-query hides what is asked."""
+    return bool(query.default_graphs) or any(
+        isinstance(e, GraphPattern | WindowPattern | SubSelect) for e in nested_elements(where)
+    )

@@ -1,0 +1,29 @@
+"""`oxiseq translate`: a query in another language."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from oxiseq.cli.options import QueryFile, QuerySource, language_option
+from oxiseq.grammar import LANGUAGES
+from oxiseq.grammar.translating import translate
+
+
+@click.command("translate")
+@click.argument("query", metavar="QUERY", type=QueryFile())
+@click.option("--to", "to", type=click.Choice(LANGUAGES), required=True, help="The language to show it in.")
+@language_option
+def translate_command(query: QuerySource, to: str, language: str | None) -> None:
+    """A query in another language, where its meaning can be kept; else what cannot be, with its place.
+
+    CEQL to SPAseq, RSP-QL to SPECTRA and back, both to RSEP-QL. Comments above the text say on which events it means
+    the same.
+
+    \b
+    oxiseq translate sells.ceql --to spaseq
+    """
+    source = replace(query, chosen=language)
+    with source.named():
+        click.echo(translate(source.text, to=to, language=source.language), nl=False)

@@ -1,0 +1,84 @@
+"""RSP-QL as SPECTRA and back, both as RSEP-QL: the same answers on random streams; what RSEP-QL cannot say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from rsp_lives import Row, row_of
+from rsp_strategies import Setting, continuous, kb_store
+
+import oxiseq
+from oxiseq.grammar import QueryError, load, parse
+
+
+def answers(setting: Setting, text: str, language: str) -> Counter[Row]:
+    streams = {iri: events for iri, events in setting.streams.items() if iri in load(text, language).streams}
+    found = oxiseq.run(text, streams=streams, kb=kb_store(setting.kb), language=language)  # type: ignore[call-overload]
+    return Counter(row_of(answer) for answer in found)
+
+
+@settings(max_examples=60)
+@given(continuous(), st.sampled_from([("rspql", "spectra"), ("spectra", "rspql")]))
+def test_the_other_form_answers_the_same(setting: Setting, languages: tuple[str, str]) -> None:
+    source, target = languages
+    text = oxiseq.translate(setting.text, to=target, language=source)
+    assert answers(setting, text, target) == answers(setting, setting.text, source)
+    back = oxiseq.translate(text, to=source, language=target)
+    assert answers(setting, back, source) == answers(setting, setting.text, source)
+
+
+@settings(max_examples=60)
+@given(continuous(), st.sampled_from(["", "\nREPORT EVERY 12", "\nREPORT ON WINDOW CLOSE"]), st.booleans())
+def test_rsepql_answers_the_same_where_it_can(setting: Setting, when: str, every_instant: bool) -> None:
+    text = setting.text.split("\nREPORT")[0] + when
+    if every_instant:
+        for slide in range(2, 6):
+            text = text.replace(f"SLIDE {slide}]", "SLIDE 1]")
+    try:
+        load(text, "rspql")
+        translated = oxiseq.translate(text, to="rsepql", language="rspql")
+    except QueryError as error:
+        assume(error.code in ("translate", "report"))
+        return
+    assert answers(replace(setting, text=text), translated, "rsepql") == answers(setting, text, "rspql")
+
+
+SPECTRA = "SELECT ?x FROM STREAM <http://e/S> [RANGE 4 SECONDS SLIDE 2 SECONDS] WHERE { ?x <http://e/p> ?y }"
+
+
+def test_the_window_gets_a_name_and_loses_it() -> None:
+    named = oxiseq.translate(SPECTRA, to="rspql", language="spectra")
+    assert "FROM NAMED WINDOW <urn:window> ON <http://e/S>" in named
+    assert "WINDOW <urn:window> {" in named
+    assert parse(oxiseq.translate(named, to="spectra", language="rspql"), "spectra") == parse(SPECTRA, "spectra")
+
+
+def test_what_is_told_is_written_out() -> None:
+    text = SPECTRA.replace(" SLIDE 2 SECONDS", "")
+    assert "REGISTER ISTREAM AS\n" in oxiseq.translate(text, to="rsepql", language="spectra")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SPECTRA, "between two slides this window holds other events in RSEP-QL"),
+        (SPECTRA + " REPORT EVERY 3 SECONDS", "between two slides this window holds other events in RSEP-QL"),
+        (SPECTRA.replace("SECONDS", "EVENTS"), "windows of RSEP-QL count time, not events"),
+    ],
+)
+def test_windows_that_rsepql_fills_otherwise(text: str, message: str) -> None:
+    with pytest.raises(QueryError) as raised:
+        oxiseq.translate(text, to="rsepql", language="spectra")
+    assert (raised.value.code, raised.value.message) == ("translate", message)
+    assert text[raised.value.column - 1 :].lstrip("[").startswith("RANGE 4")
+
+
+def test_no_direction() -> None:
+    with pytest.raises(oxiseq.OxiseqError, match="there is no translation of spectra to ceql; known: ceql to spaseq"):
+        oxiseq.translate(SPECTRA, to="ceql", language="spectra")
+    with pytest.raises(oxiseq.OxiseqError, match="'sql' is not known"):
+        oxiseq.translate(SPECTRA, to="sql", language="spectra")

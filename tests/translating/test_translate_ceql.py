@@ -1,0 +1,102 @@
+"""CEQL shown in SPAseq: the same complex events on random streams; what SPAseq cannot say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from ceql_strategies import RDF_TYPE, VOCAB, CeqlEvent, CeqlOptions, CeqlSituation, ceql_situations
+from hypothesis import assume, given, settings
+
+import oxiseq
+from oxiseq.grammar import QueryError, load
+
+OPTIONS = CeqlOptions(limits=False)
+Found = Counter[tuple[int, frozenset[tuple[str, int]]]]
+"""(end, events) → how often."""
+
+
+def at_different_times(events: tuple[CeqlEvent, ...]) -> tuple[CeqlEvent, ...]:
+    """Each a little later than those that were simultaneous; gaps stay gaps."""
+    moved, last = [], -1
+    for event in events:
+        last = max(event.time, last + 1)
+        moved.append(replace(event, time=last))
+    return tuple(moved)
+
+
+def answers(text: str, language: str, situation: CeqlSituation) -> Found:
+    streams = {f"{VOCAB}{name}": [(e.time, e.graph) for e in situation.events if e.stream == name]
+               for name in situation.streams}  # fmt: skip
+    found = oxiseq.run(text, streams, language=language)  # type: ignore[call-overload]
+    return Counter((m.time, frozenset(e for each in m.events.values() for e in each)) for m in found)
+
+
+@settings(max_examples=150)
+@given(ceql_situations(OPTIONS))
+def test_spaseq_finds_the_same_complex_events(situation: CeqlSituation) -> None:
+    try:
+        text = oxiseq.translate(situation.text, to="spaseq", language="ceql")
+    except QueryError as error:
+        assume(error.code != "translate")
+        raise
+    load(text)
+    situation = replace(situation, events=at_different_times(situation.events))
+    assert answers(text, "spaseq", situation) == answers(situation.text, "ceql", situation)
+
+
+def query(where: str, columns: str = "*", rest: str = "") -> str:
+    return f"VOCAB <http://e/> SELECT {columns} FROM S WHERE {where} {rest}"
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["A; B", "A OR B", "A+", "A; (A OR B)+", "(A; B)+", "(A OR B)+; A", "A AS x; B FILTER x[v > 1] OR x[w < 2]",
+     "A+ FILTER A[v > 1] AND A[w > 1]"],
+)  # fmt: skip
+def test_these_can_be_said(where: str) -> None:
+    load(oxiseq.translate(query(where), to="spaseq", language="ceql"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "place"),
+    [
+        (query("A; B", rest="WITHIN 3 [t]"), "a window over an attribute", "WITHIN 3 [t]"),
+        (query("A; B", rest="WITHIN 0 EVENTS"), "SPAseq has no window of size 0", "WITHIN 0 EVENTS"),
+        (query("A+; A+"), "an event A can stand here and at column 41", "A+ "),
+        (query("A OR A"), "an event A can stand here and at column 41", "A "),
+        (query("A; B", "B"), "SELECT does not show this A", "A; B"),
+        (query("A+ FILTER A[v > 1] OR A[w > 1]"), "this OR is about several events", "A[v > 1] OR A[w > 1]"),
+        (query("A; B FILTER A[v > 1] OR B[v > 1]"), "this OR is about several events", "A[v > 1] OR B[v > 1]"),
+    ],
+)
+def test_what_spaseq_cannot_say_has_its_place(text: str, message: str, place: str) -> None:
+    with pytest.raises(QueryError) as raised:
+        oxiseq.translate(text, to="spaseq", language="ceql")
+    assert raised.value.message.startswith(message)
+    assert raised.value.code == "translate"
+    assert text[raised.value.column - 1 :].startswith(place)
+    assert "^" in str(raised.value)
+
+
+def test_attributes_that_may_be_missing_are_optional() -> None:
+    text = oxiseq.translate(query("A FILTER A[v > 1 AND (w = 1 OR u = 2 OR NOT (v = 2 OR x = 3))]"),
+                            to="spaseq", language="ceql")  # fmt: skip
+    certain, *optional = " ".join(text.split()).split("OPTIONAL")
+    assert certain.endswith("{ ?A a :A . ?A :v ?A_v . ")
+    assert [part.split()[2] for part in optional] == [":u", ":w", ":x"]
+
+
+def test_partitions_with_contiguity_take_events_of_any_type() -> None:
+    text = query("A : B", rest="PARTITION BY [k]")
+    graphs = [(time, f'_:e <{RDF_TYPE}> <http://e/{kind}> . _:e <http://e/k> "1" .')
+              for time, kind in ((1, "A"), (2, "C"), (3, "B"))]  # fmt: skip
+    translated = oxiseq.translate(text, to="spaseq", language="ceql")
+    assert len(oxiseq.run(translated, {"http://e/S": graphs})) == 0
+    assert len(oxiseq.run(translated, {"http://e/S": [graphs[0], graphs[2]]})) == 1
+
+
+def test_names_of_several_types_are_told() -> None:
+    text = oxiseq.translate(query("(A OR B)+ AS x"), to="spaseq", language="ceql")
+    assert "# x is A and B\n" in text
