@@ -11,7 +11,7 @@ from typing import Any, Final
 from hypothesis import HealthCheck, settings
 
 PROFILE: Final = os.environ.get("OXISEQ_PROFILE", "dev")
-EXAMPLES: Final = {"dev": 100, "ci": 200, "nightly": 10_000}
+EXAMPLES: Final = {"dev": 100, "ci": 100, "nightly": 10_000}
 """Of each property. There are some 130 of them, and the gate has fifteen minutes."""
 THOROUGH: Final = {"dev": 100, "ci": 500, "nightly": 10_000}
 """Of those that compare an engine with its reference."""

@@ -43,7 +43,7 @@ def test_write_events_prints_the_command(
 
 def test_every_query_is_valid() -> None:
     queries = sorted(EXAMPLES.glob("*/*.spaseq"))
-    assert len(queries) == 16
+    assert len(queries) == 17
     for query in queries:
         oxiseq.parse(query.read_text(encoding="utf-8"))
 
