@@ -19,7 +19,8 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.intervals.conditions import RowExpression
 from oxiseq.engine.intervals.knowledge import Knowledge
-from oxiseq.engine.intervals.nodes import Arrived, Node, build
+from oxiseq.engine.intervals.nodes.build import build
+from oxiseq.engine.intervals.nodes.node import Arrived, Node
 from oxiseq.engine.intervals.order import in_order
 from oxiseq.engine.intervals.plan import Answered
 from oxiseq.engine.intervals.query import IntervalPlan

@@ -25,9 +25,9 @@ Found = Counter[tuple[int, frozenset[tuple[str, int]]]]
 def at_different_times(events: tuple[CeqlEvent, ...]) -> tuple[CeqlEvent, ...]:
     """Each a little later than those that were simultaneous; gaps stay gaps."""
     moved, last = [], -1
-    for event in events:
-        last = max(event.time, last + 1)
-        moved.append(replace(event, time=last))
+    for each in events:
+        last = max(each.time, last + 1)
+        moved.append(replace(each, time=last))
     return tuple(moved)
 
 

@@ -1,0 +1,55 @@
+"""What every operator at work is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from oxiseq.engine.intervals.knowledge import Knowledge
+from oxiseq.engine.intervals.rows import Column, Rows, empty
+from oxiseq.engine.intervals.table import Table
+from oxiseq.engine.kernels.intervals.joining import EMPTY_END, EMPTY_START
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What a step is about: triples of the stream (columns subject, predicate, object), or, with `knowledge`, what has
+    no time."""
+
+    triples: Rows
+    knowledge: Knowledge | None = None
+
+    @property
+    def timeless(self) -> bool:
+        return self.knowledge is not None
+
+
+class Node(ABC):
+    """An operator at work."""
+
+    def __init__(self, columns: Sequence[Column], children: Sequence[Node], tables: Sequence[Table] = ()) -> None:
+        self.columns = tuple(columns)
+        self.children = tuple(children)
+        self.tables = tuple(tables)
+        self.nothing = empty(len(self.columns))
+
+    @abstractmethod
+    def step(self, arrived: Arrived) -> Rows:
+        """The new rows."""
+
+    def begin(self) -> None:
+        """The instants before are over."""
+        return
+
+    def everything(self) -> Iterator[Node]:
+        """It and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.everything()
+
+
+def only_timeless(rows: Rows, arrived: Arrived) -> Rows:
+    if not arrived.timeless or not len(rows):
+        return rows
+    return rows.take((rows.end == EMPTY_END) & (rows.start == EMPTY_START))
