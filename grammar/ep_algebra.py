@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from oxiseq.grammar.algebra import Ask, Construct, Group, Select, Span, Stream, span_field
+from oxiseq.grammar.rsp_algebra import Consume
 
 TIME_FUNCTIONS = {"GETDURATION": "getDURATION", "GETSTARTTIME": "getSTARTTIME", "GETENDTIME": "getENDTIME"}
 """In upper case → as the paper writes them."""
@@ -24,6 +25,8 @@ class EpQuery:
     streams: tuple[Stream, ...] = ()
     prefixes: tuple[tuple[str, str], ...] = ()
     base: str | None = None
+    consume: Consume | None = None
+    """What happens to the triples that an answer was made of; None where the text leaves it open."""
     span: Span = span_field()
     text: str = field(default="", compare=False, repr=False)
     """What it was parsed from, so that later errors can show the place."""

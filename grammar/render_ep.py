@@ -18,6 +18,8 @@ def render_ep(query: EpQuery) -> str:
     lines.append(render_form(query.form, writer))
     lines += [f"FROM STREAM {s.name + ' ' if s.name else ''}<{s.iri.value}>" for s in query.streams]
     lines.append(f"WHERE {writer.group(query.where, '')}")
+    if query.consume is not None:
+        lines.append(f"CONSUME {query.consume.value}")
     return "\n".join(lines) + "\n"
 
 

@@ -69,6 +69,7 @@ def run(
     *,
     language: Literal["epsparql"],
     rules: Sequence[str] = (),
+    consumption: str | None = None,
     lateness: int | timedelta = 0,
     on_error: OnError = "stop",
     time_predicate: str | NamedNode = GENERATED_AT,
@@ -125,7 +126,7 @@ def run(
     `.bindings`; those of event patterns have `.start` and `.end` too. Where the text leaves it open, `report` says
     what is told at an instant: `"RSTREAM"` all answers (default of RSEP-QL), `"ISTREAM"` the new ones (default of the
     others), `"DSTREAM"` those that are gone; `instants`: at which times the query is answered, else at each event's;
-    `consumption` of RSEP-QL: `"UNRESTRICTED"`, `"CHRONOLOGICAL"` or `"RECENT"`.
+    `consumption` of RSEP-QL and EP-SPARQL: `"UNRESTRICTED"`, `"CHRONOLOGICAL"` or `"RECENT"`.
     With `language="epsparql"` an event may also be (start, end, graph), and a query that names no stream reads all
     that are given. `rules`: texts of CONSTRUCT queries, over whose closure the query is answered.
 

@@ -78,7 +78,7 @@ class Store:
         self._terms = TermDictionary()
         self._streams: dict[str, Stream] = {}
         streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
-        self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(match.graph, match.time))
+        self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(match.event, match.time))
         self._lock = self._feed.lock
         self._guards: list[Callable[[], AbstractContextManager[object]]] = []
 
@@ -173,7 +173,7 @@ class Store:
     @overload
     def register(
         self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0,
-        *, language: Literal["epsparql"], rules: Sequence[str] = (),
+        *, language: Literal["epsparql"], rules: Sequence[str] = (), consumption: str | None = None,
     ) -> ContinuousQuery[IntervalMatch]: ...
 
     @overload

@@ -9,7 +9,8 @@ outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
@@ -27,10 +28,12 @@ from oxiseq.engine.intervals.plan import (
     Place,
     Plan,
     ProjectPlan,
+    SeqChoice,
     TestPlan,
     TimelessPlan,
     TriplePlan,
     UnionPlan,
+    UsePlan,
 )
 from oxiseq.engine.intervals.rows import NEVER, Column, Hidden
 from oxiseq.engine.intervals.times import has_time, length_of
@@ -66,6 +69,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.render import render_group
+from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.scope import certain_variables, conjuncts, expression_variables, subexpressions, visible_variables
 
 _UNIT = TimelessPlan((), frozenset(), ((),))
@@ -73,7 +77,14 @@ _UNIT = TimelessPlan((), frozenset(), ((),))
 
 def compile_pattern(query: EpQuery) -> Answered:
     """The operators of a checked query, or rule, and what it shows."""
-    plan = Compiler().group(query.where, NEVER)
+    consumes = query.consume not in (None, Consume.UNRESTRICTED)
+    compiler = Compiler(consumes)
+    plan = compiler.group(query.where, NEVER)
+    uses = UsePlan(tuple(compiler.uses), tuple(compiler.choices), query.consume is Consume.RECENT)
+    return replace(_shown(query, plan), uses=uses if consumes else None)
+
+
+def _shown(query: EpQuery, plan: Plan) -> Answered:
     shown = [c for c in plan.columns if isinstance(c, Variable)]
     match query.form:
         case Ask():
@@ -94,11 +105,16 @@ def compile_pattern(query: EpQuery) -> Answered:
 
 
 class Compiler:
-    """Compiles one query; hidden columns are numbered in it."""
+    """Compiles one query; hidden columns are numbered in it. `consumes`: solutions tell which triples they are made
+    of."""
 
-    def __init__(self) -> None:
+    def __init__(self, consumes: bool = False) -> None:
         self._hidden = 0
         self._blanks: dict[BlankNode, Hidden] = {}
+        self._telling = consumes
+        self._sure = consumes
+        self.uses: list[Hidden] = []
+        self.choices: list[SeqChoice] = []
 
     def hide(self) -> Hidden:
         """A new hidden column."""
@@ -143,9 +159,10 @@ class Compiler:
         """What comes of `plan` by one more element of its group."""
         match element:
             case OptionalPattern(inner):
-                return optional(None, plan, self.taken_apart(inner, NEVER))
+                return optional(None, plan, self.optional_part(inner, NEVER))
             case Minus(inner):
-                return MinusPlan(plan, self.group(inner, NEVER))
+                with self._silent():
+                    return MinusPlan(plan, self.group(inner, NEVER))
             case Bind(expression, variable):
                 return ExtendPlan(plan, expression, (*plan.columns, variable))
             case _:
@@ -179,22 +196,45 @@ class Compiler:
         tests = tuple(self.test(c) for c in conditions if _exists(c) is not None)
         return _Apart(self.body(pattern, min(limit, bound)), plain, tests, bound)
 
+    def optional_part(self, pattern: PatternElement, limit: int) -> _Apart:
+        """`taken_apart`, of a part that may be missing: it chooses nothing."""
+        before, self._sure = self._sure, False
+        try:
+            return self.taken_apart(pattern, limit)
+        finally:
+            self._sure = before
+
+    @contextmanager
+    def _silent(self) -> Iterator[None]:
+        """Patterns that are only looked at: no solution is made of their triples."""
+        before, self._telling = self._telling, False
+        try:
+            yield
+        finally:
+            self._telling = before
+
     def test(self, condition: Expression) -> ExistsTest:
         """EXISTS, NOT EXISTS, or either negated."""
         exists = _exists(condition)
         assert exists is not None
-        apart = self.taken_apart(exists.pattern, NEVER)
+        with self._silent():
+            apart = self.taken_apart(exists.pattern, NEVER)
         wanted = exists.negated is not isinstance(condition, Exists)
         return ExistsTest(apart.plan, wanted, apart.conditions, apart.tests)
 
     def in_time(self, element: TimedPattern, limit: int) -> Plan:
         op, first, second = element.op, element.left, element.right
         if op is TimeOp.OPTIONALSEQ:
-            return optional(op, self.operand(second, limit), self.taken_apart(first, NEVER))
+            return optional(op, self.operand(second, limit), self.optional_part(first, NEVER))
         if op is TimeOp.EQUALSOPTIONAL:
             main = self.operand(first, limit)
-            return optional(op, main, self.taken_apart(second, limit))
-        return join(op, self.operand(first, limit), self.operand(second, limit), limit)
+            return optional(op, main, self.optional_part(second, limit))
+        left, before = self.operand(first, limit), len(self.uses)
+        right = self.operand(second, limit)
+        if op is TimeOp.SEQ and self._telling and self._sure:
+            shared = tuple(c for c in left.columns if c in right.columns and isinstance(c, Variable))
+            self.choices.append(SeqChoice(tuple(self.uses[before:]), shared))
+        return join(op, left, right, limit)
 
     # --- leaves -----------------------------------------------------------------------------------------
 
@@ -206,8 +246,16 @@ class Compiler:
     def triple(self, pattern: TriplePattern | PathPattern, limit: int) -> Plan:
         subject, target = self.place(pattern.subject), self.place(pattern.object)
         if isinstance(pattern, TriplePattern):
-            return leaf((subject, self.place(pattern.predicate), target), limit)
+            return self.leaf((subject, self.place(pattern.predicate), target), limit)
         return self.path(subject, pattern.path, target, limit)
+
+    def leaf(self, places: tuple[Place, Place, Place], limit: int, but: tuple[NamedNode, ...] = ()) -> TriplePlan:
+        """A triple pattern."""
+        columns = tuple(dict.fromkeys(p for p in places if isinstance(p, Variable | Hidden)))
+        if not self._telling:
+            return TriplePlan(places, columns, limit, but)
+        self.uses.append(self.hide())
+        return TriplePlan(places, (*columns, self.uses[-1]), limit, but, self.uses[-1])
 
     def values(
         self, variables: Sequence[Variable], rows: Sequence[tuple[NamedNode | Literal | None, ...]]
@@ -257,7 +305,7 @@ class Compiler:
         """A property path between two places."""
         match path:
             case NamedNode():
-                return leaf((subject, path, target), limit)
+                return self.leaf((subject, path, target), limit)
             case PathInverse(inner):
                 return self.path(target, inner, subject, limit)
             case PathAlternative(paths):
@@ -278,9 +326,9 @@ class Compiler:
         inverse = tuple(p.path for p in paths if isinstance(p, PathInverse) and isinstance(p.path, NamedNode))
         branches: list[Plan] = []
         if forward or not inverse:
-            branches.append(leaf((subject, self.hide(), target), limit, forward))
+            branches.append(self.leaf((subject, self.hide(), target), limit, forward))
         if inverse:
-            branches.append(leaf((target, self.hide(), subject), limit, inverse))
+            branches.append(self.leaf((target, self.hide(), subject), limit, inverse))
         return self.union(branches)
 
     def repeated(self, subject: Place, inner: Path, mark: str, target: Place, limit: int) -> Plan:
@@ -297,7 +345,7 @@ class Compiler:
         found: list[Plan] = []
         for place in (0, 2):
             places = (self.hide(), self.hide(), self.hide())
-            occurs = leaf(places, limit)
+            occurs = self.leaf(places, limit)
             found.append(ProjectPlan(occurs, (place, place), (a, b), frozenset([a, b])))
         constants = [t for t in (subject, target) if isinstance(t, NamedNode | Literal)]
         if constants:
@@ -357,12 +405,6 @@ def _same(plan: Plan) -> Plan:
     first, second, *_ = plan.columns
     renamed = ProjectPlan(plan, (0, 0), (first, second), frozenset([first, second]), distinct=True)
     return join(TimeOp.EQUALS, plan, renamed, NEVER)
-
-
-def leaf(places: tuple[Place, Place, Place], limit: int, but: tuple[NamedNode, ...] = ()) -> TriplePlan:
-    """A triple pattern."""
-    columns = tuple(dict.fromkeys(p for p in places if isinstance(p, Variable | Hidden)))
-    return TriplePlan(places, columns, limit, but)
 
 
 def join(op: TimeOp | None, left: Plan, right: Plan, limit: int) -> Plan:

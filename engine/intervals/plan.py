@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
-from oxiseq.engine.intervals.rows import NEVER, Column
+from oxiseq.engine.intervals.rows import NEVER, Column, Hidden
 from oxiseq.grammar.algebra import Expression, TimeOp
 
 Place: TypeAlias = Column | NamedNode | Literal
@@ -21,16 +21,17 @@ Place: TypeAlias = Column | NamedNode | Literal
 @dataclass(frozen=True, slots=True)
 class TriplePlan:
     """A triple pattern on the stream and on what the knowledge base states and infers; `but`: predicates that it does
-    not accept (of a negated property set)."""
+    not accept (of a negated property set); `use`: the column, its last, that says which triple it was."""
 
     places: tuple[Place, Place, Place]
     columns: tuple[Column, ...]
     limit: int = NEVER
     but: tuple[NamedNode, ...] = ()
+    use: Hidden | None = None
 
     @property
     def certain(self) -> frozenset[Column]:
-        return frozenset(self.columns)
+        return frozenset(self.columns) - {self.use}
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +221,29 @@ def is_timeless(plan: Plan) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class SeqChoice:
+    """A SEQ that chooses among its second operands: `second` are the triples that these are made of, `shared` what both
+    operands bind."""
+
+    second: tuple[Hidden, ...]
+    shared: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UsePlan:
+    """How triples are used up (semantics.md 5): `columns` say which triples a solution is made of; the choices,
+    innermost first, take the last second operands if `recent`, else the first."""
+
+    columns: tuple[Hidden, ...]
+    choices: tuple[SeqChoice, ...]
+    recent: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
-    """A pattern and what is shown of it: columns of SELECT or of a template, with their expressions."""
+    """A pattern and what is shown of it: columns of SELECT or of a template, with their expressions. `uses`: None where
+    triples are not used up."""
 
     plan: Plan
     columns: tuple[tuple[Column, Expression | None], ...] = field(default=())
+    uses: UsePlan | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyoxigraph import BlankNode, Variable
 
@@ -11,8 +11,10 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.intervals.compile import compile_pattern
 from oxiseq.engine.intervals.plan import Answered, Plan, TimelessPlan, TriplePlan, everything
 from oxiseq.grammar.algebra import Ask, Construct, Select, TriplePattern
+from oxiseq.grammar.checking.epsparql import check_use
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.ep_rules import Stratum, strata
+from oxiseq.grammar.rsp_algebra import Consume
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,12 @@ class IntervalPlan:
         return self.query.form.template if isinstance(self.query.form, Construct) else ()
 
     @property
+    def feeds(self) -> str | None:
+        """The stream that results go to."""
+        into = self.query.form.into if isinstance(self.query.form, Construct) else None
+        return None if into is None else into.value
+
+    @property
     def distinct(self) -> bool:
         """Whether equal rows of one interval are one."""
         return isinstance(self.query.form, Select) and self.query.form.distinct
@@ -53,8 +61,10 @@ class IntervalPlan:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether instants are worked through one by one: to the rules' fixpoint, and so that the blank nodes that
-        rules make come in an order that the history alone fixes."""
+        """Whether instants are worked through one by one: to the rules' fixpoint, because answers use up triples, and
+        so that the blank nodes that rules make come in an order that the history alone fixes."""
+        if self.answered.uses is not None:
+            return True
         made = (t for rule in self.rules if isinstance(rule.form, Construct) for t in rule.form.template)
         return self.recursive or any(isinstance(part, BlankNode) for t in made for part in (t.subject, t.object))
 
@@ -74,14 +84,23 @@ class IntervalPlan:
         return sum(isinstance(p, TriplePlan) for plan in self.plans for p in everything(plan))
 
 
-def compile_intervals(query: EpQuery, rules: Sequence[EpQuery] = (), streams: Sequence[str] = ()) -> IntervalPlan:
-    """Compile a checked query with its checked rules. `streams`: what it reads when it names none itself.
+def compile_intervals(
+    query: EpQuery, rules: Sequence[EpQuery] = (), streams: Sequence[str] = (), consume: Consume | None = None
+) -> IntervalPlan:
+    """Compile a checked query with its checked rules. `streams`: what it reads when it names none itself; `consume`:
+    what happens to triples that answers are made of, when it does not say so itself.
 
-    Raises QueryError where rules wait for themselves, OxiseqError where no stream is known or a rule is no CONSTRUCT.
+    Raises QueryError where rules wait for themselves or triples cannot be used up, OxiseqError where no stream is
+    known, a rule is no CONSTRUCT, or the query is told what it says otherwise.
     """
     for number, rule in enumerate(rules):
-        if not isinstance(rule.form, Construct):
-            raise OxiseqError(f"rule {number + 1} is no CONSTRUCT query: a rule derives triples")
+        _check_rule(rule, number + 1)
+    if query.consume is not None and consume not in (None, query.consume):
+        raise OxiseqError(f"the query says CONSUME {query.consume.value}: leave out consumption")
+    if query.consume is None and consume is not None:
+        query = replace(query, consume=consume)
+        for finding in check_use(query, query.text):
+            raise finding.to_error()
     named = dict.fromkeys(s.iri.value for q in (query, *rules) for s in q.streams)
     reads = tuple(named) or tuple(dict.fromkeys(streams))
     if not reads:
@@ -89,3 +108,12 @@ def compile_intervals(query: EpQuery, rules: Sequence[EpQuery] = (), streams: Se
     return IntervalPlan(
         query, reads, compile_pattern(query), tuple(rules), tuple(compile_pattern(r) for r in rules), strata(rules)
     )
+
+
+def _check_rule(rule: EpQuery, number: int) -> None:
+    if not isinstance(rule.form, Construct):
+        raise OxiseqError(f"rule {number} is no CONSTRUCT query: a rule derives triples")
+    if rule.form.into is not None:
+        raise OxiseqError(f"rule {number} says INTO STREAM: what a rule derives is seen by all rules and the query")
+    if rule.consume is not None:
+        raise OxiseqError(f"rule {number} says CONSUME: only what the query answers can use triples up")

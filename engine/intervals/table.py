@@ -103,6 +103,11 @@ class Table:
             self._keep(self._start[: self._count] >= passed - self._limit)
             self._kept = self._count
 
+    def drop_used(self, places: Sequence[int], used: NDArray[np.uint32]) -> None:
+        """Drop rows that have one of these ids in one of some columns."""
+        if places and self._count:
+            self._keep(~np.isin(self._values[: self._count, list(places)], used).any(axis=1))
+
     def drop_timeless(self) -> None:
         """Drop rows without any triple of the stream."""
         self._keep(self._end[: self._count] != EMPTY_END)

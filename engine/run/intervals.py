@@ -25,6 +25,7 @@ from oxiseq.engine.intervals.order import in_order
 from oxiseq.engine.intervals.plan import Answered
 from oxiseq.engine.intervals.query import IntervalPlan
 from oxiseq.engine.intervals.rows import Column, Rows, concat, empty
+from oxiseq.engine.intervals.using import Uses
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
@@ -66,6 +67,8 @@ class IntervalRun(AloneRun):
         self._rules = [_Rule(rule.form.template, answered, terms) for rule, answered in
                        zip(plan.rules, plan.derived, strict=True) if isinstance(rule.form, Construct)]  # fmt: skip
         self._query = _Shown(plan.answered, terms)
+        uses = plan.answered.uses
+        self._uses = None if uses is None else Uses(uses, self._query.root, terms)
         self._nodes = [node for shown in (*self._rules, self._query) for node in shown.root.everything()]
         self._tables = [table for node in self._nodes for table in node.tables]
         self._kept: list[tuple[int, Knowledge | None, int]] = []
@@ -179,7 +182,13 @@ class IntervalRun(AloneRun):
                 if not stratum.recursive:
                     break
                 _guard(rounds, len(known))
-        return self._answers(self._query.rows(Arrived(known)))
+        return self._answers(self._query.shown(self._solutions(known)))
+
+    def _solutions(self, triples: Rows) -> Rows:
+        """The query's new solutions, each once; those that are told, where triples are used up."""
+        if self._uses is None:
+            return self._query.solutions(Arrived(triples))
+        return self._uses.told(self._query.solutions(Arrived(self._uses.numbered(triples)))).distinct()
 
     def _answers(self, rows: Rows) -> MatchBatch:
         if self.plan.distinct:
@@ -276,7 +285,8 @@ class _Shown:
     def __init__(self, answered: Answered, terms: TermDictionary) -> None:
         self.root: Node = build(answered.plan, terms)
         self._places: list[int | RowExpression] = []
-        columns: list[Column] = list(self.root.columns)
+        used = () if answered.uses is None else answered.uses.columns
+        columns: list[Column] = [c for c in self.root.columns if c not in used]
         for column, expression in answered.columns:
             if expression is not None:
                 self._places.append(RowExpression(expression, columns, terms))
@@ -287,10 +297,6 @@ class _Shown:
     def solutions(self, arrived: Arrived) -> Rows:
         """The new solutions, each once."""
         return self.root.step(arrived).timed().distinct()
-
-    def rows(self, arrived: Arrived) -> Rows:
-        """What is shown of the new solutions."""
-        return self.shown(self.solutions(arrived))
 
     def shown(self, rows: Rows) -> Rows:
         """Their columns."""

@@ -3,6 +3,7 @@
 unbounded    no bound of getDURATION(): what has come is kept for ever
 unjoined     the two sides of an operator share no variable
 unbound      a condition reads a variable that its group never binds
+consume      a part of the pattern does not tell which triples an answer uses up
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ from oxiseq.grammar.algebra import (
     GraphPattern,
     Group,
     MatchFunction,
+    Minus,
+    Path,
+    PathAlternative,
+    PathInverse,
+    PathPattern,
+    PathRepeat,
+    PathSequence,
     PatternElement,
     Prev,
     Projection,
@@ -36,6 +44,7 @@ from oxiseq.grammar.checking.scope import sub_select_expressions
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, lint_finding, variable_hint
+from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.scope import (
     conjuncts,
     expression_variables,
@@ -114,6 +123,43 @@ def _knowledge(element: GraphPattern) -> Iterator[Finding]:
                 if isinstance(e, MatchFunction):
                     hint = "put the FILTER outside GRAPH"
                     yield error("function", f"the knowledge base has no times for {e.name}()", e.span, hint)
+
+
+# --- what is used up ---------------------------------------------------------------------------------
+
+
+def check_use(query: EpQuery, text: str) -> Iterator[Finding]:
+    """What cannot tell which triples it is made of, where answers use them up."""
+    if query.consume in (None, Consume.UNRESTRICTED):
+        return
+    for element in _parts_of_solutions(query.where):
+        if isinstance(element, SubSelect):
+            hint = "write its pattern in braces, without SELECT"
+            yield error("consume", "a sub-SELECT does not tell which triples an answer uses up", element.span, hint)
+        elif isinstance(element, PathPattern) and any(isinstance(p, PathRepeat) for p in _all_paths(element.path)):
+            hint = "write out the steps: ?a :p/:p ?c"
+            yield error("consume", "a path of any length does not tell which triples an answer uses up", element.span,
+                        hint)  # fmt: skip
+
+
+def _parts_of_solutions(pattern: Group) -> Iterator[PatternElement]:
+    """Without MINUS, EXISTS and the knowledge base."""
+    for element in pattern.elements:
+        if isinstance(element, Filter | Bind | Minus | GraphPattern):
+            continue
+        yield element
+        for inner in inner_groups(element):
+            yield from _parts_of_solutions(inner)
+
+
+def _all_paths(path: Path) -> Iterator[Path]:
+    yield path
+    match path:
+        case PathRepeat(inner) | PathInverse(inner):
+            yield from _all_paths(inner)
+        case PathSequence(paths) | PathAlternative(paths):
+            for each in paths:
+                yield from _all_paths(each)
 
 
 # --- what is shown ----------------------------------------------------------------------------------
@@ -221,4 +267,4 @@ def _shared(element: TimedPattern) -> bool:
     return bool(set(left) & set(visible_variables(Group((element.right,)))))
 
 
-EP_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (_patterns, _output, _lints)
+EP_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (_patterns, check_use, _output, _lints)

@@ -23,6 +23,7 @@ from oxiseq.grammar.ep_algebra import TIME_FUNCTIONS, EpQuery
 from oxiseq.grammar.functions import MATCH_FUNCTIONS
 from oxiseq.grammar.parsing.sparql import between, kind, tokens, trees, where
 from oxiseq.grammar.parsing.spaseq import SpaseqBuilder
+from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.grammar.terms import span_of
 
 
@@ -41,9 +42,14 @@ class EpBuilder(SpaseqBuilder):
             tuple(self.stream(s) for s in trees(tree, "stream")),
             tuple(self.prefixes.items()),
             self.base,
+            self.consume(tree),
             span=where(tree),
             text=self.text,
         )
+
+    def consume(self, tree: Tree[Token]) -> Consume | None:
+        """CONSUME, if the text has it."""
+        return next((Consume(str(tokens(n, "CONSUMPTION")[0]).upper()) for n in trees(tree, "consume")), None)
 
     def stream(self, node: Tree[Token]) -> Stream:
         names = tokens(node, "NAME")

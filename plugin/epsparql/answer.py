@@ -10,6 +10,7 @@ from pyoxigraph import Triple
 
 from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.intervals.query import IntervalPlan
+from oxiseq.engine.intervals.stamps import start_triple
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
@@ -34,9 +35,9 @@ class IntervalShape:
         return self.plan.streams
 
     @property
-    def feeds(self) -> None:
-        """What rules derive, rules see; answers go to no stream."""
-        return None
+    def feeds(self) -> str | None:
+        """The stream that its results go to (CONSTRUCT ... INTO STREAM)."""
+        return self.plan.feeds
 
     @property
     def asks(self) -> bool:
@@ -114,6 +115,11 @@ class IntervalMatch:
         if self._graph is None:
             self._graph = instantiate(self._shape.plan.template, self.bindings)
         return self._graph
+
+    @property
+    def event(self) -> tuple[Triple, ...]:
+        """What it is in the stream that results go to: `graph`, with its start where it has one of its own."""
+        return self.graph if self.start == self.end else (*self.graph, start_triple(self.start))
 
     def __repr__(self) -> str:
         row = " ".join(f"?{name}={term}" for name, term in self.bindings.items())

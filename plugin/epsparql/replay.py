@@ -21,6 +21,7 @@ from oxiseq.epsparql.answer import IntervalShape
 from oxiseq.epsparql.answers import IntervalMatches
 from oxiseq.grammar import load
 from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.knowledge import Kb, kb_store
 from oxiseq.late import LateBatch
 
@@ -31,10 +32,10 @@ class IntervalReplay(Driver[MatchBatch]):
 
     def __init__(
         self, query: EpQuery, kb: Kb, rules: Sequence[str] = (), reads: Sequence[str] = (),
-        start: int | None = None, lateness: int = 0,
+        start: int | None = None, lateness: int = 0, consume: Consume | None = None,
     ) -> None:
         terms = TermDictionary()
-        plan = compile_intervals(query, read_rules(rules), reads)
+        plan = compile_intervals(query, read_rules(rules), reads, consume)
         self.run = IntervalRun(plan, terms, StoreKb(kb_store(kb)), start, lateness)
         self.shape = IntervalShape(plan, terms)
         named = {s.iri.value: s.name for q in (query, *plan.rules) for s in q.streams if s.name}

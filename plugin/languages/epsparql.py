@@ -33,6 +33,7 @@ class EpFront(Front[EpQuery, MatchBatch]):
 
     language: ClassVar[Language] = "epsparql"
     media_type: ClassVar[str] = "application/epsparql-query"
+    takes_consumption: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((joining.probe, joining.first_ones), tell)
@@ -41,7 +42,7 @@ class EpFront(Front[EpQuery, MatchBatch]):
         self, query: EpQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
     ) -> tuple[IntervalRun, IntervalShape]:
         without_names(options, "an EP-SPARQL query")
-        plan = compile_intervals(query, read_rules(options.rules), options.reads)
+        plan = compile_intervals(query, read_rules(options.rules), options.reads, options.said.consume)
         return IntervalRun(plan, terms, kb, options.start, options.lateness), IntervalShape(plan, terms)
 
     def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> IntervalRun:
@@ -50,7 +51,9 @@ class EpFront(Front[EpQuery, MatchBatch]):
 
     def replay(self, query: EpQuery, kb: Kb, options: Options) -> IntervalReplay:
         without_names(options, "an EP-SPARQL query")
-        return IntervalReplay(query, kb, options.rules, options.reads, options.start, options.lateness)
+        return IntervalReplay(
+            query, kb, options.rules, options.reads, options.start, options.lateness, options.said.consume
+        )
 
     def explained(self, query: EpQuery, kb: Kb, form: ExplanationForm, rules: Sequence[str] = ()) -> str:
         facts = explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED))

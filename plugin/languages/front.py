@@ -10,7 +10,7 @@ import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any, BinaryIO, ClassVar, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -95,6 +95,8 @@ class Front(ABC, Generic[Q, B]):
     """Whether its queries can ask a knowledge base."""
     takes_reports: ClassVar[bool] = False
     """Whether its queries can be told what to report, and when."""
+    takes_consumption: ClassVar[bool] = False
+    """Whether its queries can be told what answers use up."""
 
     @abstractmethod
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
@@ -178,10 +180,12 @@ def _word(kind: type[W], word: str, name: str) -> W:
 
 
 def without_reports(front: Front[Any, Any], options: Options) -> None:
-    """Raise OxiseqError if something is said that only a query over windows can be told."""
-    if options.said != UNSAID and not front.takes_reports:
-        kind = front.language.upper()
-        raise OxiseqError(f"report, instants and consumption are for queries over windows, not for {kind}")
+    """Raise OxiseqError if something is said that a query of the language cannot be told."""
+    kind = front.language.upper()
+    if replace(options.said, consume=None) != UNSAID and not front.takes_reports:
+        raise OxiseqError(f"report and instants are for queries over windows, not for {kind}")
+    if options.said.consume is not None and not front.takes_consumption:
+        raise OxiseqError(f"consumption is for queries over windows and EP-SPARQL, not for {kind}")
 
 
 def json_text(values: object) -> str:

@@ -36,6 +36,7 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
     language: ClassVar[Language] = "rspql"
     media_type: ClassVar[str] = "application/rspql-query"
     takes_reports: ClassVar[bool] = True
+    takes_consumption: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((match.match_events, advance.advance), tell)

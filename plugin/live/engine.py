@@ -228,7 +228,7 @@ class Engine:
         """Graphs as events of the streams that they feed, in order of time."""
         by_stream: dict[str, list[tuple[int, Any]]] = {}
         for time, stream, match in sorted(made, key=lambda each: each[0]):
-            by_stream.setdefault(stream, []).append((time, match.graph))
+            by_stream.setdefault(stream, []).append((time, match.event))
         return [
             (stream, pack_events(encode_events(events, self.terms), self.terms)) for stream, events in by_stream.items()
         ]

@@ -130,6 +130,11 @@ class Answer:
             self._graph = instantiate(self._shape.plan.query.template, self.bindings)
         return self._graph
 
+    @property
+    def event(self) -> tuple[Triple, ...]:
+        """What it is in the stream that results go to."""
+        return self.graph
+
     def __repr__(self) -> str:
         row = " ".join(f"?{name}={term}" for name, term in self.bindings.items())
         return f"<Answer {to_text(self.at)} {row}>"

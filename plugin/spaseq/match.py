@@ -130,6 +130,11 @@ class Match:
             self._graph = instantiate(self._shape.plan.answer.template, self.bindings)
         return self._graph
 
+    @property
+    def event(self) -> tuple[Triple, ...]:
+        """What it is in the stream that results go to."""
+        return self.graph
+
     def __repr__(self) -> str:
         row = " ".join(f"?{name}={term}" for name, term in self.bindings.items())
         return f"<Match {to_text(self.time)} {row}>"

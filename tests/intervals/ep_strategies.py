@@ -126,6 +126,27 @@ wide_groups = st.lists(_elements(groups), min_size=1, max_size=3).map(lambda e: 
 _distinct = st.sampled_from([False, False, True])
 queries = st.builds(lambda where, d: EpQuery(a.Select(None, d), where), wide_groups, _distinct)
 
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> EpQuery:
+    """SEQs of triple patterns, mostly answered."""
+    operands: list[Any] = []
+    for number in range(draw(st.integers(2, 3))):
+        subject = draw(st.sampled_from([VARIABLES[0], VARIABLES[0], Variable(f"s{number}")]))
+        inside: list[Any] = [a.TriplePattern(subject, draw(st.sampled_from(PREDICATES[:2])), Variable(f"o{number}"))]
+        if draw(st.integers(0, 5)) == 0:
+            inside.append(draw(st.one_of(triples, _path_patterns, st.builds(a.OptionalPattern, _basic))))
+        operands.append(a.Group(tuple(inside)))
+        if draw(st.integers(0, 7)) == 0:
+            operands[-1] = a.Union((operands[-1], draw(_basic)))
+    found, *rest = operands
+    for operand in rest:
+        found = a.TimedPattern(a.TimeOp.SEQ, found, operand)
+    more = draw(st.lists(st.one_of(st.builds(a.Filter, conditions), st.builds(a.Minus, _basic)), max_size=1))
+    return EpQuery(a.Select(None, False), a.Group((found, *more)))
+
+
 # --- rules ------------------------------------------------------------------------------------------
 
 _made = st.builds(
@@ -138,16 +159,24 @@ rules = st.builds(lambda t, where: EpQuery(a.Construct((t,)), where), _made, gro
 
 # --- streams and knowledge --------------------------------------------------------------------------
 
-facts = st.builds(Triple, st.sampled_from(THINGS), st.sampled_from(PREDICATES), st.sampled_from([*THINGS, *NUMBERS]))
+
+def facts_of(predicates: list[NamedNode]) -> st.SearchStrategy[Triple]:
+    """Triples."""
+    return st.builds(Triple, st.sampled_from(THINGS), st.sampled_from(predicates), st.sampled_from([*THINGS, *NUMBERS]))
+
+
+facts = facts_of(PREDICATES)
 
 
 @st.composite
-def streams(draw: st.DrawFn, most: int = 5) -> list[tuple[int, int, list[Triple]]]:
+def streams(draw: st.DrawFn, most: int = 5, least: int = 1, made: st.SearchStrategy[Triple] = facts) -> list[
+    tuple[int, int, list[Triple]]
+]:
     """(start, end, triples) in order of ends, of which several may be the same."""
     events = []
     end = 0
-    for _ in range(draw(st.integers(1, most))):
+    for _ in range(draw(st.integers(least, most))):
         end += draw(st.integers(0, 2))
         start = draw(st.sampled_from([end, end, end, max(end - 1, 0), max(end - 2, 0)]))
-        events.append((start, end, draw(st.lists(facts, min_size=1, max_size=2))))
+        events.append((start, end, draw(st.lists(made, min_size=1, max_size=2))))
     return events

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ep_runs import engine_bag, read, reference_bag
-from ep_strategies import E, facts, queries, rules, streams
+from ep_strategies import PREDICATES, E, chains, facts, facts_of, queries, rules, streams
 from hypothesis import assume, event, given, note
 from hypothesis import strategies as st
 from profiles import thorough
@@ -12,6 +14,7 @@ from pyoxigraph import DefaultGraph, NamedNode, Quad, Store, Triple
 from oxiseq.grammar import QueryError, render
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.ep_rules import strata
+from oxiseq.grammar.rsp_algebra import Consume
 
 Events = list[tuple[int, int, list[Triple]]]
 
@@ -31,6 +34,21 @@ def test_engine_answers_as_the_reference(
     expected = reference_bag(again, events, kb)
     event(f"answers: {min(len(expected), 3)}")
     assert engine_bag(again, events, kb, size=size) == expected
+
+
+@given(
+    st.one_of(chains(), chains(), queries), streams(8, 4, facts_of(PREDICATES[:2])),
+    st.sampled_from([Consume.CHRONOLOGICAL, Consume.RECENT]), st.sampled_from([1, 2, 100]),
+)  # fmt: skip
+def test_triples_are_used_up_as_by_the_reference(query: EpQuery, events: Events, consume: Consume, size: int) -> None:
+    again = read(replace(query, consume=consume))
+    assume(again is not None)
+    assert again is not None
+    note(render(again))
+    expected = reference_bag(again, events)
+    free = reference_bag(replace(again, consume=None), events)
+    event(f"answers: {min(len(expected), 3)}, of {min(len(free), 3)}")
+    assert engine_bag(again, events, size=size) == expected
 
 
 @given(queries, st.lists(rules, min_size=1, max_size=2), streams(4), st.sampled_from([1, 100]))

@@ -51,6 +51,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.ep_rules import strata
+from oxiseq.grammar.rsp_algebra import Consume
 from reference.scopes import conjuncts, shown
 from reference.sparql_text import group_text
 from reference.values import XSD, ExpressionError, Number, evaluate, holds, normal, normal_term, normal_triple, value_of
@@ -113,7 +114,10 @@ def evaluate_ep(
         for q in store.quads_for_pattern(None, None, None, graph)
     }
     everything = closure(stream | timeless, store, rules)
-    found = Evaluator(everything, store).group(query.where)
+    if query.consume in (None, Consume.UNRESTRICTED):
+        found = Evaluator(everything, store).group(query.where)
+    else:
+        found = using_up(query, everything, store)
     return sorted(_answers(query, found), key=lambda a: a.end)
 
 
@@ -135,6 +139,68 @@ def closure(timed: set[Timed], kb: Store, rules: Sequence[EpQuery]) -> set[Timed
                     break
                 derived |= new
     return timed | derived
+
+
+def using_up(query: EpQuery, timed: set[Timed], kb: Store) -> Omega:
+    """CONSUME CHRONOLOGICAL or RECENT, instant by instant: of the solutions that end then and are made of triples that
+    no answer has used, each SEQ, innermost first, keeps those with the first (last) second operand among those that
+    are equal on what its operands share; these are told, and use up all triples that they are made of."""
+    best = max if query.consume is Consume.RECENT else min
+    used: set[Timed] = set()
+    told: Omega = set()
+    for now in sorted({t.end for t in timed if t.end > -inf}):
+        seen = {t for t in timed if t.end <= now}
+        found = {s for s in Evaluator(seen, kb, used).group(query.where) if s.end == now}
+        for seq in _sequences(query.where):
+            shared = set(shown(Group((seq.left,)))) & set(shown(Group((seq.right,))))
+            second = {id(t) for t in _triples(seq.right)}
+            groups: dict[Any, list[tuple[float, Solution]]] = {}
+            for s in found:
+                if ends := [t.end for name, t in s.mu if _is_use(name) and name[1] in second]:
+                    key = frozenset((v, t) for v, t in s.mu if v in shared)
+                    groups.setdefault(key, []).append((max(ends), s))
+            for each in groups.values():
+                chosen = best(end for end, _ in each)
+                found -= {s for end, s in each if end != chosen}
+        used |= {t for s in found for name, t in s.mu if _is_use(name)}
+        told |= {s._replace(mu=frozenset((n, t) for n, t in s.mu if not _is_use(n))) for s in found}
+    return told
+
+
+def _is_use(name: Any) -> bool:
+    return isinstance(name, tuple) and name[0] == "use"
+
+
+def _sequences(element: PatternElement) -> Iterator[TimedPattern]:
+    """The SEQs that every solution has if it has what stands around them; operands before their operator."""
+    match element:
+        case Group(elements):
+            for each in elements:
+                yield from _sequences(each)
+        case Union(branches):
+            for branch in branches:
+                yield from _sequences(branch)
+        case TimedPattern(op, left, right):
+            if op is not TimeOp.OPTIONALSEQ:
+                yield from _sequences(left)
+            if op is not TimeOp.EQUALSOPTIONAL:
+                yield from _sequences(right)
+            if op is TimeOp.SEQ:
+                yield element
+
+
+def _triples(element: PatternElement) -> Iterator[TriplePattern | PathPattern]:
+    match element:
+        case TriplePattern() | PathPattern():
+            yield element
+        case Group(elements) | Union(elements):
+            for each in elements:
+                yield from _triples(each)
+        case OptionalPattern(inner):
+            yield from _triples(inner)
+        case TimedPattern(_, left, right):
+            yield from _triples(left)
+            yield from _triples(right)
 
 
 def _instantiate(rule: EpQuery, solution: Solution, number: int) -> set[Triple]:
@@ -268,10 +334,26 @@ def join(left: Omega, right: Omega) -> Omega:
 
 @dataclass
 class Evaluator:
-    """⟦P⟧ over timed triples."""
+    """⟦P⟧ over timed triples. With `used` solutions also hold which triples they are made of, none of them used."""
 
     timed: set[Timed]
     kb: Store
+    used: set[Timed] | None = None
+
+    @property
+    def looking(self) -> Evaluator:
+        """For patterns that are only looked at."""
+        return Evaluator(self.timed, self.kb)
+
+    def triple(self, pattern: TriplePattern) -> Omega:
+        found: Omega = set()
+        for t in self.timed - (self.used or set()):
+            mu = agrees((pattern.subject, pattern.predicate, pattern.object), t.triple)
+            if mu is not None and self.used is not None and t.end > -inf:
+                mu |= {(("use", id(pattern), ""), t)}
+            if mu is not None:
+                found.add(Solution(mu, t.start, t.end))
+        return found
 
     def group(self, group: Group, kept: Callable[[Expression], bool] = lambda e: True) -> Omega:
         """A group's solutions; only the filters that `kept` accepts are applied."""
@@ -292,7 +374,7 @@ class Evaluator:
             case OptionalPattern(inner):
                 return self.left_join(found, *self.taken_apart(inner), lambda s, o: o.end <= s.end)
             case Minus(inner):
-                others = self.group(inner)
+                others = self.looking.group(inner)
                 return {s for s in found if not any(self.removes(o, s) for o in others)}
             case Bind(expression, variable):
                 return {self.extended(s, expression, variable) for s in found}
@@ -301,12 +383,10 @@ class Evaluator:
 
     def operand(self, element: PatternElement) -> Omega:
         match element:
-            case TriplePattern(s, p, o):
-                return {
-                    Solution(mu, t.start, t.end) for t in self.timed if (mu := agrees((s, p, o), t.triple)) is not None
-                }
+            case TriplePattern():
+                return self.triple(element)
             case PathPattern(s, path, o):
-                return self.path_pattern(s, path, o, f"p{id(element)}")
+                return self.path_pattern(s, path, o, id(element))
             case Group():
                 return self.group(element)
             case Union(branches):
@@ -378,7 +458,7 @@ class Evaluator:
         return passes(condition, _visible(s.mu), s)
 
     def exists(self, e: Exists, s: Solution) -> bool:
-        others, conditions = self.taken_apart(e.pattern)
+        others, conditions = self.looking.taken_apart(e.pattern)
         visible = Solution(frozenset(_visible(s.mu).items()), s.start, s.end)
         found = any(
             all(self.keeps(c, j) for c in conditions)
@@ -430,8 +510,10 @@ class Evaluator:
 
     # --- paths ------------------------------------------------------------------------------------------
 
-    def path_pattern(self, s: Any, path: Path, o: Any, name: str) -> Omega:
-        steps = Paths(self.timed, {normal_term(t) for t in (s, o) if not isinstance(t, Variable | BlankNode)})
+    def path_pattern(self, s: Any, path: Path, o: Any, element: int) -> Omega:
+        name = f"p{element}"
+        constants = {normal_term(t) for t in (s, o) if not isinstance(t, Variable | BlankNode)}
+        steps = Paths(self.timed - (self.used or set()), constants, None if self.used is None else element)
         out: Omega = set()
         for a, b, start, end, hidden in steps.pairs(path, name):
             mu: Mu | None = frozenset(hidden)
@@ -454,11 +536,13 @@ class Paths:
 
     timed: set[Timed]
     constants: set[Any]
+    element: int | None = None
+    """If given, what is hidden also says which triples a path of it is made of."""
 
     def pairs(self, path: Path, name: str) -> set[Pair]:
         match path:
             case NamedNode():
-                return self.steps(lambda p: p == path)
+                return self.steps(lambda p: p == path, name)
             case PathInverse(inner):
                 return {(b, a, s, e, h) for a, b, s, e, h in self.pairs(inner, name)}
             case PathAlternative(paths):
@@ -480,9 +564,14 @@ class Paths:
             case PathNegated(paths):
                 return self.negated(paths, name)
 
-    def steps(self, wanted: Callable[[NamedNode], bool]) -> set[Pair]:
+    def use(self, t: Timed, name: str) -> frozenset[tuple[Any, Any]]:
+        if self.element is None or t.end == -inf:
+            return frozenset()
+        return frozenset([(("use", self.element, name), t)])
+
+    def steps(self, wanted: Callable[[NamedNode], bool], name: str) -> set[Pair]:
         return {
-            (t.triple.subject, t.triple.object, t.start, t.end, frozenset())
+            (t.triple.subject, t.triple.object, t.start, t.end, self.use(t, name))
             for t in self.timed if wanted(t.triple.predicate)
         }
 
@@ -498,7 +587,8 @@ class Paths:
 
     def predicated(self, but: set[Any], name: str) -> set[Pair]:
         return {
-            (t.triple.subject, t.triple.object, t.start, t.end, frozenset([((name, "by"), t.triple.predicate)]))
+            (t.triple.subject, t.triple.object, t.start, t.end,
+             frozenset([((name, "by"), t.triple.predicate)]) | self.use(t, name))
             for t in self.timed if t.triple.predicate not in but
         }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from oxiseq.engine.intervals.nodes.node import Arrived, Node, only_timeless
 from oxiseq.engine.intervals.nodes.sides import NO_LOOSE, Shared
 from oxiseq.engine.intervals.plan import ClosurePlan, JoinPlan, is_timeless
-from oxiseq.engine.intervals.rows import Rows, concat
+from oxiseq.engine.intervals.rows import Column, Rows, concat
 from oxiseq.engine.intervals.table import Table
 from oxiseq.engine.kernels.intervals.joining import ANY, COME_FIRST, KEPT_FIRST, SAME
 from oxiseq.grammar.algebra import TimeOp
@@ -26,6 +28,12 @@ class Join(Node):
         self._keeps_left = plan.op is not None or not is_timeless(plan.right)
         self._keeps_right = plan.op is TimeOp.EQUALS or (plan.op is None and not is_timeless(plan.left))
         self._modes = {None: (ANY, ANY), TimeOp.SEQ: (COME_FIRST, KEPT_FIRST), TimeOp.EQUALS: (SAME, SAME)}[plan.op]
+
+    @property
+    def parts(self) -> Iterator[tuple[Table, tuple[Column, ...]]]:
+        left, right = self.children
+        yield self._left, left.columns
+        yield self._right, right.columns
 
     def begin(self) -> None:
         if self._op is TimeOp.EQUALS:

@@ -19,7 +19,7 @@ class Leaf(Node):
         self._constants = [(i, terms.constant(p)) for i, p in enumerate(plan.places)
                            if isinstance(p, NamedNode | Literal)]  # fmt: skip
         self._but = [terms.constant(p) for p in plan.but]
-        self._places = [plan.places.index(c) for c in plan.columns]
+        self._places = [3 if c == plan.use else plan.places.index(c) for c in plan.columns]
         self._same = [
             (plan.places.index(p), i) for i, p in enumerate(plan.places)
             if not isinstance(p, NamedNode | Literal) and plan.places.index(p) != i
@@ -27,7 +27,8 @@ class Leaf(Node):
 
     def step(self, arrived: Arrived) -> Rows:
         if arrived.knowledge is not None:
-            return self._of(arrived.knowledge.triples(self._plan.places))
+            known = arrived.knowledge.triples(self._plan.places)
+            return self._of(known if self._plan.use is None else with_use(known, np.zeros(len(known), np.uint32)))
         rows = self._of(arrived.triples)
         if self._plan.limit == NEVER or not len(rows):
             return rows
@@ -49,6 +50,11 @@ class Leaf(Node):
         if keep is not None:
             triples = triples.take(np.flatnonzero(keep))
         return triples.columns(self._places)
+
+
+def with_use(triples: Rows, use: NDArray[np.uint32]) -> Rows:
+    """Triples, each with the id that tells it from all others; 0 for those that are never used up."""
+    return Rows(np.column_stack([triples.values, use]), triples.start, triples.end)
 
 
 class Timeless(Node):

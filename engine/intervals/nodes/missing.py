@@ -12,7 +12,7 @@ from oxiseq.engine.intervals.conditions import RowConditions
 from oxiseq.engine.intervals.nodes.node import Arrived, Node
 from oxiseq.engine.intervals.nodes.sides import NO_LOOSE, Shared, Sides
 from oxiseq.engine.intervals.plan import ExistsTest, MinusPlan, OptionalPlan, Plan, TestPlan
-from oxiseq.engine.intervals.rows import Rows, concat
+from oxiseq.engine.intervals.rows import Column, Rows, concat
 from oxiseq.engine.intervals.table import Table
 from oxiseq.engine.kernels.intervals.joining import ANY, KEPT_BY, KEPT_FIRST, SAME, first_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -33,6 +33,10 @@ class Optional(Node):
         self._shared, self._limit, self._op = shared, plan.limit, plan.op
         self._conditions = RowConditions(plan.conditions, plan.columns, terms)
         self._mode = {None: KEPT_BY, TimeOp.OPTIONALSEQ: KEPT_FIRST, TimeOp.EQUALSOPTIONAL: SAME}[plan.op]
+
+    @property
+    def parts(self) -> Iterator[tuple[Table, tuple[Column, ...]]]:
+        yield self._kept, self.children[1].columns
 
     def begin(self) -> None:
         if self._op is TimeOp.EQUALSOPTIONAL:

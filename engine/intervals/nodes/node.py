@@ -14,8 +14,8 @@ from oxiseq.engine.kernels.intervals.joining import EMPTY_END, EMPTY_START
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """What a step is about: triples of the stream (columns subject, predicate, object), or, with `knowledge`, what has
-    no time."""
+    """What a step is about: triples of the stream (columns subject, predicate, object, and which it is where triples
+    are used up), or, with `knowledge`, what has no time."""
 
     triples: Rows
     knowledge: Knowledge | None = None
@@ -41,6 +41,11 @@ class Node(ABC):
     def begin(self) -> None:
         """The instants before are over."""
         return
+
+    @property
+    def parts(self) -> Iterator[tuple[Table, tuple[Column, ...]]]:
+        """The tables of rows that go into solutions, with their columns."""
+        yield from ()
 
     def everything(self) -> Iterator[Node]:
         """It and all below it."""
