@@ -15,6 +15,8 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import AnyQuery, Language, known_language
 from oxiseq.grammar.translating.ceql_spaseq import ceql_as_spaseq
+from oxiseq.grammar.translating.ep_rsepql import ep_as_rsepql
+from oxiseq.grammar.translating.rsepql_ep import rsepql_as_ep
 from oxiseq.grammar.translating.rsp_surface import as_rspql, as_spectra
 from oxiseq.grammar.translating.translation import Translation
 from oxiseq.grammar.translating.windows_rsepql import as_rsepql
@@ -27,6 +29,8 @@ DIRECTIONS: Final[Mapping[tuple[Language, Language], Direction]] = {
     ("spectra", "rspql"): as_rspql,
     ("rspql", "rsepql"): as_rsepql,
     ("spectra", "rsepql"): as_rsepql,
+    ("epsparql", "rsepql"): ep_as_rsepql,
+    ("rsepql", "epsparql"): rsepql_as_ep,
 }
 """(from, to) → the pass."""
 

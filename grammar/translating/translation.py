@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oxiseq.grammar.algebra import Span
+from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import QueryError
+from oxiseq.grammar.finding_tools import at_pattern
 from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.rsp_algebra import RspQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,11 @@ class Translation:
 
     query: AnyQuery
     provisos: tuple[str, ...] = ()
+
+
+def at_word(word: str, query: EpQuery | RspQuery) -> Span:
+    """Where a keyword stands for the first time; the whole query where it does not."""
+    return at_pattern(rf"(?i)\b{word}\b", query.span, query.text)
 
 
 def refused(message: str, span: Span, text: str, hint: str = "") -> QueryError:

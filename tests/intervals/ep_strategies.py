@@ -129,21 +129,24 @@ queries = st.builds(lambda where, d: EpQuery(a.Select(None, d), where), wide_gro
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> EpQuery:
-    """SEQs of triple patterns, mostly answered."""
+def chains(draw: st.DrawFn, plain: bool = False) -> EpQuery:
+    """SEQs of triple patterns, mostly answered; `plain`: with nothing but conditions."""
     operands: list[Any] = []
     for number in range(draw(st.integers(2, 3))):
         subject = draw(st.sampled_from([VARIABLES[0], VARIABLES[0], Variable(f"s{number}")]))
         inside: list[Any] = [a.TriplePattern(subject, draw(st.sampled_from(PREDICATES[:2])), Variable(f"o{number}"))]
-        if draw(st.integers(0, 5)) == 0:
+        if plain and draw(st.booleans()):
+            inside.append(a.Filter(draw(_plain)))
+        elif not plain and draw(st.integers(0, 5)) == 0:
             inside.append(draw(st.one_of(triples, _path_patterns, st.builds(a.OptionalPattern, _basic))))
         operands.append(a.Group(tuple(inside)))
-        if draw(st.integers(0, 7)) == 0:
+        if not plain and draw(st.integers(0, 7)) == 0:
             operands[-1] = a.Union((operands[-1], draw(_basic)))
     found, *rest = operands
     for operand in rest:
         found = a.TimedPattern(a.TimeOp.SEQ, found, operand)
-    more = draw(st.lists(st.one_of(st.builds(a.Filter, conditions), st.builds(a.Minus, _basic)), max_size=1))
+    beside = [st.builds(a.Filter, _plain)] if plain else [st.builds(a.Filter, conditions), st.builds(a.Minus, _basic)]
+    more = draw(st.lists(st.one_of(beside), max_size=1))
     return EpQuery(a.Select(None, False), a.Group((found, *more)))
 
 

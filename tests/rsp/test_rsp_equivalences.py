@@ -7,7 +7,8 @@
 | EP-SPARQL, recent | landmark | SEQ^r | recent |
 | C-SPARQL's timestamps | sliding | SEQ^n | unrestricted |
 
-The other side is a plain loop for each language, over events in the order in which they come.
+The other side is the other language, run by the engine too, and a plain loop for each over events in the order in
+which they come.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oxiseq
@@ -29,6 +30,27 @@ EVENT ON :w {{ ?y :q ?z }} AS E2
 WHERE {{ MATCH {{ E1 {seq} E2 }} }}
 CONSUME {consume}
 REPORT ON CONTENT CHANGE"""
+
+
+EP = """PREFIX : <http://e/>
+SELECT * FROM STREAM <http://e/S>
+WHERE {{ {{ ?x :p ?y }} SEQ {{ ?y :q ?z }} }}
+CONSUME {consume}"""
+
+C_SPARQL = """PREFIX : <http://e/>
+SELECT ?x ?y ?z
+FROM NAMED WINDOW :w ON <http://e/S> [RANGE {size} STEP 1]
+WHERE {{
+  WINDOW :w {{
+    ?a :made :p ; :at ?first ; :of ?x ; :to ?y .
+    ?b :made :q ; :at ?second ; :of ?y ; :to ?z .
+    FILTER(?first < ?second)
+    FILTER NOT EXISTS {{ ?later :made :p ; :at ?then FILTER(?then > ?first) }}
+    FILTER NOT EXISTS {{ ?later :made :q ; :at ?then FILTER(?then > ?second) }}
+  }}
+}}
+REPORT ON CONTENT CHANGE"""
+"""C-SPARQL compares the timestamps of triples; here events say when they were made."""
 
 
 class Event(NamedTuple):
@@ -62,6 +84,13 @@ def answered(events: list[Event], window: str, seq: str, consume: str, report: s
     return sorted((a.at, a.start or 0, a.end or 0) for a in found)
 
 
+def by_ep_sparql(events: list[Event], consume: str) -> list[tuple[int, int, int]]:
+    """The same of EP-SPARQL, that answers when the second event comes."""
+    graphs = [(e.time, f"<http://e/{e.subject}> <http://e/{e.predicate}> <http://e/{e.object}> .") for e in events]
+    found = oxiseq.run(EP.format(consume=consume), streams={S: graphs}, language="epsparql")
+    return sorted((m.end, m.start, m.end) for m in found)
+
+
 def pairs(events: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
     """A sequence of both events, joined."""
     known = list(events)
@@ -76,18 +105,23 @@ def test_ep_sparql_unrestricted(events: list[Event]) -> None:
     """Each pair is told when its second event comes, whatever happens later."""
     expected = sorted((b.time, a.time, b.time) for a, b in pairs(events))
     assert answered(events, "[LND 0]", "SEQ", "UNRESTRICTED", "ISTREAM") == expected
+    assert by_ep_sparql(events, "UNRESTRICTED") == expected
 
 
 @given(streams())
 def test_ep_sparql_chronological(events: list[Event]) -> None:
     """A second event takes all first events that wait for it, and both are used up."""
-    assert answered(events, "[LND 0]", "SEQ^c", "CHRONOLOGICAL", "ISTREAM") == list(using_up(events))
+    expected = list(using_up(events))
+    assert answered(events, "[LND 0]", "SEQ^c", "CHRONOLOGICAL", "ISTREAM") == expected
+    assert by_ep_sparql(events, "CHRONOLOGICAL") == expected
 
 
 @given(streams())
 def test_ep_sparql_recent(events: list[Event]) -> None:
     """Answered at every event there is only one second event to choose, so the two policies agree."""
-    assert answered(events, "[LND 0]", "SEQ^r", "RECENT", "ISTREAM") == list(using_up(events))
+    expected = list(using_up(events))
+    assert answered(events, "[LND 0]", "SEQ^r", "RECENT", "ISTREAM") == expected
+    assert by_ep_sparql(events, "RECENT") == expected
 
 
 def using_up(events: list[Event]) -> Iterator[tuple[int, int, int]]:
@@ -101,6 +135,7 @@ def using_up(events: list[Event]) -> Iterator[tuple[int, int, int]]:
         yield from ((event.time, a.time, event.time) for a in taken)
 
 
+@settings(max_examples=40)
 @given(streams(), st.integers(1, 6))
 def test_c_sparql_timestamps(events: list[Event], size: int) -> None:
     """C-SPARQL compares the latest timestamps in the window of what agrees with either pattern."""
@@ -110,6 +145,18 @@ def test_c_sparql_timestamps(events: list[Event], size: int) -> None:
         latest = {p: max((e.time for e in window if e.predicate == p), default=None) for p in "pq"}
         expected += [(now, a.time, b.time) for a, b in pairs(window) if (a.time, b.time) == (latest["p"], latest["q"])]
     assert answered(events, f"[RANGE {size} SLIDE 1]", "SEQ^n", "UNRESTRICTED", "RSTREAM") == sorted(expected)
+    assert [at for at, *_ in sorted(expected)] == by_rsp_ql(events, size)
+
+
+def by_rsp_ql(events: list[Event], size: int) -> list[int]:
+    """The instants at which continuous SPARQL answers; one answer each, as in the window only the latest count."""
+    graphs = [
+        (e.time, f"_:e <http://e/made> <http://e/{e.predicate}> ; <http://e/at> {e.time} ;"
+                 f" <http://e/of> <http://e/{e.subject}> ; <http://e/to> <http://e/{e.object}> .")
+        for e in events
+    ]  # fmt: skip
+    found = oxiseq.run(C_SPARQL.format(size=size), streams={S: graphs}, language="rspql", report="RSTREAM")
+    return [a.at for a in found]
 
 
 @given(streams())
