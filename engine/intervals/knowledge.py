@@ -2,7 +2,7 @@
 of GRAPH patterns.
 
 Where it stands: the store → **rows** → nodes.py. Asked when a
-run begins and again when the content has changed; blank nodes of one state of the content have one id each.
+run begins and again when the content has changed; a run knows the blank nodes again (`KbBlanks`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from oxiseq.engine.intervals.plan import Place, Plan, TimelessPlan, TriplePlan, everything
 from oxiseq.engine.intervals.rows import Column, Rows, empty, timeless
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 
@@ -27,9 +28,10 @@ INFERRED: Final = "urn:oxiseq:inferred"
 class Knowledge:
     """The content of one moment."""
 
-    def __init__(self, kb: KnowledgeBase, terms: TermDictionary) -> None:
+    def __init__(self, kb: KnowledgeBase, terms: TermDictionary, blanks: KbBlanks) -> None:
         self._kb = kb
         self._terms = terms
+        self._blanks = blanks
         self._ids: dict[Term, int] = {}
         self._known: dict[str, NDArray[np.uint32]] = {}
         self._has_triples = bool(len(self._ask(f"SELECT ?s WHERE {_either('?s ?p ?o')} LIMIT 1", ("s",))))
@@ -80,7 +82,7 @@ class Knowledge:
             return 0
         known = self._ids.get(term)
         if known is None:
-            known = self._terms.blank() if isinstance(term, BlankNode) else self._terms.intern(term)
+            known = self._blanks.id(term.value) if isinstance(term, BlankNode) else self._terms.intern(term)
             self._ids[term] = known
         return known
 

@@ -22,6 +22,7 @@ from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.conditions import ConditionFilter
 from oxiseq.engine.matching.fallback_plan import FallbackGpm
+from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
@@ -44,6 +45,7 @@ class FallbackMatcher:
         kb: KnowledgeBase | None,
         most_rows: int,
         chunk: int = CHUNK,
+        blanks: KbBlanks | None = None,
     ) -> None:
         self._gpms = gpms
         self._terms = terms
@@ -51,7 +53,7 @@ class FallbackMatcher:
         self._chunk = chunk
         self._predicates = [[terms.constant(p) for p in gpm.predicates] for gpm in gpms]
         self._filters = [ConditionFilter(gpm.conditions, gpm.columns, terms) for gpm in gpms]
-        self.graphs = KbGraphs(kb, gpms, terms)
+        self.graphs = KbGraphs(kb, gpms, terms, blanks)
 
     def refresh(self) -> None:
         """Copy the KB's graphs now, if patterns evaluated in place need them."""
@@ -148,9 +150,12 @@ def content_order(
 class KbGraphs:
     """The KB's graphs that patterns name, copied into a store that lives until the KB changes."""
 
-    def __init__(self, kb: KnowledgeBase | None, gpms: Sequence[FallbackGpm], terms: TermDictionary) -> None:
+    def __init__(
+        self, kb: KnowledgeBase | None, gpms: Sequence[FallbackGpm], terms: TermDictionary, known: KbBlanks | None
+    ) -> None:
         self._kb = kb
         self._terms = terms
+        self._known = known
         self._all = any(gpm.graphs is None for gpm in gpms)
         self._named = tuple(dict.fromkeys(g for gpm in gpms for g in gpm.graphs or ()))
         self.version: int | None = None
@@ -178,7 +183,8 @@ class KbGraphs:
                 return term
             if term not in fresh:
                 fresh[term] = BlankNode(f"kb{len(fresh)}")
-                self.blank[fresh[term].value] = self._terms.blank()
+                known = self._terms.blank() if self._known is None else self._known.id(term.value)
+                self.blank[fresh[term].value] = known
             return fresh[term]
 
         names = set()

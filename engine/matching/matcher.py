@@ -27,6 +27,7 @@ from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
 from oxiseq.engine.matching.fallback import FallbackMatcher, KbGraphs
 from oxiseq.engine.matching.plan import KernelGpm, StreamPlan
+from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 
@@ -93,7 +94,8 @@ class Rows(NamedTuple):
 
 
 class StreamMatcher:
-    """Matches the GPMs of one plan. `kb` serves patterns that hold GRAPH where it cannot be split off."""
+    """Matches the GPMs of one plan. `kb` serves patterns that hold GRAPH where it cannot be split off; `blanks`: its
+    blank nodes, where a run knows them beyond one version of the KB."""
 
     def __init__(
         self,
@@ -101,12 +103,15 @@ class StreamMatcher:
         terms: TermDictionary,
         kb: KnowledgeBase | None = None,
         limits: MatchLimits = DEFAULT_LIMITS,
+        blanks: KbBlanks | None = None,
     ) -> None:
         self.plan = plan
         self._terms = terms
         self._limits = limits
         self._memo = ConditionMemo(plan.memo, terms)
-        self._fallback = FallbackMatcher(plan.fallback, terms, kb, limits.rows) if plan.fallback else None
+        self._fallback: FallbackMatcher | None = None
+        if plan.fallback:
+            self._fallback = FallbackMatcher(plan.fallback, terms, kb, limits.rows, blanks=blanks)
         self._kernel: _Kernel | None = None  # a query among others may never need its own
         self.nothing = [
             Rows.of(np.zeros(0, np.int64), np.zeros((0, max(len(request.keep), 1)), np.uint32))

@@ -21,8 +21,8 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.rsp.asking import ROW_MARK, match_graph, row_node, row_number, value_predicate
 from oxiseq.engine.rsp.plan import KbNeeds, RspPlan
 from oxiseq.engine.rsp.reports import FullRows
+from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
 
 Ids: TypeAlias = NDArray[np.uint32]
@@ -89,7 +89,7 @@ class Counted:
 class Dataset:
     """The store of one query."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase) -> None:
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase, blanks: KbBlanks) -> None:
         self._terms = terms
         self._plan = plan
         self._store = Store()
@@ -106,7 +106,7 @@ class Dataset:
         self._next_row = 0
         self.spans: dict[int, list[int]] = {}
         """By the number of a row: start and end."""
-        self.kb = KbCopy(kb, plan.kb, self._store, default, terms)
+        self.kb = KbCopy(kb, plan.kb, self._store, default, terms, blanks)
 
     def enter(self, content: int, events: Iterable[EventBatch]) -> None:
         """Events come into a window."""
@@ -215,10 +215,11 @@ def _is_blank(ids: Ids, terms: TermDictionary) -> NDArray[np.bool_]:
 
 
 class KbCopy:
-    """What a query asks of the KB, beside the windows. Blank nodes keep their ids from version to version."""
+    """What a query asks of the KB, beside the windows."""
 
     def __init__(
-        self, kb: KnowledgeBase, needs: KbNeeds, store: Store, default: Counted, terms: TermDictionary
+        self, kb: KnowledgeBase, needs: KbNeeds, store: Store, default: Counted, terms: TermDictionary,
+        blanks: KbBlanks,
     ) -> None:
         self._kb = kb
         self._needs = needs
@@ -226,7 +227,7 @@ class KbCopy:
         self._default = default
         self._terms = terms
         self._version: int | None = None
-        self._ids: dict[str, int] = {}
+        self._blanks = blanks
         self._copied: list[tuple[Counted, EventBatch]] = []
         self._named: dict[NamedNode, Counted] = {}
         self.labels: dict[str, int] = {}
@@ -274,25 +275,6 @@ class KbCopy:
     def _id(self, term: Term) -> int:
         if not isinstance(term, BlankNode):
             return self._terms.intern(term)
-        known = self._ids.get(term.value)
-        if known is None:
-            known = self._ids[term.value] = self._terms.blank()
+        known = self._blanks.id(term.value)
         self.labels[self._terms.text(known)[2:]] = known
         return known
-
-    def held_ids(self) -> Iterator[Ids]:
-        """Of blank nodes."""
-        yield self.blank_ids
-
-    @property
-    def blank_ids(self) -> Ids:
-        """The KB's blank nodes."""
-        return np.array([*self._ids.values()], np.uint32)
-
-    def save(self, terms: SavedTerms) -> State:
-        """The blank nodes; the rest is copied again."""
-        return {"labels": [*self._ids], "ids": terms.ids(self.blank_ids)}
-
-    def restore(self, state: State, terms: KnownTerms) -> None:
-        """Know them again."""
-        self._ids = dict(zip(state["labels"], terms.ids(state["ids"]).tolist(), strict=True))

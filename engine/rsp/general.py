@@ -22,6 +22,7 @@ from oxiseq.engine.rsp.mappings import Events, Stored, codes, evaluate, first, l
 from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
 from oxiseq.engine.rsp.reports import FullRows
 from oxiseq.engine.rsp.schedule import Filled
+from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
@@ -38,13 +39,18 @@ class GeneralAnswers:
         self._plan = plan
         self._terms = terms
         streams = range(len(plan.streams))
+        self._blanks = KbBlanks(terms)
+        """Of the KB, wherever it is asked."""
         self._items = [Items(any(c.stream == s and c.stored for c in plan.contents)) for s in streams]
         self._contents = [Content(c.stream, c.window) for c in plan.contents]
-        self._matchers = [None if r is None else StreamMatcher(r, terms, kb) for r in plan.requests]
+        self._matchers = [
+            None if request is None else StreamMatcher(request, terms, kb, blanks=self._blanks)
+            for request in plan.requests
+        ]
         self._stored = [Stored(e, plan.contents[e.content].stream) for e in plan.events]
         self._used: list[NDArray[np.int64]] = [np.zeros(0, np.int64) for _ in streams]
         """By stream the places of items that justified an answer and are consumed."""
-        self._dataset = Dataset(plan, terms, kb)
+        self._dataset = Dataset(plan, terms, kb, self._blanks)
         by_name = {stored.plan.name: stored for stored in self._stored}
         of_window = {event.name: self._contents[event.content] for event in plan.events}
         whole = plan.direct and plan.report is Report.RSTREAM
@@ -156,8 +162,7 @@ class GeneralAnswers:
             return rows
         if rows.span.shape[1]:
             rows = rows.take(np.lexsort((rows.span[:, 0], rows.span[:, 1])))
-        of_kb = self._dataset.kb.blank_ids
-        return rows.take(content_order(np.zeros(len(rows), np.int64), rows.values, self._terms, of_kb))
+        return rows.take(content_order(np.zeros(len(rows), np.int64), rows.values, self._terms, self._blanks.ids))
 
     def _forget(self) -> None:
         for stream, items in enumerate(self._items):
@@ -176,7 +181,7 @@ class GeneralAnswers:
             yield from items.held_ids()
         for stored in self._stored:
             yield from stored.held_ids()
-        yield from self._dataset.kb.held_ids()
+        yield self._blanks.ids
 
     @property
     def state(self) -> dict[str, int]:
@@ -201,7 +206,7 @@ class GeneralAnswers:
             "contents": [[c.start, c.stop] for c in self._contents],
             "stored": [stored.save(terms) for stored in self._stored],
             "used": list(self._used),
-            "kb": self._dataset.kb.save(terms),
+            "kb": self._blanks.save(terms),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -211,7 +216,7 @@ class GeneralAnswers:
         for stored, saved in zip(self._stored, state["stored"], strict=True):
             stored.restore(saved, terms)
         self._used = [used.copy() for used in state["used"]]
-        self._dataset.kb.restore(state["kb"], terms)
+        self._blanks.restore(state["kb"], terms)
         for number, (content, plan) in enumerate(zip(self._contents, self._plan.contents, strict=True)):
             content.start, content.stop = (int(x) for x in state["contents"][number])
             if plan.stored:

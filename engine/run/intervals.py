@@ -31,6 +31,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.timed import Waiting
+from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.algebra import Construct, TriplePattern
@@ -62,6 +63,7 @@ class IntervalRun(AloneRun):
         self._completed = 0
         self._terms = terms
         self._kb = kb
+        self._blanks = KbBlanks(terms)
         self._version: int | None = None
         self._waiting = Waiting(len(plan.streams), terms, lateness, start)
         self._rules = [_Rule(rule.form.template, answered, terms) for rule, answered in
@@ -87,6 +89,7 @@ class IntervalRun(AloneRun):
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._waiting.held_ids()
+        yield self._blanks.ids
         for table in self._tables:
             yield table.held
 
@@ -119,7 +122,7 @@ class IntervalRun(AloneRun):
             return self._waiting.open
         knowledge = None
         if version != self._version:
-            knowledge = Knowledge(self._kb, self._terms)
+            knowledge = Knowledge(self._kb, self._terms, self._blanks)
             knowledge.ask_all(self.plan.plans)
         self._kept.append((newest, knowledge, version))
         return True
@@ -143,7 +146,7 @@ class IntervalRun(AloneRun):
         if not len(triples):
             return []
         if version != self._version:
-            self._learn(knowledge if knowledge is not None else Knowledge(self._kb, self._terms))
+            self._learn(knowledge if knowledge is not None else Knowledge(self._kb, self._terms, self._blanks))
             self._version = version
         found = []
         for part in _pieces(triples, 1 if self.plan.one_by_one else CHUNK):
@@ -214,10 +217,12 @@ class IntervalRun(AloneRun):
     # --- saved and restored -----------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> State:
-        """Its state between batches. What the knowledge base knows is asked again."""
+        """Its state between batches. What the knowledge base knows is asked again; its blank nodes keep their
+        ids."""
         return {
             "matches": self.matches, "resets": self.resets.save(), "completed": self._completed,
             "waiting": self._waiting.save(terms), "tables": [table.save(terms) for table in self._tables],
+            "blanks": self._blanks.save(terms),
         }  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -225,6 +230,7 @@ class IntervalRun(AloneRun):
         self.matches, self._completed = int(state["matches"]), int(state["completed"])
         self.resets = Resets.restored(state["resets"])
         self._waiting.restore(state["waiting"], terms)
+        self._blanks.restore(state["blanks"], terms)
         for table, saved in zip(self._tables, state["tables"], strict=True):
             table.restore(saved, terms)
 

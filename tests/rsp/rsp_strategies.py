@@ -215,4 +215,4 @@ def event_queries(draw: st.DrawFn) -> Setting:
     text = f"{PREFIX}{head}\n{froms}\n" + "\n".join(bodies) + f"\nWHERE {{ {where} }}{tail}"
     report = draw(st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM", None]))
     consumption = draw(st.sampled_from([None, None, "UNRESTRICTED", "CHRONOLOGICAL", "RECENT"]))
-    return Setting(text, "rsepql", draw(streams()), draw(kbs()), instants, report, consumption)
+    return Setting(text, "rsepql", draw(streams()), draw(kbs(blank=True)), instants, report, consumption)
