@@ -9,7 +9,7 @@ from ep_runs import Engine, read, reference_bag
 from ep_strategies import queries, streams
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pyoxigraph import NamedNode, Quad, Triple
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Store, Triple
 
 import oxiseq
 from oxiseq.engine.errors import EventError, LimitError, QueryError
@@ -83,6 +83,36 @@ def test_a_run_goes_on_from_a_snapshot(query: EpQuery, events: list[tuple[int, i
     assert isinstance(second.run, IntervalRun)
     after = second.bag([*second.push(events[cut:]), *second.close()])
     assert before + after == reference_bag(again, events)
+
+
+BLANK_KB = [
+    f"{P} SELECT ?x ?k ?z {{ {{ ?x :p ?y GRAPH :g {{ ?k :q ?y }} }} SEQ {{ ?z :r ?u GRAPH :g {{ ?k :r ?u }} }} }}",
+    f"{P} SELECT ?x ?k ?z {{ {{ ?x :p ?y . ?k :q ?y }} SEQ {{ ?z :r ?u . ?k :r ?u }} }}",
+]
+
+
+@pytest.mark.parametrize("text", BLANK_KB)
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_blank_nodes_of_the_kb_are_known_again(text: str, cut: int) -> None:
+    """What came before the restart joins on them with what comes after it, and tells them by the same labels."""
+    kb = Store()
+    for node in (BlankNode(), BlankNode()):
+        for p in "qr":
+            for graph in (NamedNode("http://e/g"), DefaultGraph()):
+                kb.add(Quad(node, NamedNode(f"http://e/{p}"), NamedNode(f"http://e/{p}o"), graph))
+    made = [(1, "p", "qo"), (2, "r", "ro"), (3, "p", "qo"), (4, "r", "ro")]
+    events = [
+        (t, t, [Triple(NamedNode(f"http://e/x{t}"), NamedNode(f"http://e/{p}"), NamedNode(f"http://e/{o}"))])
+        for t, p, o in made
+    ]
+    whole = Engine(load(text, "epsparql"), kb)
+    expected = whole.bag([*whole.push(events), *whole.close()])
+    assert sum(expected.values()) == 6
+    first, second = Engine(load(text, "epsparql"), kb), Engine(load(text, "epsparql"), kb)
+    before = first.bag(first.push(events[:cut]))
+    second.terms = TermDictionary()
+    second.run = restore(save(first.run, first.terms), second.plan, second.terms, second.kb)
+    assert before + second.bag([*second.push(events[cut:]), *second.close()]) == expected
 
 
 def test_another_querys_snapshot_is_refused() -> None:

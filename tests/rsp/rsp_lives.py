@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import TypeAlias
 
-from pyoxigraph import Literal
+from pyoxigraph import Literal, Store
 from rsp_strategies import Setting, kb_store, triples
 
 from oxiseq.engine.events.encode import encode_events
@@ -28,16 +29,17 @@ def without_label(term: object) -> str:
     return "_:" if text.startswith("_:") else text
 
 
-def row_of(answer: Answer) -> Row:
-    bound = sorted((v, without_label(t)) for v, t in answer.bindings.items() if t is not None)
+def row_of(answer: Answer, text: Callable[[object], str] = without_label) -> Row:
+    bound = sorted((v, text(t)) for v, t in answer.bindings.items() if t is not None)
     return answer.at, answer.start, answer.end, tuple(bound)
 
 
 class Life:
-    """One query at work."""
+    """One query at work. With `kb`, which all lives of a query share, rows have the labels of blank nodes."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, kb: Store | None = None) -> None:
         self.setting = setting
+        self.kb = kb
         self.terms = TermDictionary()
         self.plan = self._compiled()
         self.run = RspRun(self.plan, self.terms, self._kb())
@@ -50,7 +52,7 @@ class Life:
         return compile_rsp(query, self.terms, asked)
 
     def _kb(self) -> StoreKb:
-        return StoreKb(kb_store(self.setting.kb))
+        return StoreKb(kb_store(self.setting.kb) if self.kb is None else self.kb)
 
     def move(self, dice: random.Random) -> None:
         """Go on from a snapshot in a dictionary that holds other terms."""
@@ -59,7 +61,7 @@ class Life:
         self.terms = TermDictionary()
         for i in range(dice.randint(0, 9)):
             self.terms.constant(Literal(f"other {i}"))
-        if dice.random() < 0.5:
+        if dice.random() < 0.5 and self.kb is None:  # else its labels stay as they are
             self.terms.blank()
         self.plan = self._compiled()
         self.run = restore(data, self.plan, self.terms, self._kb())
@@ -74,13 +76,14 @@ class Life:
     def advance(self) -> None:
         shape = AnswerShape(self.plan, self.terms)
         for batch in self.run.advance():
-            self.found += [row_of(shape.match(batch, i)) for i in range(len(batch))]
+            label = without_label if self.kb is None else str
+            self.found += [row_of(shape.match(batch, i), label) for i in range(len(batch))]
         self.terms.collect()
 
 
-def pushed_one_by_one(setting: Setting, moves: random.Random | None = None) -> list[Row]:
+def pushed_one_by_one(setting: Setting, moves: random.Random | None = None, kb: Store | None = None) -> list[Row]:
     """The events in order of time, a push each; with `moves` the query moves now and then."""
-    life = Life(setting)
+    life = Life(setting, kb)
     streams = enumerate(life.plan.streams)
     events = sorted((time, i, iri, text) for i, iri in streams for time, text in setting.streams.get(iri, []))
     for time, _, iri, text in events:
