@@ -99,6 +99,35 @@ WHERE {{
 """EP-SPARQL."""
 
 
+FALLS, RAISED = f"{EX}falls", f"{EX}raised"
+FALL = f"""PREFIX : <{EX}>
+CONSTRUCT {{ ?house :fell ?after }} INTO STREAM <{FALLS}>
+FROM STREAM <{POWER}>
+WHERE {{
+  {{ ?house :watts ?before }} SEQ {{ ?house :watts ?after }}
+  FILTER(?after + 400 < ?before && getDURATION() < "PT20S"^^<http://www.w3.org/2001/XMLSchema#duration>)
+}}"""
+FELL_TWICE = f"""PREFIX : <{EX}>
+SELECT ?house ?first ?second (getDURATION() AS ?took)
+FROM STREAM <{FALLS}>
+WHERE {{
+  {{ ?house :fell ?first }} SEQ {{ ?house :fell ?second }}
+  FILTER(getDURATION() < "PT1M"^^<http://www.w3.org/2001/XMLSchema#duration>)
+}}
+CONSUME RECENT"""
+"""EP-SPARQL, of which one feeds the other."""
+RAISE = f"""PREFIX : <{EX}>
+REGISTER ISTREAM <{RAISED}> AS CONSTRUCT {{ ?house :raised ?watts }}
+FROM NAMED WINDOW :w ON <{POWER}> [RANGE PT10S STEP PT10S]
+WHERE {{ WINDOW :w {{ ?house :watts ?watts FILTER(?watts > 800) }} }}"""
+"""RSP-QL."""
+RAISED_TWICE = f"""PREFIX : <{EX}>
+SELECT ?house ?first ?second FROM NAMED <{RAISED}> WIN [RANGE PT1M SLIDE PT1S] AS :w
+EVENT ON :w {{ ?house :raised ?first }} AS A EVENT ON :w {{ ?house :raised ?second }} AS B
+WHERE {{ MATCH {{ A SEQ B }} }} REPORT ON CONTENT CHANGE"""
+"""RSEP-QL, which it feeds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Events of one stream as they are sent."""
