@@ -53,21 +53,31 @@ from oxiseq.grammar.scope import (
     subexpressions,
     visible_variables,
 )
+from oxiseq.grammar.slips.epsparql import COUNTING
 
 
 def _patterns(query: EpQuery, text: str) -> Iterator[Finding]:
     yield from check_pattern(query.where, text)
     yield from _timeless(query.where)
-    for element in nested_elements(query.where):
+    for element in _of_the_stream(query.where):
         if isinstance(element, SubSelect):
             yield from _sub_select(element)
         elif isinstance(element, GraphPattern):
             yield from _knowledge(element)
 
 
+def _of_the_stream(pattern: Group) -> Iterator[PatternElement]:
+    """Every element but those inside GRAPH, which the store answers."""
+    for element in pattern.elements:
+        yield element
+        if not isinstance(element, GraphPattern):
+            for inner in inner_groups(element):
+                yield from _of_the_stream(inner)
+
+
 def _timeless(pattern: Group) -> Iterator[Finding]:
     """Expressions that have no meaning as time goes on."""
-    for element in nested_elements(pattern):
+    for element in _of_the_stream(pattern):
         if isinstance(element, Filter):
             for condition in conjuncts(element.condition):
                 yield from _exists_inside(condition)
@@ -96,8 +106,7 @@ def _expressions(expression: Expression) -> Iterator[Finding]:
     for e in subexpressions(expression):
         yield from check_function(e)
         if isinstance(e, Aggregate):
-            hint = "count with CONSTRUCT rules, as EP-SPARQL's sliding average does"
-            yield error("aggregate", f"{e.name} has no answer while the stream goes on", e.span, hint)
+            yield error("aggregate", f"{e.name} has no answer while the stream goes on", e.span, COUNTING)
         elif isinstance(e, Prev):
             yield error("prev", "PREV is a function of SPAseq", e.span, "write { ... } SEQ { ... }")
 
@@ -105,7 +114,7 @@ def _expressions(expression: Expression) -> Iterator[Finding]:
 def _sub_select(query: SubSelect) -> Iterator[Finding]:
     grouped = query.group_by or query.having or query.order_by or query.limit is not None or query.offset is not None
     if grouped:
-        hint = "a sub-SELECT chooses columns here, perhaps DISTINCT"
+        hint = "it chooses columns here, perhaps DISTINCT; inside GRAPH, where time does not pass, it may do so"
         yield error("select", "a sub-SELECT cannot group, order or cut what goes on coming", query.span, hint)
         return
     for e in sub_select_expressions(query):
@@ -118,11 +127,21 @@ def _knowledge(element: GraphPattern) -> Iterator[Finding]:
         if isinstance(inner, TimedPattern):
             hint = "put GRAPH inside the operands"
             yield error("graph", f"the knowledge base has no times for {inner.op.value}", inner.span, hint)
-        elif isinstance(inner, Filter):
-            for e in subexpressions(inner.condition):
-                if isinstance(e, MatchFunction):
-                    hint = "put the FILTER outside GRAPH"
-                    yield error("function", f"the knowledge base has no times for {e.name}()", e.span, hint)
+        elif isinstance(inner, Filter | Bind):
+            yield from _without_time(inner.condition if isinstance(inner, Filter) else inner.expression)
+        elif isinstance(inner, SubSelect):
+            for e in sub_select_expressions(inner):
+                yield from _without_time(e)
+
+
+def _without_time(expression: Expression) -> Iterator[Finding]:
+    for e in subexpressions(expression):
+        yield from check_function(e)
+        if isinstance(e, MatchFunction):
+            hint = "put it outside GRAPH"
+            yield error("function", f"the knowledge base has no times for {e.name}()", e.span, hint)
+        elif isinstance(e, Prev):
+            yield error("prev", "PREV is a function of SPAseq", e.span, "write { ... } SEQ { ... }")
 
 
 # --- what is used up ---------------------------------------------------------------------------------

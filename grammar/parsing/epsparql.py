@@ -36,9 +36,12 @@ class EpBuilder(SpaseqBuilder):
         assert isinstance(prologue, Tree) and isinstance(form, Tree)
         self.prologue(prologue)
         (body,) = trees(tree, "where")
+        pattern = self.body(body)
+        for data in trees(tree, "values"):
+            pattern = Group((pattern, self.values(data)), span=between(body, data))
         return EpQuery(
             self.form(form),
-            self.body(body),
+            pattern,
             tuple(self.stream(s) for s in trees(tree, "stream")),
             tuple(self.prefixes.items()),
             self.base,

@@ -10,13 +10,16 @@ from oxiseq.grammar.slips.slip import Rule, Said, Slip, bare_iri, broken_iri, mi
 _OPERATORS = ["SEQ", "EQUALS", "OPTIONALSEQ", "EQUALSOPTIONAL", "UNION", "OPTIONAL", "MINUS"]
 _KEYWORDS = [*_OPERATORS, "SELECT", "CONSTRUCT", "ASK", "FROM", "STREAM", "WHERE", "FILTER", "GRAPH", "BIND", "VALUES",
              "DISTINCT", "PREFIX", "BASE", "EXISTS"]  # fmt: skip
+COUNTING = (
+    "count with CONSTRUCT rules, as EP-SPARQL's sliding average does, or over a window in RSP-QL (--language rspql)"
+)
 _OTHER = {
     "WITHIN": "write FILTER(getDURATION() < \"PT10M\"^^xsd:duration) in the pattern",
-    "LIMIT": "a stream's answers do not end: take as many as you need",
-    "OFFSET": "a stream's answers do not end: take those that you need",
-    "ORDER": "answers come in the order of their ends",
-    "GROUP": "count with CONSTRUCT rules, as EP-SPARQL's sliding average does",
-    "HAVING": "count with CONSTRUCT rules, as EP-SPARQL's sliding average does",
+    "LIMIT": "a stream's answers do not end: take as many as you need; a sub-SELECT in GRAPH may have LIMIT",
+    "OFFSET": "a stream's answers do not end: take those that you need; a sub-SELECT in GRAPH may have OFFSET",
+    "ORDER": "answers come in the order of their ends; a sub-SELECT in GRAPH may have ORDER BY",
+    "GROUP": COUNTING,
+    "HAVING": COUNTING,
 }
 _FOLLOWS = {"THEN", "FOLLOWED", "->", "=>", ";", "AFTER", "BEFORE"}
 

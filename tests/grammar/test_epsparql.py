@@ -25,6 +25,10 @@ TEXTS = [
     " { { ?x :p ?a FILTER(?a > 1) } OPTIONALSEQ { ?x :q+ ?b } UNION { ?x a :C } }",
     P + "CONSTRUCT { ?x :is [ :of ?y ; :for (getDURATION()) ] } WHERE { ?x :p ?y } EQUALSOPTIONAL { ?y :p ?x }",
     P + "ASK { ?x :p ?y MINUS { ?y :p ?x } FILTER NOT EXISTS { ?x :q ?x } GRAPH ?g { ?x :in ?p } }",
+    P + "SELECT REDUCED ?x { { ?x :p ?a } SEQ { ?x :q ?b } } VALUES (?a ?b) { (:a UNDEF) (UNDEF 1) } CONSUME RECENT",
+    P + "SELECT ?x { ?x :p ?y GRAPH :g { SELECT ?y (COUNT(*) AS ?n) { ?y :q ?z } GROUP BY ?y HAVING (COUNT(*) > 1)"
+    " ORDER BY DESC(?n) LIMIT 2 } }",
+    P + "CONSTRUCT { ?x :is 1 } INTO STREAM <http://e/t> { ?x :p ?y } CONSUME CHRONOLOGICAL",
     P + "SELECT ?x { { SELECT DISTINCT ?x { ?x :p ?y } } BIND(getENDTIME() AS ?e) VALUES ?x { :a :b } }",
 ]
 WORDS = sorted({p for text in TEXTS for p in pieces(text)})
@@ -40,7 +44,14 @@ WRONG = [
     ("SELECT * { ?x <urn:p> ?y FILTER(getDURATION(?x) < 1) }", "takes no argument"),
     ("SELECT ?z { ?x <urn:p> ?y }", "does not bind ?z"),
     ("SELECT (COUNT(?x) AS ?n) { ?x <urn:p> ?y }", "no answer while the stream goes on"),
-    ("SELECT * { { SELECT ?x { ?x <urn:p> ?y } LIMIT 1 } }", "cannot group, order or cut"),
+    ("SELECT * { { SELECT ?x { ?x <urn:p> ?y } LIMIT 1 } }", "inside GRAPH, where time does not pass, it may"),
+    ("SELECT ?x { ?x <urn:p> ?y } GROUP BY ?x", "or over a window in RSP-QL"),
+    ("SELECT ?x { ?x <urn:p> ?y } HAVING (COUNT(*) > 1)", "count with CONSTRUCT rules"),
+    ("SELECT ?x { ?x <urn:p> ?y } OFFSET 3", "take those that you need"),
+    ("SELECT * { GRAPH <urn:g> { ?x <urn:p> ?y BIND(getENDTIME() AS ?e) } }", "no times for getENDTIME()"),
+    ("SELECT * { ?x <urn:p>+ ?y } CONSUME RECENT", "write out the steps"),
+    ("SELECT * { { SELECT ?x { ?x <urn:p> ?y } } } CONSUME RECENT", "write its pattern in braces"),
+    ("SELECT * { ?x <urn:p> ?y } CONSUME SOME", "expected: UNRESTRICTED, CHRONOLOGICAL or RECENT"),
     ("SELECT * { ?x <urn:p> ?y FILTER(?y > 1 || EXISTS { ?y <urn:p> ?x }) }", "EXISTS cannot stand inside"),
     ("SELECT * { GRAPH <urn:g> { { ?x <urn:p> ?y } SEQ { ?x <urn:q> ?z } } }", "no times for SEQ"),
     ("SELECT * { GRAPH <urn:g> { ?x <urn:p> ?y FILTER(getDURATION() < 1) } }", "no times for getDURATION()"),
