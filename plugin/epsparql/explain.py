@@ -45,11 +45,30 @@ def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
         "form": type(plan.query.form).__name__.upper(),
         "columns": [v.value for v in plan.variables],
         "streams": list(plan.streams),
-        "instants": "one by one, to the rules' fixpoint" if plan.one_by_one else "many at a time",
+        "into": plan.feeds,
+        "consumption": _consumption(plan),
+        "instants": _instants(plan),
         "rules": rules,
         "strata": strata,
         "operators": explainer.operator(plan.answered.plan),
     }
+
+
+def _instants(plan: IntervalPlan) -> str:
+    if not plan.one_by_one:
+        return "many at a time"
+    if plan.recursive:
+        return "one by one, to the rules' fixpoint"
+    return "one by one, as answers use triples up" if plan.answered.uses else "one by one, as rules make blank nodes"
+
+
+def _consumption(plan: IntervalPlan) -> str:
+    uses = plan.answered.uses
+    if uses is None:
+        return "none"
+    first = "last" if uses.recent else "first"
+    chosen = f", of which a SEQ takes the {first} second operand" if uses.choices else ""
+    return f"triples of an answer are not used again{chosen}"
 
 
 class _Explainer:
@@ -66,8 +85,9 @@ class _Explainer:
     def name(self, plan: Plan) -> str:
         """What it does, in a line."""
         match plan:
-            case TriplePlan(places):
-                return "triples " + " ".join(self.place(p) for p in places)
+            case TriplePlan(places, but=but):
+                without = f" but {', '.join(self.place(p) for p in but)}" if but else ""
+                return f"triples {' '.join(self.place(p) for p in places)}{without}"
             case TimelessPlan(asked=asked):
                 return "knowledge " + " ".join(asked.split()) if asked else "rows without a time"
             case JoinPlan(op):
@@ -77,7 +97,8 @@ class _Explainer:
             case MinusPlan(main, other):
                 return "MINUS" + self.on(main, other)
             case TestPlan(_, test):
-                return "EXISTS" if test.wanted else "NOT EXISTS"
+                asked = [self._write.expression(c) for c in test.conditions]
+                return ("EXISTS" if test.wanted else "NOT EXISTS") + (f" if {', '.join(asked)}" if asked else "")
             case UnionPlan():
                 return "UNION"
             case FilterPlan(_, conditions):
@@ -141,6 +162,8 @@ def as_text(facts: dict[str, Any]) -> str:
     """For people."""
     columns = " ".join(f"?{name}" for name in facts["columns"])
     lines = [f"{facts['form']} {columns}".rstrip(), f"streams: {' '.join(facts['streams'])}",
+             *([f"into stream: {facts['into']}"] if facts["into"] else []),
+             *([f"consumption: {facts['consumption']}"] if facts["consumption"] != "none" else []),
              f"instants: {facts['instants']}"]  # fmt: skip
     for stratum in facts["strata"]:
         numbers = ", ".join(map(str, stratum["rules"]))

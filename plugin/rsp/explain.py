@@ -58,6 +58,8 @@ class RspExplanation:
     """What Oxigraph is asked at every instant."""
     kb: tuple[str, ...]
     """What is copied of the knowledge base."""
+    into: str | None
+    """The stream that answers go to."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -88,6 +90,7 @@ def explain_rsp(plan: RspPlan) -> RspExplanation:
         _patterns(plan),
         None if plan.asked is None else plan.asked.text,
         _kb(plan),
+        plan.feeds,
     )
 
 
@@ -159,6 +162,8 @@ def as_text(e: RspExplanation) -> str:
 def _lines(e: RspExplanation) -> Iterator[str]:
     yield f"{e.form} {', '.join(f'?{c}' for c in e.columns)}".rstrip()
     yield f"report: {e.report}, {e.when}"
+    if e.into is not None:
+        yield f"into stream: {e.into}"
     if e.events:
         yield f"consumption: {e.consumption}"
     yield f"evaluation: {e.evaluation} ({_EVALUATIONS[e.evaluation]})"
