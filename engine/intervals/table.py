@@ -106,7 +106,8 @@ class Table:
     def drop_used(self, places: Sequence[int], used: NDArray[np.uint32]) -> None:
         """Drop rows that have one of these ids in one of some columns."""
         if places and self._count:
-            self._keep(~np.isin(self._values[: self._count, list(places)], used).any(axis=1))
+            has: NDArray[np.bool_] = np.isin(self._values[: self._count, list(places)], used).any(axis=1)
+            self._keep(~has)
 
     def drop_timeless(self) -> None:
         """Drop rows without any triple of the stream."""

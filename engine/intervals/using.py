@@ -64,7 +64,8 @@ class Uses:
         worst = np.iinfo(np.int64).min if self._plan.recent else np.iinfo(np.int64).max
         best = np.full(int(key.max()) + 1, worst)
         (np.maximum if self._plan.recent else np.minimum).at(best, key[part], ends[part])
-        return ~part | (ends == best[key])
+        kept: NDArray[np.bool_] = ~part | (ends == best[key])
+        return kept
 
     def _ends(self, ids: NDArray[np.uint32]) -> I64:
         """i64[n], when the last of some triples ended: u32[n, these]."""

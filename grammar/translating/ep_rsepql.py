@@ -6,13 +6,14 @@ EP-SPARQL answers by interval), several streams.
 
 from __future__ import annotations
 
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.grammar.algebra import (
     Choice,
     Construct,
     EventName,
     EventPattern,
+    Expression,
     Filter,
     Following,
     Group,
@@ -80,7 +81,7 @@ def _stream(query: EpQuery) -> NamedNode:
     return query.streams[0].iri
 
 
-def _columns(query: EpQuery) -> tuple[object, ...] | None:
+def _columns(query: EpQuery) -> tuple[Variable | tuple[Expression, Variable], ...] | None:
     match query.form:
         case Select(columns, False):
             for column in columns or ():

@@ -52,7 +52,7 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
 @click.option("--at", "instants", metavar="TIME", type=Time(), multiple=True,
               help="Queries over windows: answer at this time, not at each event's; several times.")  # fmt: skip
 @click.option("--consumption", type=click.Choice(["UNRESTRICTED", "CHRONOLOGICAL", "RECENT"], case_sensitive=False),
-              help="RSEP-QL: where the query has no CONSUME.")  # fmt: skip
+              help="RSEP-QL and EP-SPARQL: where the query has no CONSUME.")  # fmt: skip
 @time_predicate_option
 @on_error_option
 @click.option("--rules", metavar="FILE", multiple=True, type=QueryFile(),

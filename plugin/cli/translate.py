@@ -18,8 +18,8 @@ from oxiseq.grammar.translating import translate
 def translate_command(query: QuerySource, to: str, language: str | None) -> None:
     """A query in another language, where its meaning can be kept; else what cannot be, with its place.
 
-    CEQL to SPAseq, RSP-QL to SPECTRA and back, both to RSEP-QL. Comments above the text say on which events it means
-    the same.
+    CEQL to SPAseq, RSP-QL to SPECTRA and back, both to RSEP-QL, EP-SPARQL to RSEP-QL and back. Comments above the text
+    say on which events it means the same.
 
     \b
     oxiseq translate sells.ceql --to spaseq

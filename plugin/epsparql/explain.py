@@ -97,8 +97,8 @@ class _Explainer:
             case MinusPlan(main, other):
                 return "MINUS" + self.on(main, other)
             case TestPlan(_, test):
-                asked = [self._write.expression(c) for c in test.conditions]
-                return ("EXISTS" if test.wanted else "NOT EXISTS") + (f" if {', '.join(asked)}" if asked else "")
+                conditions = ", ".join(self._write.expression(c) for c in test.conditions)
+                return ("EXISTS" if test.wanted else "NOT EXISTS") + (f" if {conditions}" if conditions else "")
             case UnionPlan():
                 return "UNION"
             case FilterPlan(_, conditions):

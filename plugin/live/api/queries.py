@@ -218,7 +218,8 @@ _IN_URL: Final = (
               {"type": "number", "minimum": 0}),
     Parameter("start", "With a text as body: the t of tumbling windows, xsd:dateTime or microseconds."),
     Parameter("report", "With a query over windows as body: RSTREAM, ISTREAM or DSTREAM, where its text has none."),
-    Parameter("consumption", "With RSEP-QL as body: UNRESTRICTED, CHRONOLOGICAL or RECENT, where its text has none."),
+    Parameter("consumption", "With RSEP-QL or EP-SPARQL as body: UNRESTRICTED, CHRONOLOGICAL or RECENT, where its "
+              "text has none."),
     Parameter("stateRecords", "With a text as body: how many records its running state may have.",
               {"type": "integer", "minimum": 1}),
     Parameter("stateBytes", "With a text as body: how large its running state may become.",
