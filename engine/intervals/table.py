@@ -106,8 +106,8 @@ class Table:
     def drop_used(self, places: Sequence[int], used: NDArray[np.uint32]) -> None:
         """Drop rows that have one of these ids in one of some columns."""
         if places and self._count:
-            has: NDArray[np.bool_] = np.isin(self._values[: self._count, list(places)], used).any(axis=1)
-            self._keep(~has)
+            has = np.isin(self._values[: self._count, list(places)], used)
+            self._keep(~np.asarray(has.any(axis=1), np.bool_))
 
     def drop_timeless(self) -> None:
         """Drop rows without any triple of the stream."""

@@ -32,7 +32,7 @@ from oxiseq.grammar.translating.in_time import (
     CHOICES,
     one_triple,
     only_filters,
-    proviso,
+    provisos,
     refuse_chain,
     refuse_conditions,
     timeless,
@@ -68,7 +68,7 @@ def ep_as_rsepql(query: EpQuery) -> Translation:
         prefixes=query.prefixes,
         base=query.base,
     )
-    return Translation(translated, (proviso(policy),))
+    return Translation(translated, provisos(policy, filters))
 
 
 def _stream(query: EpQuery) -> NamedNode:

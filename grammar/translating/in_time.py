@@ -12,7 +12,7 @@ in EP-SPARQL, and come in one graph in RSEP-QL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pyoxigraph import BlankNode
@@ -40,9 +40,12 @@ POINTS: Final = "means the same where no event says its start (prov:startedAtTim
 SINGLE: Final = "means the same where each event is one triple and none says its start (prov:startedAtTime)"
 
 
-def proviso(policy: Consume) -> str:
-    """On which events the two languages agree."""
-    return POINTS if policy is Consume.UNRESTRICTED else SINGLE
+OXIGRAPH: Final = "RSEP-QL's FILTER beside MATCH is Oxigraph's, which compares some terms that EP-SPARQL refuses to"
+
+
+def provisos(policy: Consume, filters: Sequence[Filter]) -> tuple[str, ...]:
+    """On which events the two languages agree; whose arithmetic conditions beside the sequence follow."""
+    return (POINTS if policy is Consume.UNRESTRICTED else SINGLE, *([OXIGRAPH] if filters else []))
 
 
 def one_triple(pattern: Group, text: str) -> Group:

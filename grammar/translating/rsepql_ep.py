@@ -42,7 +42,7 @@ from oxiseq.grammar.translating.in_time import (
     CHOICES,
     one_triple,
     only_filters,
-    proviso,
+    provisos,
     refuse_chain,
     refuse_conditions,
     timeless,
@@ -70,7 +70,7 @@ def rsepql_as_ep(query: RspQuery) -> Translation:
     translated = EpQuery(
         _form(query), where, tuple(Stream("", NamedNode(s)) for s in streams), query.prefixes, query.base, policy
     )
-    return Translation(translated, (proviso(policy),))
+    return Translation(translated, provisos(policy, filters))
 
 
 def _refuse(query: RspQuery) -> None:

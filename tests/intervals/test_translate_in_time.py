@@ -163,3 +163,9 @@ def test_constructs_keep_their_template_and_stream() -> None:
     assert "REGISTER ISTREAM :T AS" in there
     query = load(oxiseq.translate(there, language="rsepql", to="epsparql"), "epsparql")
     assert replace(query, consume=None) == load(text, "epsparql")
+
+
+def test_conditions_beside_match_are_told_to_be_oxigraphs() -> None:
+    text = EP.replace("} }", "} FILTER(?x != ?z) }")
+    assert "# RSEP-QL's FILTER beside MATCH is Oxigraph's" in oxiseq.translate(text, language="epsparql", to="rsepql")
+    assert "Oxigraph" not in oxiseq.translate(EP, language="epsparql", to="rsepql")
