@@ -152,6 +152,17 @@ def _refused(text: str, language: str, to: str, message: str, place: str) -> Non
     assert "^" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("consume", "sequence"), [("UNRESTRICTED", "SEQ"), ("CHRONOLOGICAL", "SEQ^c"), ("RECENT", "SEQ^r")]
+)
+def test_each_policy_has_its_sequence(consume: str, sequence: str) -> None:
+    """Table 1 of RSEP-QL, there and back."""
+    text = f"{EP} CONSUME {consume}"
+    there = oxiseq.translate(text, language="epsparql", to="rsepql")
+    assert f"MATCH {{ E1 {sequence} E2 }}" in there and f"CONSUME {consume}" in there
+    assert load(oxiseq.translate(there, language="rsepql", to="epsparql"), "epsparql") == load(text, "epsparql")
+
+
 def test_a_landmark_is_a_bound_on_the_start() -> None:
     text = oxiseq.translate(RSEP, language="rsepql", to="epsparql")
     assert text.count("FILTER(getSTARTTIME() >= 2)") == 2

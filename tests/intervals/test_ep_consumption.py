@@ -1,0 +1,85 @@
+"""CONSUME CHRONOLOGICAL and RECENT: what answers use up (semantics.md 5 and RSEP-QL's Table 1)."""
+
+from __future__ import annotations
+
+import pytest
+
+import oxiseq
+
+S = "http://e/S"
+P = "PREFIX : <http://e/> "
+PAIR = "{ ?x :p ?y } SEQ { ?y :q ?z }"
+
+
+def answers(where: str, triples: str, consume: str | None, **more: object) -> list[tuple[int, int]]:
+    """(start, end) of the answers over `subject predicate object` triples, one a time from 1 on."""
+    events = [
+        (time, " ".join(f"<http://e/{part}>" for part in triple.split()) + " .")
+        for time, triple in enumerate(triples.split("; "), 1)
+    ]
+    text = f"{P} SELECT * WHERE {{ {where} }}"
+    found = oxiseq.run(text, {S: events}, language="epsparql", consumption=consume, **more)  # type: ignore[call-overload]
+    return [(m.start, m.end) for m in found]
+
+
+@pytest.mark.parametrize("consume", ["chronological", "RECENT"])
+def test_an_answer_uses_its_triples_up(consume: str) -> None:
+    triples = "c p a; d p a; a q c; a q d; c p a; a q c"
+    assert answers(PAIR, triples, None) == [(1, 3), (2, 3), (1, 4), (2, 4), (1, 6), (2, 6), (5, 6)]
+    assert answers(PAIR, triples, consume) == [(1, 3), (2, 3), (5, 6)]
+
+
+def test_a_seq_takes_the_first_or_the_last_second_operand() -> None:
+    where = "{ ?x :a ?k } SEQ { ?y :b ?k BIND(getENDTIME() AS ?at) } SEQ { ?z :c ?k }"
+    triples = "x a k; y b k; y b k; z c k; z c k"
+    for consume, time in (("CHRONOLOGICAL", 2), ("RECENT", 3)):
+        events = [(n, " ".join(f"<http://e/{part}>" for part in t.split()) + " .")
+                  for n, t in enumerate(triples.split("; "), 1)]  # fmt: skip
+        (found,) = oxiseq.run(f"{P} SELECT * {{ {where} }} CONSUME {consume}", {S: events}, language="epsparql")
+        assert f"00:00:00.00000{time}Z" in str(found["at"])
+
+
+def test_what_a_filter_refuses_uses_nothing_up() -> None:
+    assert answers(f"{PAIR} FILTER(?z != :c)", "x p a; a q c; a q d; a q e", "RECENT") == [(1, 3)]
+
+
+def test_used_triples_are_still_seen_by_what_must_not_be_there() -> None:
+    triples = "x p a; a q c; a r w; x p b; b q d"
+    assert answers(PAIR, triples, "RECENT") == [(1, 2), (4, 5)]
+    assert answers(f"{PAIR} MINUS {{ ?x :p ?u . ?u :r ?w }}", triples, "RECENT") == [(1, 2)]
+    assert answers(f"{PAIR} FILTER NOT EXISTS {{ ?x :p ?u . ?u :r ?w }}", triples, "RECENT") == [(1, 2)]
+
+
+def test_a_part_that_may_be_missing_is_used_up_when_it_is_there() -> None:
+    where = "?x :p ?y OPTIONAL { ?x :r ?w }"
+    assert answers(where, "x r w; x p a; x p b", None) == [(1, 2), (1, 3)]
+    assert answers(where, "x r w; x p a; x p b", "RECENT") == [(1, 2), (3, 3)]
+
+
+def test_rules_see_what_answers_have_used() -> None:
+    rule = f"{P} CONSTRUCT {{ ?x :both ?y }} WHERE {{ {{ ?x :p ?y }} SEQ {{ ?x :r ?z }} }}"
+    where = "{ ?x :p ?y } UNION { ?x :both ?y }"
+    assert answers(where, "x p a; x r b", "RECENT", rules=[rule]) == [(1, 1), (1, 2)]
+
+
+def test_the_knowledge_base_is_not_used_up() -> None:
+    kb = "<http://e/x> <http://e/in> <http://e/c> ."
+    assert answers("?x :p ?y . ?x :in ?c", "x p a; x p b", "RECENT", kb=kb) == [(1, 1), (2, 2)]
+
+
+def test_what_is_said_twice_must_agree() -> None:
+    text = f"{P} SELECT * {{ {PAIR} }} CONSUME RECENT"
+    with pytest.raises(oxiseq.OxiseqError, match="the query says CONSUME RECENT"):
+        oxiseq.run(text, {S: []}, language="epsparql", consumption="CHRONOLOGICAL")
+    with pytest.raises(oxiseq.OxiseqError, match="report and instants are for queries over windows, not for EPSPARQL"):
+        oxiseq.run(f"{P} SELECT * {{ {PAIR} }}", {S: []}, language="epsparql", report="RSTREAM")  # type: ignore[call-overload]
+    with pytest.raises(oxiseq.QueryError, match="a path of any length does not tell"):
+        oxiseq.run(f"{P} SELECT * {{ ?x :p+ ?y }}", {S: []}, language="epsparql", consumption="RECENT")
+
+
+def test_a_registered_query_uses_up_too() -> None:
+    store = oxiseq.Store()
+    query = store.register(f"{P} SELECT * FROM STREAM <{S}> {{ {PAIR} }}", language="epsparql", consumption="recent")
+    for time, triple in enumerate(["x p a", "a q c", "a q d"], 1):
+        store.stream(S).push(" ".join(f"<http://e/{part}>" for part in triple.split()) + " .", time)
+    assert [(m.start, m.end) for m in query.matches(0)] == [(1, 2)]
