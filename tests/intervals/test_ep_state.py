@@ -9,7 +9,7 @@ from ep_runs import Engine, read, reference_bag
 from ep_strategies import queries, streams
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Store, Triple
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
 import oxiseq
 from oxiseq.engine.errors import EventError, LimitError, QueryError
@@ -113,6 +113,26 @@ def test_blank_nodes_of_the_kb_are_known_again(text: str, cut: int) -> None:
     second.terms = TermDictionary()
     second.run = restore(save(first.run, first.terms), second.plan, second.terms, second.kb)
     assert before + second.bag([*second.push(events[cut:]), *second.close()]) == expected
+
+
+def test_a_blank_node_that_comes_again_is_the_same() -> None:
+    """Though the KB has not had it for a while, in which terms that nothing holds were freed."""
+    kb = Store()
+    fact = Quad(BlankNode(), NamedNode("http://e/q"), NamedNode("http://e/o"), NamedNode("http://e/g"))
+    engine = Engine(load(f"{P} SELECT ?k {{ ?x :p ?y GRAPH :g {{ ?k :q ?y }} }}", "epsparql"), kb)
+    found = []
+    for time in range(4):
+        (kb.add if time in (0, 3) else kb.remove)(fact)
+        engine.kb.touch()
+        event = Triple(NamedNode(f"http://e/x{time}"), NamedNode("http://e/p"), NamedNode("http://e/o"))
+        engine.run.push("urn:s", encode_events([(time, [event])], engine.terms))
+        engine.run.settle()
+        found += [engine.bag([batch]) for batch in engine.run.advance()]
+        engine.terms.collect()
+        engine.terms.intern_all(Literal(f"another term {time} {n}") for n in range(20))
+    (first,), (second,) = found
+    assert first[:2] == (0, 0) and second[:2] == (3, 3)
+    assert first[2] == second[2] and str(first[2][0][1]).startswith("_:")
 
 
 def test_another_querys_snapshot_is_refused() -> None:
