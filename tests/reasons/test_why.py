@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Dataset, RdfFormat, parse
 
 import oxiseq
+from oxiseq.reasons import replaying
 from oxiseq.reasons.why import Why, why
 
 EX = "http://example.org/"
@@ -92,10 +94,13 @@ def explained(events: list[Event], op: str, negation: bool) -> Why:
 
 
 @settings(max_examples=40, deadline=None)
-@given(EVENTS, st.sampled_from([",", ";", ":"]), st.booleans())
-def test_counts_are_those_of_plain_loops(drawn: list[tuple[int, str, int, int]], op: str, negation: bool) -> None:
+@given(EVENTS, st.sampled_from([",", ";", ":"]), st.booleans(), st.sampled_from([2, replaying.STEP]))
+def test_counts_are_those_of_plain_loops(
+    drawn: list[tuple[int, str, int, int]], op: str, negation: bool, step: int
+) -> None:
     events = spaced(drawn)
-    found = explained(events, op, negation)
+    with patch.object(replaying, "STEP", step):
+        found = explained(events, op, negation)
     kept: list[Callable[[Event], bool]] = [
         lambda e: e.kind == "a", lambda e: True, lambda e: e.value > 1, lambda e: e.value < 5, lambda e: e.key < 2,
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from servers import served
 from test_live_http import EX, JSON, PATH, SPASEQ, STREAM, TURTLE, server, told
 
 from oxiseq import why
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.past import Past
@@ -33,6 +34,9 @@ WHERE {{
   DEFINE GPM B ON S {{ ?house :watts ?after FILTER(?after > 2 * ?before) }}
 }}"""
 KB = f'<{EX}h> <{EX}in> "Ulm" . <{EX}h> <{EX}in> "Bonn" . <{EX}g> <{EX}in> "Ulm" .'
+ONCE = f"""REGISTER RSTREAM <urn:out> AS
+SELECT ?s ?o FROM NAMED WINDOW <urn:w> ON <{STREAM}> [RANGE PT10S STEP PT10S]
+WHERE {{ WINDOW <urn:w> {{ ?s <{EX}watts> ?o }} }}"""
 WATTS = ((3, "h", 100), (4, "h", 150), (5, "h", 400), (6, "x", 1), (7, "x", 9), (12, "h", 10), (14, "h", 90))
 """Second, house, watts. Windows begin at 3 and 13, so the last two are no match."""
 
@@ -137,7 +141,7 @@ def test_what_a_match_was_made_of(address: str) -> None:
 
 
 def test_events_that_are_gone_have_no_triples_but_the_match_is_told(tmp_path: Path) -> None:
-    with server(tmp_path, live=LiveSettings(idle=0.05, upkeep=0.05)) as address:
+    with server(tmp_path, live=LiveSettings(idle=0.05, upkeep=0.05, checkpoint=0.05)) as address:
         fill(address)
         body = json.dumps({"keep": {"count": 0}}).encode()
         assert ask(address, "PUT", PATH, [JSON], body).status == 200
@@ -171,6 +175,9 @@ def test_what_is_looked_at_is_bounded(tmp_path: Path) -> None:
             text = got(address, "/queries/rises/why?to=1970-01-01T00:00:06Z", "text/plain").body.decode()
             assert text.startswith("at least 3 matches")
             told(sent(address, "POST", "/queries/rises/what-if?to=6000000", RISES, SPASEQ), 400)
+        service.journal.queries.register("other", ONCE, "rspql")
+        with pytest.raises(OxiseqError, match="SPAseq queries only"):
+            Past(service, Span(), Until(0)).why("other", 3)
         for after in range(3):
             past = Past(service, Span(None, 6_000_000), Until(after))
             with pytest.raises(Until.Reached):
@@ -190,16 +197,3 @@ class Until:
         self.left -= 1
         if self.left < 0:
             raise self.Reached
-
-
-def test_other_languages_have_no_why(address: str) -> None:
-    made = sent(address, "PUT", "/queries/other", ONCE, ("Content-Type", "application/rspql-query"))
-    assert made.status == 200, made.body
-    refused = told(got(address, "/queries/other/why"), 400)
-    assert "SPAseq queries only" in refused["detail"]
-    sent(address, "DELETE", "/queries/other", "")
-
-
-ONCE = f"""REGISTER RSTREAM <urn:out> AS
-SELECT ?s ?o FROM NAMED WINDOW <urn:w> ON <{STREAM}> [RANGE PT10S STEP PT10S]
-WHERE {{ WINDOW <urn:w> {{ ?s <{EX}watts> ?o }} }}"""
