@@ -61,13 +61,10 @@ class MadeOf:
         return to_prov([self.match], [NamedNode(f"{MATCH}{self.query}:{self.number}")])
 
 
-def made_of(service: LiveService, name: str, number: int, check: Callable[[], object]) -> MadeOf:
+def made_of(service: LiveService, name: str, number: int, check: Callable[[], None]) -> MadeOf:
     """A match by its id. `check` is called now and then, and may raise. Raises UnknownError, CursorError, KbError."""
     record = service.queries.get(name).record
-    stored = service.journal.matches.read(name, number - 1, 1)
-    if not stored:
-        raise UnknownError(f"the query {name!r} has no match {number}")
-    (match,) = stored
+    match = _stored(service, name, number)
     places = [(gpm, iri, time) for gpm, events in match.events(0).items() for iri, time in events]
     history = _moments(service, places, check)
     events = tuple(
@@ -81,7 +78,18 @@ def made_of(service: LiveService, name: str, number: int, check: Callable[[], ob
     return MadeOf(name, number, told, isinstance(query, Query))
 
 
-def _moments(service: LiveService, places: list[tuple[str, str, int]], check: Callable[[], object]) -> History:
+def _stored(service: LiveService, name: str, number: int) -> StoredMatches:
+    """One match: it may have been told before it was stored."""
+    for again in (False, True):
+        if again:
+            with service.worker.lock:
+                service.worker.flush()
+        if found := service.journal.matches.read(name, number - 1, 1):
+            return found[0]
+    raise UnknownError(f"the query {name!r} has no match {number}")
+
+
+def _moments(service: LiveService, places: list[tuple[str, str, int]], check: Callable[[], None]) -> History:
     """The instants of a match, and no others."""
     terms, batches = TermDictionary(), dict[str, EventBatch]()
     for iri in dict.fromkeys(iri for _, iri, _ in places):

@@ -50,7 +50,7 @@ class Told:
 class Past:
     """The events of a range of time. `check` is called now and then, and may raise."""
 
-    def __init__(self, service: LiveService, span: Span, check: Callable[[], object]) -> None:
+    def __init__(self, service: LiveService, span: Span, check: Callable[[], None]) -> None:
         self._service, self._span = service, span
         self._bounds = Bounds(service.settings.past_matches, check)
 

@@ -12,7 +12,7 @@ class Bounds:
     now and then, and may raise whatever is to end the work."""
 
     matches: int | None = None
-    check: Callable[[], object] = lambda: None
+    check: Callable[[], None] = lambda: None
 
 
 FREE = Bounds()

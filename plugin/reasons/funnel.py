@@ -88,7 +88,8 @@ class _Funnel:
         if plain:
             for each in found[: len(plain)]:
                 self.left &= self._events(each.event)
-            yield Step("constants", f"a triple for each of {len(plain)} patterns", int(self.left.sum()))
+            each_of = f"each of {len(plain)} patterns" if len(plain) > 1 else "its pattern"
+            yield Step("constants", f"a triple for {each_of}", int(self.left.sum()))
         rows = found[len(plain) :]
         yield self._step("pattern", "the graph pattern", rows[0].event, None, ())
         for number, condition in enumerate(parts.filters):

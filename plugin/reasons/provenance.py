@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Gpm, GraphPattern, Group, Query, TriplePattern, Values
 from oxiseq.grammar.render import render_group
 from oxiseq.reasons.read import History, Span, within
+from oxiseq.reasons.relax import mapped
 from oxiseq.reasons.replaying import Found
 
 PROV = "http://www.w3.org/ns/prov#"
@@ -67,8 +68,9 @@ def _facts(gpm: Gpm, found: Found, kb: KnowledgeBase) -> Iterator[Quad]:
     bound = {
         Variable(v): t for v, t in found.bindings.items() if isinstance(t, NamedNode | Literal)
     }
-    for element in gpm.pattern.elements:
-        if isinstance(element, GraphPattern):
+    for number, each in enumerate(gpm.pattern.elements):
+        if isinstance(each, GraphPattern):
+            element: GraphPattern = mapped(each, _as_variable(number))
             patterns = [e for e in element.pattern.elements if isinstance(e, TriplePattern)]
             given = Values(tuple(bound), (tuple(bound.values()),))
             text = f"SELECT * WHERE {render_group(Group((given, element) if bound else (element,)))}"
@@ -76,9 +78,20 @@ def _facts(gpm: Gpm, found: Found, kb: KnowledgeBase) -> Iterator[Quad]:
                 for p in patterns:
                     parts = [row[t] if isinstance(t, Variable) else t for t in (p.subject, p.predicate, p.object)]
                     name = row[element.name] if isinstance(element.name, Variable) else element.name
-                    if not any(isinstance(part, BlankNode) for part in (p.subject, p.object)):
-                        subject, predicate, object_ = parts
-                        yield Quad(subject, predicate, object_, name)  # type: ignore[arg-type]
+                    subject, predicate, object_ = parts
+                    yield Quad(subject, predicate, object_, name)  # type: ignore[arg-type]
+
+
+def _as_variable(number: int) -> Callable[[Any], Any]:
+    """A pattern's blank node stands for anything: what it stands for is told as well."""
+    names: dict[BlankNode, Variable] = {}
+
+    def change(node: Any) -> Any:
+        if not isinstance(node, BlankNode):
+            return node
+        return names.setdefault(node, Variable(f"blank_{number}_{len(names)}"))
+
+    return change
 
 
 def to_prov(matches: Sequence[Provenance], names: Sequence[NamedNode] | None = None) -> str:

@@ -216,8 +216,19 @@ def _window_words(query: Query, first: int, last: int, history: History) -> str:
     if window.events:
         instants = history.instants
         return f"{int(np.searchsorted(instants, last) - np.searchsorted(instants, first)) + 1} instants"
-    span = f"it takes {(last - first) / 1_000_000:g} s of {window.size / 1_000_000:g} s"
+    span = f"it takes {_length(last - first)} of {_length(window.size)}"
     return span if window.sliding else f"{span}, and windows begin at fixed times"
+
+
+def _length(micros: int) -> str:
+    """Microseconds for people: `1 day 2 h`."""
+    parts = []
+    for size, one, many in ((86_400_000_000, "day", "days"), (3_600_000_000, "h", "h"), (60_000_000, "min", "min")):
+        number, micros = divmod(micros, size)
+        parts += [f"{number:,} {one if number == 1 else many}"] if number else []
+    if micros or not parts:
+        parts.append(f"{micros / 1_000_000:.6f}".rstrip("0").rstrip(".") + " s")
+    return " ".join(parts)
 
 
 def _plain(value: Any) -> Any:

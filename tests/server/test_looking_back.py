@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from http_client import Answer, ask
@@ -193,7 +192,7 @@ class Until:
     def __init__(self, calls: int) -> None:
         self.left = calls
 
-    def __call__(self) -> Any:
+    def __call__(self) -> None:
         self.left -= 1
         if self.left < 0:
             raise self.Reached

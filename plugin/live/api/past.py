@@ -35,7 +35,7 @@ def why(call: Call) -> Response:
     span, given = _span(call), call.number("matches", _MATCHES)
     most = _USUAL if given is None else given
 
-    def told(check: Callable[[], object]) -> str:
+    def told(check: Callable[[], None]) -> str:
         found = Past(call.service, span, check).why(call.parts["query"], most)
         if form == "json":
             return _text(_why_value(found))
@@ -55,7 +55,7 @@ def what_if(call: Call) -> Response:
     except QueryError as error:
         raise query_problem(error, text, language) from None
 
-    def told(check: Callable[[], object]) -> str:
+    def told(check: Callable[[], None]) -> str:
         try:
             found = Past(call.service, span, check).what_if(call.parts["query"], draft)
         except QueryError as error:
@@ -70,14 +70,14 @@ def provenance(call: Call) -> Response:
     form = wanted(call.request.header("accept"), _MADE_OF)
     number = natural(call.parts["match"], "the match's id")
 
-    def told(check: Callable[[], object]) -> str:
+    def told(check: Callable[[], None]) -> str:
         found = made_of(call.service, call.parts["query"], number, check)
         return _text(found.to_json()) if form == "json" else found.to_prov()
 
     return _answered(call, told, _TYPES[form])
 
 
-def _answered(call: Call, told: Callable[[Callable[[], object]], str], media_type: str) -> Response:
+def _answered(call: Call, told: Callable[[Callable[[], None]], str], media_type: str) -> Response:
     """The text, made on a thread with the limits of SPARQL's answers."""
     def work(sink: Sink) -> None:
         sink.begin(media_type)
