@@ -22,7 +22,7 @@ export function reasons(told, prefixes) {
       stopped ? [" No sequence comes further than before ", h("code", {}, stopped), " is complete."] : []),
     h("div", { class: "columns" },
       h("section", {}, h("h4", {}, "How far events came"), told.gpms.map((gpm) => funnel(gpm, prefixes)),
-        h("h4", {}, "How far the sequence came"), stages(told)),
+        h("h4", {}, "How far the sequence came ", h("span", { class: "muted" }, "matches of its beginnings")), stages(told)),
       h("section", {}, h("h4", {}, stopped ? "What stopped it" : "What one condition less would add"), kept(told, prefixes))));
 }
 
