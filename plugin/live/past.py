@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
@@ -31,10 +30,8 @@ from oxiseq.live.service import LiveService
 from oxiseq.reasons.bounds import Bounds
 from oxiseq.reasons.read import Span, read_history
 from oxiseq.reasons.why import Why, why_of
+from oxiseq.reasons.windows import same_windows
 from oxiseq.what_if import WhatIf, compared
-
-_LONG_AGO: Final = -62_135_596_800_000_000
-"""The year 1, in µs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +88,12 @@ class Past:
     # --- what they read -----------------------------------------------------------------------------
 
     def _on_its_grid(self, name: str, query: Query, options: Options) -> Options:
-        """Tumbling windows as the query at work has them: with their t so long ago that no event is before it."""
-        window, live = query.window, self._service.worker.find(name)
-        start = live.run.window_start if live is not None and isinstance(live.run, QueryRun) else None
-        if options.start is not None or window is None or window.sliding or window.events or start is None:
+        """With tumbling windows as the query at work has them."""
+        if options.start is not None:
             return options
-        return replace(options, start=_LONG_AGO + (start - _LONG_AGO) % window.size)
+        live = self._service.worker.find(name)
+        start = live.run.window_start if live is not None and isinstance(live.run, QueryRun) else None
+        return replace(options, start=same_windows(query.window, start))
 
     def _source(self, iri: str) -> LogSource:
         return LogSource(self._service.journal, iri, self._span.begin, self._span.end)

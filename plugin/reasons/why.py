@@ -203,6 +203,8 @@ def _words(
         before = max((t for t in times if t < min(here)), default=min(here))
         instants = history.instants
         between = instants[(instants > before) & (instants < max(here)) & ~np.isin(instants, times)]
+        if len(between) == 1:
+            return f"one instant comes before, {to_text(int(between[0]))}"
         return f"{len(between)} instants come before, the first at {to_text(int(between[0]))}" if len(between) else ""
     if relaxation.kind == "negation" and relaxation.negated is not None:
         seen = blockers(query, relaxation, found, history, kb, bounds)
