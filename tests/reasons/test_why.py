@@ -181,7 +181,7 @@ def test_late_events_are_not_seen() -> None:
 
 def test_facts_of_patterns_with_blank_nodes() -> None:
     nested = text(";", False).replace("?k :name ?name }", "?k :name ?name ; :in [ :name ?town ] }")
-    kb = f'{KB}<{EX}k0> <{EX}in> _:t <{EX}kb> . _:t <{EX}name> "Ulm" <{EX}kb> .'
+    kb = f'{KB}<{EX}k0> <{EX}in> _:t <{EX}kb> .\n_:t <{EX}name> "Ulm" <{EX}kb> .\n'
     events = seen((0, "a", 0, 2), (1, "b", 0, 4))
     (match,) = why(nested, {"S": [(e.time * 1_000_000, e.graph) for e in events]}, kb).matches
     said = [(fact.predicate.value.removeprefix(EX), str(fact.object)) for fact in match.facts]
