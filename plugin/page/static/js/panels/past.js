@@ -6,6 +6,7 @@ import { byId, fill, h } from "../dom.js";
 import { declared } from "../rdf.js";
 import { on, selectedQuery, state } from "../state.js";
 import { difference } from "./difference.js";
+import { tell } from "./notices.js";
 import { reasons } from "./why.js";
 import { draft, point } from "./workbench.js";
 
@@ -47,7 +48,9 @@ async function look(button, work) {
   show(h("p", { class: "muted" }, "Looking … the first time kernels are compiled, which takes some seconds."));
   try {
     const found = await work(state.selected, range(), mine.signal);
-    if (mine === asking) show(found);
+    if (mine !== asking) return;
+    show(found);
+    tell(byId("past").querySelector(".verdict")?.textContent ?? "");
   } catch (problem) {
     if (!(problem instanceof Problem) && problem.name !== "AbortError") throw problem;
     if (mine !== asking || problem.name === "AbortError") return;
