@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
+from oxiseq.container import Answers
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_microseconds
@@ -17,7 +20,7 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.exchange import Exchange, Timed
 from oxiseq.feed import Feed
-from oxiseq.languages.front import AnswerShape
+from oxiseq.languages.front import AnswerShape, Front
 from oxiseq.late import LateEvent, late_events
 from oxiseq.live_view import EVERY, MATCHES, LiveView
 from oxiseq.pictures.tables import html_table
@@ -42,6 +45,7 @@ class ContinuousQuery(Generic[M]):
     def __init__(
         self,
         text: str,
+        front: Front[Any, Any],
         run: AnyRun,
         shape: AnswerShape[M],
         feed: Feed,
@@ -52,6 +56,7 @@ class ContinuousQuery(Generic[M]):
         self.text = text
         self.found = 0
         """How many matches it has found."""
+        self._front = front
         self._kb = kb
         self._start = start
         self._views: tuple[LiveView, ...] = ()
@@ -87,6 +92,18 @@ class ContinuousQuery(Generic[M]):
     def _handed_out(self, deadline: float | None, idle: float | None) -> Iterator[M]:
         while (match := self._take(deadline, idle)) is not None:
             yield match
+
+    def take(self) -> Answers[M]:
+        """All matches that have been found and not been handed out, at once: `to_pandas()`, `to_arrow()`, and a table
+        in a notebook. Nothing is waited for; what has come for the newest instant stays open."""
+        with self._arrived:
+            self._iterated = True
+            batches = list(self._waiting)
+            if self._next:
+                batches[0] = batches[0].take(np.arange(self._next, len(batches[0])))
+            self._waiting.clear()
+            self._next = 0
+            return self._front.gathered(self._shape, batches, self._run.events)
 
     def on_match(self, callback: Callable[[M], object]) -> None:
         """Call `callback` with each match that completes from now on, in the pushing thread."""

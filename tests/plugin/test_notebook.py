@@ -173,6 +173,36 @@ def test_the_newest_events_are_kept(sizes: list[int], most: int, fewer: int) -> 
     assert len(kept) == len(times[-min(most, fewer) :])
 
 
+def test_what_has_been_found_is_taken_at_once() -> None:
+    store = oxiseq.Store()
+    query = store.register(QUERY)
+    assert len(query.take()) == 0
+    store.stream(S).push_many([paid(3, 1), paid(30, 2), paid(400, 3), paid(5000, 4), paid(60000, 5)])
+    first = next(query.matches(timeout=0, idle=None))
+    taken = query.take()
+    assert [first["second"].value, *(match["second"].value for match in taken)] == ["30", "400", "5000"]  # type: ignore[union-attr]
+    assert taken.to_arrow().column("second").to_pylist() == [400, 5000] and taken.events == 5
+    assert len(query.take()) == 0  # 5 s is not complete yet
+    store.advance(6_000_000)
+    assert [match.time for match in query.take()] == [5_000_000]
+
+
+def test_other_languages_hand_out_their_own_answers() -> None:
+    store = oxiseq.Store()
+    ceql = store.register("VOCAB <http://e/> SELECT * FROM T WHERE BUY AS x", language="ceql", stream_names={"T": S})
+    windows = store.register(
+        f"SELECT ?x FROM NAMED WINDOW <http://e/w> ON <{S}> [RANGE PT1S STEP PT1S] "
+        "WHERE { WINDOW <http://e/w> { ?x a <http://e/BUY> } }", language="rspql", report="RSTREAM",
+    )  # fmt: skip
+    intervals = store.register(f"SELECT ?x FROM STREAM <{S}> {{ ?x a <http://e/BUY> }}", language="epsparql")
+    for query in (ceql, windows, intervals):
+        assert len(query.take()) == 0
+    store.stream(S).push("<http://e/1> a <http://e/BUY> .", 1_000_000)
+    store.advance(9_000_000)
+    kinds = [(type(taken), len(taken)) for query in (ceql, windows, intervals) if (taken := query.take()) is not None]
+    assert kinds == [(oxiseq.ComplexMatches, 1), (oxiseq.WindowAnswers, 1), (oxiseq.IntervalMatches, 1)]
+
+
 def test_matches_are_shown_as_a_timeline_and_a_table() -> None:
     shown = oxiseq.run(QUERY, {S: [paid(3, 1), paid(30, 2)]})._repr_html_()
     root = ElementTree.fromstring(shown)
