@@ -33,9 +33,6 @@ WHERE {{
   DEFINE GPM B ON S {{ ?house :watts ?after FILTER(?after > 2 * ?before) }}
 }}"""
 KB = f'<{EX}h> <{EX}in> "Ulm" . <{EX}h> <{EX}in> "Bonn" . <{EX}g> <{EX}in> "Ulm" .'
-ONCE = f"""REGISTER RSTREAM <urn:out> AS
-SELECT ?s ?o FROM NAMED WINDOW <urn:w> ON <{STREAM}> [RANGE PT10S STEP PT10S]
-WHERE {{ WINDOW <urn:w> {{ ?s <{EX}watts> ?o }} }}"""
 WATTS = ((3, "h", 100), (4, "h", 150), (5, "h", 400), (6, "x", 1), (7, "x", 9), (12, "h", 10), (14, "h", 90))
 """Second, house, watts. Windows begin at 3 and 13, so the last two are no match."""
 
@@ -174,7 +171,7 @@ def test_what_is_looked_at_is_bounded(tmp_path: Path) -> None:
             text = got(address, "/queries/rises/why?to=1970-01-01T00:00:06Z", "text/plain").body.decode()
             assert text.startswith("at least 3 matches")
             told(sent(address, "POST", "/queries/rises/what-if?to=6000000", RISES, SPASEQ), 400)
-        service.journal.queries.register("other", ONCE, "rspql")
+        service.journal.queries.register("other", "VOCAB <http://e/> SELECT * FROM T WHERE BUY AS x", "ceql")
         with pytest.raises(OxiseqError, match="SPAseq queries only"):
             Past(service, Span(), Until(0)).why("other", 3)
         for after in range(3):
