@@ -17,8 +17,8 @@ __all__ = ["DIRECTIONS", "Translation", "translate", "translate_query"]
 def translate(text: str, *, to: str, language: str = "spaseq") -> str:
     """A query text in the language `to`, with comments that say on which events it means the same.
 
-    Raises `QueryError` where the text is wrong or `to` cannot say it, with the place; `OxiseqError` for languages
-    without a direction.
+    Raises `QueryError` where the text is wrong or `to` cannot say it, with the place; `OxiseqError` for a language that
+    is not known.
 
     >>> print(translate("VOCAB <http://e/> SELECT * FROM S WHERE A; B AS b FILTER b[x > 1] WITHIN 5 SECONDS",
     ...                 language="ceql", to="spaseq"))

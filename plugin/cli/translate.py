@@ -18,7 +18,7 @@ from oxiseq.grammar.translating import translate
 def translate_command(query: QuerySource, to: str, language: str | None) -> None:
     """A query in another language, where its meaning can be kept; else what cannot be, with its place.
 
-    CEQL to SPAseq, RSP-QL to SPECTRA and back, both to RSEP-QL, EP-SPARQL to RSEP-QL and back. Comments above the text
+    CEQL to SPAseq; RSP-QL, SPECTRA and RSEP-QL to each other; EP-SPARQL to RSEP-QL and back. Comments above the text
     say on which events it means the same.
 
     \b

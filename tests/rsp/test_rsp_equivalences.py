@@ -100,6 +100,7 @@ def pairs(events: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
     )  # fmt: skip
 
 
+@settings(max_examples=50)
 @given(streams())
 def test_ep_sparql_unrestricted(events: list[Event]) -> None:
     """Each pair is told when its second event comes, whatever happens later."""
@@ -108,6 +109,7 @@ def test_ep_sparql_unrestricted(events: list[Event]) -> None:
     assert by_ep_sparql(events, "UNRESTRICTED") == expected
 
 
+@settings(max_examples=50)
 @given(streams())
 def test_ep_sparql_chronological(events: list[Event]) -> None:
     """A second event takes all first events that wait for it, and both are used up."""
@@ -116,6 +118,7 @@ def test_ep_sparql_chronological(events: list[Event]) -> None:
     assert by_ep_sparql(events, "CHRONOLOGICAL") == expected
 
 
+@settings(max_examples=50)
 @given(streams())
 def test_ep_sparql_recent(events: list[Event]) -> None:
     """Answered at every event there is only one second event to choose, so the two policies agree."""

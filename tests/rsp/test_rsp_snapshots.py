@@ -45,7 +45,7 @@ def test_blank_nodes_of_the_kb_are_known_again() -> None:
         assert pushed_one_by_one(setting, random.Random(seed), kb) == found
 
 
-@settings(phases=WITHOUT_SHRINKING, max_examples=40)
+@settings(phases=WITHOUT_SHRINKING, max_examples=25)
 @given(event_queries(), st.integers(0, 2**32))
 def test_blank_nodes_of_the_kb_keep_their_labels(setting: Setting, seed: int) -> None:
     kb = kb_store(setting.kb)

@@ -12,8 +12,10 @@ from rsp_lives import Row, row_of, without_label
 from rsp_strategies import Setting, continuous, kb_store, triples
 
 import oxiseq
-from oxiseq.grammar import QueryError, load, parse
+from oxiseq.grammar import LANGUAGES, QueryError, load, parse
+from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.grammar.translating import DIRECTIONS
 
 
 def answers(setting: Setting, text: str, language: str) -> Counter[Row]:
@@ -36,7 +38,7 @@ def same(setting: Setting, one: tuple[str, str], other: tuple[str, str]) -> bool
     return by_both and answers(setting, *one) == answers(setting, *other)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(continuous(), st.sampled_from([("rspql", "spectra"), ("spectra", "rspql")]))
 def test_the_other_form_answers_the_same(setting: Setting, languages: tuple[str, str]) -> None:
     source, target = languages
@@ -46,9 +48,10 @@ def test_the_other_form_answers_the_same(setting: Setting, languages: tuple[str,
     assert same(setting, (back, source), (setting.text, source))
 
 
-@settings(max_examples=60)
-@given(continuous(), st.sampled_from(["", "\nREPORT EVERY 12", "\nREPORT ON WINDOW CLOSE"]), st.booleans())
-def test_rsepql_answers_the_same_where_it_can(setting: Setting, when: str, every_instant: bool) -> None:
+@settings(max_examples=30)
+@given(continuous(), st.sampled_from(["", "\nREPORT EVERY 12", "\nREPORT ON WINDOW CLOSE"]), st.booleans(),
+       st.sampled_from(["rspql", "spectra"]))  # fmt: skip
+def test_rsepql_answers_the_same_where_it_can(setting: Setting, when: str, every_instant: bool, other: str) -> None:
     text = setting.text.split("\nREPORT")[0] + when
     if every_instant:
         for slide in range(2, 6):
@@ -60,6 +63,8 @@ def test_rsepql_answers_the_same_where_it_can(setting: Setting, when: str, every
         assume(error.code in ("translate", "report"))
         return
     assert same(setting, (translated, "rsepql"), (text, "rspql"))
+    back = oxiseq.translate(translated, to=other, language="rsepql")
+    assert same(setting, (back, other), (text, "rspql"))
 
 
 SPECTRA = "SELECT ?x FROM STREAM <http://e/S> [RANGE 4 SECONDS SLIDE 2 SECONDS] WHERE { ?x <http://e/p> ?y }"
@@ -92,8 +97,53 @@ def test_windows_that_rsepql_fills_otherwise(text: str, message: str) -> None:
     assert text[raised.value.column - 1 :].lstrip("[").startswith("RANGE 4")
 
 
+@pytest.mark.parametrize(
+    ("text", "message", "place"),
+    [
+        ("SELECT * FROM NAMED <urn:s> WIN [LND 3] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
+         "RSP-QL has no such window", "LND 3"),
+        ("SELECT * FROM NAMED <urn:s> WIN [ID][RANGE 5] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
+         "RSP-QL has no such window", "ID]"),
+        ("SELECT * FROM NAMED <urn:s> WIN [RANGE 5 SLIDE 2] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
+         "between two slides this window holds other events in RSP-QL", "RANGE 5"),
+        ("SELECT ?x FROM NAMED <urn:s> WIN [ID] AS <urn:w> EVENT ON <urn:w> { ?x ?y 1 } AS A WHERE { MATCH { A } }",
+         "RSP-QL has no events", "EVENT ON"),
+    ],
+)  # fmt: skip
+def test_what_rsp_ql_lacks_of_rsepql_has_its_place(text: str, message: str, place: str) -> None:
+    load(text, "rsepql")
+    with pytest.raises(QueryError) as raised:
+        oxiseq.translate(text, to="rspql", language="rsepql")
+    assert (raised.value.code, raised.value.message) == ("translate", message)
+    assert text[raised.value.column - 1 :].startswith(place)
+
+
+SPASEQ = "SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x ?y ?z } }"
+OTHERS = {
+    "spaseq": (SPASEQ, "A) DEFINE"),
+    "ceql": ("VOCAB <http://e/> SELECT * FROM S WHERE A ; B", "A ; B"),
+    "epsparql": ("SELECT * FROM STREAM <urn:s> WHERE { ?x <urn:p> ?y }", "{ ?x"),
+    "rsepql": ("SELECT * FROM NAMED <urn:s> WIN [ID] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }", "FROM NAMED"),
+    "spectra": (SPECTRA, "FROM STREAM"),
+}
+
+
+@pytest.mark.parametrize("source", OTHERS)
+@pytest.mark.parametrize("target", LANGUAGES)
+def test_languages_without_a_direction_say_why(source: Language, target: Language) -> None:
+    if source == target or (source, target) in DIRECTIONS:
+        return
+    text, place = OTHERS[source]
+    with pytest.raises(QueryError, match=f"{source} is not translated to {target}: ") as raised:
+        oxiseq.translate(text, to=target, language=source)
+    assert text[raised.value.column - 1 :].startswith(place)
+    assert raised.value.code == "translate" and raised.value.hint and "^" in str(raised.value)
+
+
 def test_no_direction() -> None:
-    with pytest.raises(oxiseq.OxiseqError, match="there is no translation of spectra to ceql; known: ceql to spaseq"):
+    with pytest.raises(QueryError, match="spectra is not translated to ceql: CEQL asks events that are") as raised:
         oxiseq.translate(SPECTRA, to="ceql", language="spectra")
+    assert SPECTRA[raised.value.column - 1 :].startswith("FROM STREAM")
+    assert raised.value.hint == "spectra is translated to rspql and rsepql"
     with pytest.raises(oxiseq.OxiseqError, match="'sql' is not known"):
         oxiseq.translate(SPECTRA, to="sql", language="spectra")

@@ -59,7 +59,7 @@ def streams_of(situation: CeqlSituation) -> list[tuple[str, list[tuple[int, list
     ]  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(ceql_situations(OPTIONS))
 def test_spaseq_finds_the_same_complex_events(situation: CeqlSituation) -> None:
     try:
