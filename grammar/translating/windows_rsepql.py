@@ -23,16 +23,12 @@ def as_rsepql(query: RspQuery) -> Translation:
 
 
 def as_continuous(query: RspQuery, language: RspLanguage) -> Translation:
-    """A query of RSEP-QL in RSP-QL or SPECTRA. Raises `QueryError` for what only RSEP-QL has: events, other windows."""
+    """A query of RSEP-QL in RSP-QL or SPECTRA. Raises `QueryError` for events, and for windows that these fill
+    otherwise."""
     name = _NAMES[language]
     if query.events:
         hint = "EP-SPARQL has sequences too: --to epsparql"
         raise refused(f"{name} has no events", query.events[0].span, query.text, hint)
-    for window in query.windows:
-        for operator in window.operators:
-            if not isinstance(operator, RangeWindow) or len(window.operators) > 1:
-                hint = "write one [RANGE ... SLIDE ...]"
-                raise refused(f"{name} has no such window", operator.span, query.text, hint)
     _refuse_moving(query, name)
     written = replace(query, language=language, report=query.report or Report.RSTREAM, consume=None)
     return as_spectra(written) if language == "spectra" else Translation(written)

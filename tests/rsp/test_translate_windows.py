@@ -100,10 +100,8 @@ def test_windows_that_rsepql_fills_otherwise(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "place"),
     [
-        ("SELECT * FROM NAMED <urn:s> WIN [LND 3] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
-         "RSP-QL has no such window", "LND 3"),
-        ("SELECT * FROM NAMED <urn:s> WIN [ID][RANGE 5] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
-         "RSP-QL has no such window", "ID]"),
+        ("SELECT * FROM NAMED <urn:s> WIN [ID][RANGE 5 SLIDE 2] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
+         "between two slides this window holds other events in RSP-QL", "RANGE 5"),
         ("SELECT * FROM NAMED <urn:s> WIN [RANGE 5 SLIDE 2] AS <urn:w> WHERE { WINDOW <urn:w> { ?x ?y ?z } }",
          "between two slides this window holds other events in RSP-QL", "RANGE 5"),
         ("SELECT ?x FROM NAMED <urn:s> WIN [ID] AS <urn:w> EVENT ON <urn:w> { ?x ?y 1 } AS A WHERE { MATCH { A } }",
@@ -116,6 +114,17 @@ def test_what_rsp_ql_lacks_of_rsepql_has_its_place(text: str, message: str, plac
         oxiseq.translate(text, to="rspql", language="rsepql")
     assert (raised.value.code, raised.value.message) == ("translate", message)
     assert text[raised.value.column - 1 :].startswith(place)
+
+
+@pytest.mark.parametrize("window", ["[LND 3]", "[ID]", "[INTERVAL 2 5]", "[LND 3][RANGE 2 SLIDE 1]"])
+@pytest.mark.parametrize("language", ["rspql", "spectra"])
+def test_landmarks_and_intervals_are_the_same_windows(window: str, language: str) -> None:
+    text = f"SELECT ?x FROM NAMED <http://e/S> WIN {window} AS <urn:w> WHERE {{ WINDOW <urn:w> {{ ?x <urn:p> ?y }} }}"
+    events = [(time, f"<urn:x{time}> <urn:p> <urn:y> .") for time in range(1, 8)]
+    setting = Setting(text, "rsepql", {"http://e/S": events}, "", None, None, None)
+    translated = oxiseq.translate(text, to=language, language="rsepql")
+    assert same(setting, (translated, language), (text, "rsepql"))
+    assert answers(setting, text, "rsepql")
 
 
 SPASEQ = "SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x ?y ?z } }"
