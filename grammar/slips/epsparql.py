@@ -9,7 +9,8 @@ from oxiseq.grammar.slips.slip import Rule, Said, Slip, bare_iri, broken_iri, mi
 
 _OPERATORS = ["SEQ", "EQUALS", "OPTIONALSEQ", "EQUALSOPTIONAL", "UNION", "OPTIONAL", "MINUS"]
 _KEYWORDS = [*_OPERATORS, "SELECT", "CONSTRUCT", "ASK", "FROM", "STREAM", "WHERE", "FILTER", "GRAPH", "BIND", "VALUES",
-             "DISTINCT", "PREFIX", "BASE", "EXISTS"]  # fmt: skip
+             "DISTINCT", "REDUCED", "PREFIX", "BASE", "EXISTS", "INTO", "CONSUME", "UNRESTRICTED", "CHRONOLOGICAL",
+             "RECENT"]  # fmt: skip
 COUNTING = (
     "count with CONSTRUCT rules, as EP-SPARQL's sliding average does, or over a window in RSP-QL (--language rspql)"
 )
@@ -38,8 +39,10 @@ def _head(s: Slip) -> Said | None:
         return Said("write FROM STREAM <http://example.org/stream>")
     if s.last_word == "FROM" and s.kind in ("iri", "name"):
         return Said(f"write FROM STREAM {s.found}")
-    if s.word == "INTO":
-        return Said("what a rule derives is seen by all rules and the query: give it as rules=[...]")
+    if s.word == "INTO" or s.last_word == "INTO":
+        return Said("write CONSTRUCT { ... } INTO STREAM <http://example.org/stream>")
+    if s.last_word == "CONSUME":
+        return Said("write CONSUME UNRESTRICTED, CONSUME CHRONOLOGICAL or CONSUME RECENT")
     return None
 
 
