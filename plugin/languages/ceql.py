@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, ClassVar
 
 from oxiseq.ceql.event import ComplexShape
-from oxiseq.ceql.explain import as_dot, as_text, explain_ceql
+from oxiseq.ceql.explain import explain_ceql
 from oxiseq.ceql.formats import check_complex_format, complex_rows, complex_text, is_number, write_complex
 from oxiseq.ceql.matches import by_positions
 from oxiseq.ceql.packing import heading_of, pack_complex
@@ -19,12 +19,13 @@ from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading
 from oxiseq.knowledge import Kb
-from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text
+from oxiseq.languages.front import LOG, Front, Options, Table
 from oxiseq.spaseq.formats import ResultFormat
 
 
@@ -52,9 +53,8 @@ class CeqlFront(Front[CeqlQuery, ComplexEvents]):
     def replay(self, query: CeqlQuery, kb: Kb, options: Options) -> CeqlReplay:
         return CeqlReplay(query, options.start, options.lateness, options.stream_names, options.naming)
 
-    def explained(self, query: CeqlQuery, kb: Kb, form: ExplanationForm) -> str:
-        facts = explain_ceql(compile_ceql(query))
-        return json_text(facts.to_json()) if form == "json" else (as_dot if form == "dot" else as_text)(facts)
+    def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return explain_ceql(compile_ceql(query))
 
     def check(self, shape: ComplexShape, format: ResultFormat) -> None:
         check_complex_format(format)

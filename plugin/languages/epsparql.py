@@ -14,15 +14,17 @@ from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.epsparql.answer import IntervalShape
-from oxiseq.epsparql.explain import as_dot, as_text, explain_intervals
+from oxiseq.epsparql.explain import explain_intervals
+from oxiseq.epsparql.explanation import IntervalExplanation
 from oxiseq.epsparql.formats import interval_rows, interval_text, write_intervals
 from oxiseq.epsparql.replay import IntervalReplay, read_rules
+from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading, pack_matches
 from oxiseq.knowledge import Kb
-from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text, without_names
+from oxiseq.languages.front import LOG, Front, Options, Table, without_names
 from oxiseq.spaseq.formats import ResultFormat, check_format
 
 _UNNAMED = ("any stream",)
@@ -52,9 +54,8 @@ class EpFront(Front[EpQuery, MatchBatch]):
         without_names(options, "an EP-SPARQL query")
         return IntervalReplay(query, kb, options.rules, options.reads, options.start, options.lateness)
 
-    def explained(self, query: EpQuery, kb: Kb, form: ExplanationForm, rules: Sequence[str] = ()) -> str:
-        facts = explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED))
-        return json_text(facts) if form == "json" else (as_dot if form == "dot" else as_text)(facts)
+    def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))
 
     def check(self, shape: IntervalShape, format: ResultFormat) -> None:
         check_format(shape, format)

@@ -14,14 +14,15 @@ from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
 from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.journal import Heading, pack_matches
 from oxiseq.knowledge import Kb
-from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text, without_names
+from oxiseq.languages.front import LOG, Front, Options, Table, without_names
 from oxiseq.rsp.answer import AnswerShape
-from oxiseq.rsp.explain import as_dot, as_text, explain_rsp
+from oxiseq.rsp.explain import explain_rsp
 from oxiseq.rsp.formats import answer_text, write_answers
 from oxiseq.rsp.replay import RspReplay
 from oxiseq.spaseq.formats import ResultFormat, check_format, is_numeric, table_rows
@@ -55,9 +56,8 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
         without_names(options, f"a query of {self.language.upper()}")
         return RspReplay(query, kb, options.said, options.start, options.lateness)
 
-    def explained(self, query: RspQuery, kb: Kb, form: ExplanationForm) -> str:
-        facts = explain_rsp(compile_rsp(query, TermDictionary()))
-        return json_text(facts.to_json()) if form == "json" else (as_dot if form == "dot" else as_text)(facts)
+    def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return explain_rsp(compile_rsp(query, TermDictionary()))
 
     def check(self, shape: AnswerShape, format: ResultFormat) -> None:
         check_format(shape, format)

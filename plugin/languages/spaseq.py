@@ -12,14 +12,14 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.explanation import Explanation
 from oxiseq.first_run import prepare
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading, pack_matches
 from oxiseq.knowledge import Kb, kb_store
-from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text, without_names
+from oxiseq.languages.front import LOG, Front, Options, Table, without_names
 from oxiseq.spaseq.explain import explain
-from oxiseq.spaseq.explain_text import as_dot, as_text
 from oxiseq.spaseq.formats import (
     ResultFormat,
     check_format,
@@ -58,11 +58,8 @@ class SpaseqFront(Front[Query, MatchBatch]):
         without_names(options, "a SPAseq query")
         return Replay(query, kb, options.start, options.lateness)
 
-    def explained(self, query: Query, kb: Kb, form: ExplanationForm) -> str:
-        explanation = explain(compile_query(query, TermDictionary()), None if kb is None else StoreKb(kb_store(kb)))
-        if form == "json":
-            return json_text(explanation.to_json())
-        return as_dot(explanation) if form == "dot" else as_text(explanation)
+    def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return explain(compile_query(query, TermDictionary()), None if kb is None else StoreKb(kb_store(kb)))
 
     def check(self, shape: Shape, format: ResultFormat) -> None:
         check_format(shape, format)

@@ -148,6 +148,14 @@ def test_run_and_register_from_the_editor(page: WebDriver) -> None:
     assert until(page, "document.querySelector('#streams .name')")
 
 
+def test_the_plan_of_another_language_is_drawn(page: WebDriver) -> None:
+    write(page, "VOCAB <http://example.org/> SELECT * FROM S WHERE SELL ; BUY", "ceql", "trades")
+    click(page, "register")
+    until(page, "document.querySelectorAll('#automaton svg.o .n').length === 3")  # BUY ends a match: a double border
+    assert value(page, "document.querySelectorAll('#automaton style').length") == 0
+    assert "atoms" in value(page, "document.querySelector('#automaton pre').textContent")
+
+
 def test_what_is_there_is_offered(page: WebDriver) -> None:
     write(page, "", "spaseq")
     page.execute_script(f"{EDITOR}.querySelector('.cm-content').focus()")

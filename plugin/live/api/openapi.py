@@ -84,7 +84,8 @@ SCHEMAS: Final[dict[str, Any]] = {
         error={"type": ["string", "null"]},
     ),
     "Explained": _object(
-        ("language", "explanation"), language=_LANGUAGE, explanation={"type": "object"},
+        ("language", "explanation", "text", "picture"), language=_LANGUAGE, explanation={"type": "object"}, text=_TEXT,
+        picture=_TEXT,
         waiting={"type": ["array", "null"], "items": _COUNT},
     ),
     "Findings": _object(

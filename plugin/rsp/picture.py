@@ -1,0 +1,62 @@
+"""The picture of a query over windows: streams → windows → events or patterns → the answer."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from oxiseq.pictures.drawing import Arrow, Node, draw
+from oxiseq.pictures.svg import Svg
+
+if TYPE_CHECKING:
+    from oxiseq.rsp.explain import RspExplanation
+
+
+def picture(e: RspExplanation) -> Svg:
+    """As a network from left to right."""
+    streams = list(dict.fromkeys(w.stream for w in e.windows))
+    nodes = [Node(f"s{i}", _short(s), note="stream") for i, s in enumerate(streams)]
+    arrows: list[Arrow] = []
+    for w in e.windows:
+        names = [*map(_short, w.names), *(["default graph"] if w.default else [])]
+        nodes.append(Node(f"w{w.number}", w.window, note=", ".join(names)))
+        arrows.append(Arrow(f"s{streams.index(w.stream)}", f"w{w.number}", ()))
+    for i, event in enumerate(e.events):
+        nodes.append(Node(f"e{i}", f"EVENT {event.name}", note=" ".join(f"?{v}" for v in event.variables)))
+        arrows.append(Arrow(f"w{event.content}", f"e{i}", ()))
+    ahead = [f"w{w.number}" for w in e.windows if w.predicates != () or not e.events]
+    ahead += [f"e{i}" for i in range(len(e.events)) if not e.matches]
+    for i, match in enumerate(e.matches):
+        nodes.append(Node(f"m{i}", f"MATCH {match}"))
+        names = match.replace("(", " ").replace(")", " ").split()
+        arrows += [Arrow(f"e{j}", f"m{i}", ()) for j, event in enumerate(e.events) if event.name in names]
+        ahead.append(f"m{i}")
+    ahead = _views(e, nodes, arrows, ahead)
+    if e.kb:
+        nodes.append(Node("kb", "knowledge base", note=", ".join(_short(k) for k in e.kb)))
+        ahead.append("kb")
+    nodes.append(Node("answer", f"{e.form} {e.report}", True, e.evaluation))
+    arrows += [Arrow(name, "answer", ()) for name in ahead]
+    return draw(nodes, arrows, f"{e.form}: windows and what is asked of them", network=True)
+
+
+def _views(e: RspExplanation, nodes: list[Node], arrows: list[Arrow], ahead: list[str]) -> list[str]:
+    """The patterns of a conjunctive query, each a view of its own on the one window."""
+    if not e.patterns:
+        return ahead
+    for i, pattern in enumerate(e.patterns):
+        nodes.append(Node(f"v{i}", pattern))
+    views = [f"v{i}" for i, p in enumerate(e.patterns) if not p.startswith("FILTER")]
+    filters = [f"v{i}" for i, p in enumerate(e.patterns) if p.startswith("FILTER")]
+    arrows += [Arrow(w, v, ()) for w in ahead for v in views]
+    if not filters:
+        return views
+    arrows += [Arrow(v, filters[0], ()) for v in views]
+    arrows += [Arrow(a, b, ()) for a, b in pairwise(filters)]
+    return filters[-1:]
+
+
+def _short(iri: str) -> str:
+    """The last part of an IRI."""
+    name = iri.strip("<>").rstrip("/#")
+    return name[max(name.rfind("/"), name.rfind("#")) + 1 :] if "://" in name or name.startswith("urn:") else name
