@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar
 
 from oxiseq.ceql.event import ComplexShape
 from oxiseq.ceql.explain import explain_ceql
@@ -26,6 +26,10 @@ from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading
 from oxiseq.knowledge import Kb
 from oxiseq.languages.front import LOG, Front, Options, Table
+from oxiseq.reasons.ceql.events import opener
+from oxiseq.reasons.ceql.why import why_ceql
+from oxiseq.reasons.read import read_streams
+from oxiseq.reasons.report import Asked, Why
 from oxiseq.spaseq.formats import ResultFormat
 
 
@@ -55,6 +59,13 @@ class CeqlFront(Front[CeqlQuery, ComplexEvents]):
 
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_ceql(compile_ceql(query))
+
+    def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
+        plan = compile_ceql(query, options.stream_names)
+        names = dict(zip((s.name for s in query.streams), plan.streams, strict=True))
+        vocab = query.vocab or ""
+        history = read_streams(names, streams, asked.reading, opener=opener(options.naming, vocab))
+        return why_ceql(plan, history, asked.provenance)
 
     def check(self, shape: ComplexShape, format: ResultFormat) -> None:
         check_complex_format(format)

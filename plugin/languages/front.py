@@ -27,6 +27,7 @@ from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import Consume, Report
 from oxiseq.journal import Heading
 from oxiseq.knowledge import Kb
+from oxiseq.reasons.report import Asked, Why
 from oxiseq.spaseq.formats import ResultFormat
 
 Q = TypeVar("Q")
@@ -116,6 +117,10 @@ class Front(ABC, Generic[Q, B]):
     @abstractmethod
     def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         """What the query is compiled to; with `kb` its patterns are asked. Raises QueryError, KbError."""
+
+    def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
+        """Why it matches or does not, over whole streams. Raises OxiseqError, EventError, KbError, LimitError."""
+        raise OxiseqError(f"why is not told of {self.language.upper()}")
 
     # --- results ------------------------------------------------------------------------------------
 

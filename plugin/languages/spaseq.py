@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar
 
 from oxiseq.engine.kb import KnowledgeBase, StoreKb
 from oxiseq.engine.output.batch import MatchBatch
@@ -19,6 +19,9 @@ from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading, pack_matches
 from oxiseq.knowledge import Kb, kb_store
 from oxiseq.languages.front import LOG, Front, Options, Table, without_names
+from oxiseq.reasons.read import read_history
+from oxiseq.reasons.report import Asked, Why
+from oxiseq.reasons.why import why_of
 from oxiseq.spaseq.explain import explain
 from oxiseq.spaseq.formats import (
     ResultFormat,
@@ -60,6 +63,13 @@ class SpaseqFront(Front[Query, MatchBatch]):
 
     def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain(compile_query(query, TermDictionary()), None if kb is None else StoreKb(kb_store(kb)))
+
+    def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
+        without_names(options, "a SPAseq query")
+        reading = asked.reading
+        history = read_history(query, streams, reading.span, reading.start, reading.lateness, reading.on_error,
+                               reading.time_predicate)  # fmt: skip
+        return why_of(query, history, StoreKb(kb_store(kb)), asked.provenance)
 
     def check(self, shape: Shape, format: ResultFormat) -> None:
         check_format(shape, format)

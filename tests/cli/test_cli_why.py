@@ -45,8 +45,19 @@ def test_why_writes_text_and_provenance(folder: Path) -> None:
 def test_why_says_what_it_cannot_do(folder: Path) -> None:
     assert oxiseq("why", folder / "jumps.spaseq").exit_code == 2
     ceql = write(folder, "a.ceql", "VOCAB <http://e/> SELECT * FROM S WHERE A")
-    refused = oxiseq("why", ceql, "-s", folder / "payments.nq")
-    assert refused.exit_code == 1 and "SPAseq queries only" in refused.stderr
+    refused = oxiseq("why", ceql, "-s", folder / "payments.nq", "-k", folder / "names.nq")
+    assert refused.exit_code == 2 and "asks no knowledge base" in refused.stderr
+    refused = oxiseq("why", folder / "jumps.spaseq", "-s", folder / "payments.nq", "--at", 5)
+    assert refused.exit_code == 1 and "are for queries over windows" in refused.stderr
+
+
+def test_why_of_ceql_over_a_table(folder: Path) -> None:
+    ceql = "VOCAB <http://e/> SELECT * FROM S WHERE SELL AS s ; BUY AS b FILTER b[price > 5]"
+    csv = write(folder, "trades.csv", "kind,when,price\nSELL,1,4\nBUY,2,3\n")
+    text = write(folder, "trades.txt", ceql)
+    told = oxiseq("why", text, "--language", "ceql", "-s", csv, "--type-column", "kind", "--time-column", "when")
+    assert told.exit_code == 0, told.stderr
+    assert "without a filter, BUY AS b[price > 5]: 1 more" in told.stdout and "with price = 3" in told.stdout
 
 
 def test_what_if_tells_gains_and_losses(folder: Path) -> None:
