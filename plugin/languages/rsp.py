@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar
 
-from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb import KnowledgeBase, StoreKb
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.windows import advance
 from oxiseq.engine.output.batch import MatchBatch
@@ -19,8 +19,11 @@ from oxiseq.first_run import announce
 from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.journal import Heading, pack_matches
-from oxiseq.knowledge import Kb
+from oxiseq.knowledge import Kb, kb_store
 from oxiseq.languages.front import LOG, Front, Options, Table, without_names
+from oxiseq.reasons.read import read_streams
+from oxiseq.reasons.report import Asked, Why
+from oxiseq.reasons.windows.why import why_windows
 from oxiseq.rsp.answer import AnswerShape
 from oxiseq.rsp.explain import explain_rsp
 from oxiseq.rsp.formats import answer_text, write_answers
@@ -58,6 +61,11 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
 
     def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_rsp(compile_rsp(query, TermDictionary()))
+
+    def why(self, query: RspQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
+        without_names(options, f"a query of {self.language.upper()}")
+        history = read_streams({iri: iri for iri in query.streams}, streams, asked.reading)
+        return why_windows(query, history, StoreKb(kb_store(kb)), options.said, asked.provenance)
 
     def check(self, shape: AnswerShape, format: ResultFormat) -> None:
         check_format(shape, format)

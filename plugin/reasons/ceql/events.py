@@ -71,7 +71,8 @@ class Events:
 
     def type_is(self, iri: str) -> NDArray[np.bool_]:
         """Whether each event is of a type."""
-        return self._ids(RDF_TYPE) == self.history.terms.constant(NamedNode(iri))
+        mine: NDArray[np.bool_] = self._ids(RDF_TYPE) == self.history.terms.constant(NamedNode(iri))
+        return mine
 
     def values(self, attributes: Sequence[Variable]) -> I64:
         """i64[n, attributes]: ids of terms, 0 for none."""

@@ -31,8 +31,9 @@ def relaxations(plan: CeaPlan, place: Place) -> Iterator[Relaxation]:
     """Those of a `bare` plan at a place."""
     query, leads = plan.query, before(plan, place.letter)
     if query.window is not None and leads:
-        by = (query.window.attribute,) if isinstance(query.window, AttributeWindow) else ()
-        yield Relaxation("window", render_window(query.window), recompiled(replace(query, window=None), plan), by, True)
+        shown = (query.window.attribute,) if isinstance(query.window, AttributeWindow) else ()
+        unbounded = recompiled(replace(query, window=None), plan)
+        yield Relaxation("window", render_window(query.window), unbounded, shown, True)
     at_once = [m for m in leads if plan.positions.at_once[m] >> place.letter & 1]
     if at_once:
         yield Relaxation("contiguity", "`:`", _loosened(plan, place.letter))

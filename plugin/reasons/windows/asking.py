@@ -1,0 +1,77 @@
+"""Parts of a query over windows, answered at given instants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.rsp.plan import UNSAID, RspOptions, RspPlan, compile_rsp
+from oxiseq.engine.run.clock import AFTER_ALL
+from oxiseq.engine.run.rsp import RspRun
+from oxiseq.grammar.algebra import Group, SubSelect
+from oxiseq.grammar.rsp_algebra import Report, RspQuery
+from oxiseq.reasons.read import History
+from oxiseq.reasons.where.rows import MOST, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A query and what it is asked of."""
+
+    query: RspQuery
+    history: History
+    kb: StoreKb
+
+    def told(self, said: RspOptions) -> int:
+        """How many answers the query as it stands tells."""
+        _, batch = self._run(self.query, said)
+        return len(batch)
+
+    def part(self, where: Group, instants: Sequence[int]) -> dict[int, Rows]:
+        """Instant → all rows of a part of WHERE there, up to `MOST`; none for instants without rows."""
+        return self._rows(replace(_plain(self.query), body=SubSelect(None, where, limit=MOST)), instants)
+
+    def whole(self, instants: Sequence[int]) -> dict[int, Rows]:
+        """The rows of the whole query there, its aggregates and modifiers with it."""
+        return self._rows(replace(_plain(self.query), body=self.query.body), instants)
+
+    def _rows(self, query: RspQuery, instants: Sequence[int]) -> dict[int, Rows]:
+        plan, batch = self._run(query, RspOptions(None, tuple(instants), None))
+        found: dict[int, Rows] = {}
+        for at in np.unique(batch.time).tolist():
+            mine = batch.values[batch.time == at]
+            found[at] = Rows(plan.columns, mine, None, len(mine) >= MOST)
+        return found
+
+    def _run(self, query: RspQuery, said: RspOptions = UNSAID) -> tuple[RspPlan, MatchBatch]:
+        history = self.history
+        plan = compile_rsp(query, history.terms, said)
+        run = RspRun(plan, history.terms, self.kb)
+        for iri in plan.streams:
+            if len(history.batches[iri]):
+                run.push(iri, history.batches[iri])
+            run.punctuate(iri, AFTER_ALL)
+        return plan, MatchBatch.concat(run.advance(), len(plan.columns))
+
+
+def _plain(query: RspQuery) -> RspQuery:
+    """A SELECT of all rows at each instant, without consumption."""
+    form = "ASK" if query.form == "ASK" else "SELECT"
+    bare = replace(query, form="SELECT", template=(), report=Report.RSTREAM, into=None, consume=None, when=None)
+    return replace(bare, body=replace(query.body, projection=())) if form == "ASK" else bare
+
+
+def instants_of(plan: RspPlan, history: History) -> NDArray[np.int64]:
+    """Those at which the query is answered; of its periods those that follow events."""
+    times = history.instants
+    rhythm = plan.rhythm
+    if rhythm.given is not None:
+        return np.array(rhythm.given, np.int64)
+    if rhythm.periods:
+        return np.unique(np.concatenate([-(-times // period) * period for period in rhythm.periods]))
+    return times
