@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar
 
 from oxiseq.engine.intervals.query import compile_intervals
-from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb import KnowledgeBase, StoreKb
 from oxiseq.engine.kernels.intervals import joining
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
@@ -23,8 +23,12 @@ from oxiseq.first_run import announce
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading, pack_matches
-from oxiseq.knowledge import Kb
+from oxiseq.knowledge import Kb, kb_store
 from oxiseq.languages.front import LOG, Front, Options, Table, without_names
+from oxiseq.reasons.intervals.asking import Source, opener
+from oxiseq.reasons.intervals.why import why_intervals
+from oxiseq.reasons.read import read_streams
+from oxiseq.reasons.report import Asked, Why
 from oxiseq.spaseq.formats import ResultFormat, check_format
 
 _UNNAMED = ("any stream",)
@@ -56,6 +60,15 @@ class EpFront(Front[EpQuery, MatchBatch]):
 
     def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))
+
+    def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
+        without_names(options, "an EP-SPARQL query")
+        rules = tuple(read_rules(options.rules))
+        plan = compile_intervals(query, rules, options.reads)
+        named = {s.iri.value: s.name for q in (query, *rules) for s in q.streams if s.name}
+        names = {named.get(iri, iri): iri for iri in plan.streams}
+        history = read_streams(names, streams, asked.reading, opener=opener)
+        return why_intervals(Source(query, rules, history, StoreKb(kb_store(kb))), asked.provenance)
 
     def check(self, shape: IntervalShape, format: ResultFormat) -> None:
         check_format(shape, format)

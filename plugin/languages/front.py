@@ -118,9 +118,9 @@ class Front(ABC, Generic[Q, B]):
     def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         """What the query is compiled to; with `kb` its patterns are asked. Raises QueryError, KbError."""
 
+    @abstractmethod
     def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
         """Why it matches or does not, over whole streams. Raises OxiseqError, EventError, KbError, LimitError."""
-        raise OxiseqError(f"why is not told of {self.language.upper()}")
 
     # --- results ------------------------------------------------------------------------------------
 

@@ -53,7 +53,8 @@ def _mark(why: Why) -> str:
 
 
 def _funnel(funnel: Funnel, time: Callable[[int], str], mark: str) -> Iterator[str]:
-    yield f"  {funnel.gpm}" if not funnel.stream else f"  {funnel.gpm} saw {_count(funnel.saw, 'event', 'events')} of {funnel.stream}"
+    saw = f" saw {_count(funnel.saw, 'event', 'events')} of {funnel.stream}" if funnel.stream else ""
+    yield f"  {funnel.gpm}{saw}"
     before = funnel.saw
     for step in funnel.steps:
         if step.kind == "holds":

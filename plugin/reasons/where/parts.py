@@ -39,8 +39,8 @@ Holder: TypeAlias = GraphPattern | WindowPattern | None
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part. `added`: its new element, `holder`: the GRAPH or WINDOW where that stands; `before`: the variables of what
-    stands before; `unordered`: the same part, its last operator of time left out."""
+    """A part. `added`: its new element, `holder`: the GRAPH or WINDOW where that stands; `before`: the variables of
+    what stands before; `unordered`: the same part, its last operator of time left out."""
 
     text: str
     added: PatternElement
@@ -63,9 +63,13 @@ class _Grown:
     holder: Holder
     build: Build
     unordered: Group | None = None
+    op: str = ""
+    """The operator of time after which it stands."""
 
 
-def parts(where: Group, prefixes: Mapping[str, str], event_variables: Mapping[str, Sequence[Variable]] = {}) -> list[Part]:
+def parts(
+    where: Group, prefixes: Mapping[str, str], event_variables: Mapping[str, Sequence[Variable]] = {}
+) -> list[Part]:
     """All parts, the last is the whole. `event_variables`: what the EVENT definitions bind, for MATCH."""
     writer, found = SparqlWriter(dict(prefixes)), []
     before: frozenset[Variable] = frozenset()
@@ -80,10 +84,7 @@ def _text(grown: _Grown, writer: SparqlWriter) -> str:
     element = grown.added
     shown = replace(grown.holder, pattern=Group((element,))) if grown.holder is not None else element
     text = " ".join(writer.element(shown, "").split()).removesuffix(" .").replace(" . }", " }")
-    if isinstance(element, TimedPattern):
-        right = " ".join(writer.element(element.right, "").split())
-        text = f"{element.op.value} {right}"
-    return text
+    return f"{grown.op} {{ {text} }}" if grown.op else text
 
 
 def _growing(
@@ -192,4 +193,4 @@ def _timed(
             return Group((replace(element, right=right),)) if right.elements else left
 
         together = Group((left, grown.build((grown.added,))))
-        yield replace(grown, build=built, unordered=together)
+        yield replace(grown, build=built, unordered=together, op=grown.op or element.op.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyoxigraph import BlankNode, Variable
 
@@ -54,16 +54,23 @@ def relaxations(part: Part, prefixes: Mapping[str, str]) -> Iterator[Relaxation]
 def _joins(part: Part, pattern: TriplePattern) -> Iterator[Relaxation]:
     for variable in dict.fromkeys(v for v in visible_variables(Group((pattern,))) if v in part.before):
         other = Variable(f"{variable.value}{OTHER}")
-        terms = {place: other for place in _PLACES if getattr(pattern, place) == variable}
-        loose = replace(pattern, **terms)
+        loose = _with(pattern, {place: other for place in _PLACES if getattr(pattern, place) == variable})
         pair = variable.value, other.value
         yield Relaxation("join", f"the same ?{variable.value}", part.build((loose,)), pair, same=pair)
 
 
 def _constants(part: Part, pattern: TriplePattern, writer: SparqlWriter) -> Iterator[Relaxation]:
-    for place in _PLACES:
+    for place in ("subject", "object"):  # any predicate at all would always give rows, and tell nothing
         term = getattr(pattern, place)
         if isinstance(term, Variable | BlankNode):
             continue
-        loose = replace(pattern, **{place: Variable(place)})
+        loose = _with(pattern, {place: Variable(place)})
         yield Relaxation("constant", writer.term(term), part.build((loose,)), (place,))
+
+
+def _with(pattern: TriplePattern, changed: Mapping[str, Variable]) -> TriplePattern:
+    """The pattern with variables in some places."""
+    return TriplePattern(
+        changed.get("subject", pattern.subject), changed.get("predicate", pattern.predicate),
+        changed.get("object", pattern.object),
+    )  # fmt: skip

@@ -20,8 +20,8 @@ MOST = 1_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """k rows. `ids`: u32[k, columns], 0 for unbound; `spans`: i64[k, 2], µs, of rows with intervals; `more`: there may be
-    more rows than these."""
+    """k rows. `ids`: u32[k, columns], 0 for unbound; `spans`: i64[k, 2], µs, of rows with intervals; `more`: there may
+    be more rows than these."""
 
     columns: tuple[str, ...]
     ids: NDArray[np.uint32]
@@ -39,10 +39,11 @@ class Rows:
         """The same as terms."""
         return {Variable(name): terms.term(i) for name, i in self.bound(index).items()}
 
-    def parts(self, names: tuple[str, ...]) -> list[tuple[int, ...]]:
-        """Of each row the ids of some columns."""
-        places = [self.columns.index(name) for name in names]
-        return [tuple(row) for row in self.ids[:, places].tolist()]
+    def parts(self, names: tuple[str, ...], *, timed: bool = False) -> list[tuple[int, ...]]:
+        """Of each row the ids of some columns, with its interval if that is asked for."""
+        ids = self.ids[:, [self.columns.index(name) for name in names]].astype(np.int64)
+        shown = np.concatenate([ids, self.spans], axis=1) if timed and self.spans is not None else ids
+        return [tuple(row) for row in shown.tolist()]
 
 
 Ask: TypeAlias = Callable[[Group], Rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events
 from oxiseq.engine.rsp.items import Items, WindowRange
 from oxiseq.grammar.rsp_algebra import NamedWindow, RspQuery
-from oxiseq.reasons.read import History
+from oxiseq.reasons.read import History, Span, within
 
 Ids = tuple[int, int, int]
 
@@ -59,10 +59,24 @@ class Held:
 
 
 class Contents:
-    """All windows of a query at an instant; `None`: everything that the streams ever have."""
+    """Windows at one instant."""
 
-    def __init__(self, query: RspQuery, history: History, at: int | None) -> None:
-        self.windows = tuple(_held(query, window, history, at) for window in query.windows)
+    def __init__(self, windows: Sequence[Held]) -> None:
+        self.windows = windows
+
+    @classmethod
+    def at(cls, query: RspQuery, history: History, instant: int | None) -> Contents:
+        """Of a query over windows."""
+        return cls([_held(query, window, history, instant) for window in query.windows])
+
+    @classmethod
+    def within(cls, history: History, span: Span) -> Contents:
+        """The events of all streams in a span of time, as the default graph."""
+        found = []
+        for iri, batch in history.batches.items():
+            first = 0 if span.begin is None else int(np.searchsorted(batch.time, span.begin))
+            found.append(Held(NamedWindow(NamedNode(iri), ()), first, within(batch, span), history))
+        return cls(found)
 
     def named(self, name: NamedNode) -> Held | None:
         """The window of a name."""
@@ -75,6 +89,7 @@ class Contents:
 
 
 def _held(query: RspQuery, window: NamedWindow, history: History, at: int | None) -> Held:
+    """`at` None: everything that the stream ever has."""
     batch = history.batches[window.stream.value]
     if at is None:
         return Held(window, 0, batch, history)

@@ -6,12 +6,13 @@ OPTIONAL and UNION that is told which is there; of property paths and sub-querie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Variable
 
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import (
     Filter,
     GraphPattern,
@@ -24,8 +25,9 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     WindowPattern,
 )
-from oxiseq.grammar.rsp_algebra import EventDefinition, RspQuery, event_names
+from oxiseq.grammar.rsp_algebra import EventDefinition, event_names
 from oxiseq.grammar.scope import inner_groups
+from oxiseq.reasons.provenance import Provenance, Source
 from oxiseq.reasons.windows.contents import Contents, Held, Ids, distinct
 
 Row = Mapping[str, int]
@@ -33,15 +35,32 @@ Row = Mapping[str, int]
 
 
 class Origins:
-    """Of a query at an instant."""
+    """Of a query at an instant; `events` are its EVENT definitions. `beside`: the knowledge base's default graph is
+    asked too where streams are (EP-SPARQL)."""
 
-    def __init__(self, query: RspQuery, contents: Contents, terms: TermDictionary, kb: StoreKb) -> None:
+    def __init__(
+        self, contents: Contents, terms: TermDictionary, kb: StoreKb, events: Sequence[EventDefinition] = (),
+        *, beside: bool = False,
+    ) -> None:  # fmt: skip
+        self._kb_default = beside or not contents.default
         self._contents, self._terms, self._kb = contents, terms, kb
-        self._events: dict[str, EventDefinition] = {event.name: event for event in query.events}
+        self._events = {event.name: event for event in events}
 
     def events(self, where: Group, row: Row) -> list[tuple[str, Held, int]]:
         """(the window's or event's name, the window, the event's number there) of a row, each once."""
-        return distinct(self._within(where, self._contents.default, "the default graph", row))
+        return distinct(self._within(where, self._contents.default, "", row))
+
+    def provenance(self, at: int, where: Group, answer: Mapping[str, Term], rows: Sequence[Row]) -> Provenance:
+        """Of an answer behind which these rows stand."""
+        found: dict[tuple[str, str, int], Source] = {}
+        for row in rows:
+            for name, held, event in self.events(where, row):
+                number = held.first + event
+                source = Source(name, held.stream, held.time(event), held.graph(event), number)
+                found.setdefault((name, held.stream, number), source)
+        facts = dict.fromkeys(quad for row in rows for quad in self.facts(where, row))
+        ordered = sorted(found.values(), key=lambda each: (each.time, each.number or 0))
+        return Provenance(at, answer, tuple(ordered), tuple(facts))
 
     def times(self, where: Group, row: Row) -> dict[str, tuple[int, ...]]:
         """Name → times (µs) of these events."""
@@ -58,7 +77,8 @@ class Origins:
                 case TriplePattern():
                     triple = self._triple(element, row)
                     if triple is not None:
-                        yield from ((name, held, event) for held in windows for event in held.events_with(triple))
+                        yield from ((name or _short(held), held, event) for held in windows
+                                    for event in held.events_with(triple))  # fmt: skip
                 case WindowPattern(title, inner):
                     held = self._window(title, row)
                     if held is not None:
@@ -100,7 +120,7 @@ class Origins:
 
     def facts(self, where: Group, row: Row) -> Iterator[Quad]:
         """The quads of the knowledge base that a row uses."""
-        return self._facts(where, DefaultGraph() if not self._contents.default else None, row)
+        return self._facts(where, DefaultGraph() if self._kb_default else None, row)
 
     def _facts(self, group: Group, graph: NamedNode | DefaultGraph | None, row: Row) -> Iterator[Quad]:
         for element in group.elements:
@@ -134,5 +154,5 @@ class Origins:
 
 
 def _short(held: Held) -> str:
-    name = held.window.name
-    return "the default graph" if name is None else name.value[max(map(name.value.rfind, "/#")) + 1 :]
+    name = held.window.name or held.window.stream
+    return name.value[max(map(name.value.rfind, "/#")) + 1 :]

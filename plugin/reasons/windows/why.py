@@ -27,19 +27,19 @@ from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.rsp_algebra import Consume, IdentityWindow, RspQuery
 from oxiseq.grammar.scope import inner_groups, visible_variables
 from oxiseq.reasons.provenance import Provenance
-from oxiseq.reasons.provenance import Source as SourceEvent
 from oxiseq.reasons.read import History
 from oxiseq.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why
 from oxiseq.reasons.where.parts import Part, parts
-from oxiseq.reasons.where.reasons import reasons
+from oxiseq.reasons.where.reasons import counted, reasons
 from oxiseq.reasons.where.relax import Relaxation, relaxations
-from oxiseq.reasons.where.rows import Rows
+from oxiseq.reasons.where.rows import MOST, Rows
 from oxiseq.reasons.windows.asking import Source, instants_of
 from oxiseq.reasons.windows.contents import Contents
 from oxiseq.reasons.windows.origins import Origins, Row
 
 LOOKED: Final = 64
 """Instants at which parts are asked."""
+_BEFORE: Final = -(1 << 62)
 _SOLUTIONS: Final = 100
 """Rows of WHERE that may stand behind one answer."""
 
@@ -88,8 +88,8 @@ def _spread(instants: Sequence[int]) -> list[int]:
 def _furthest(
     looked: Sequence[int], counts: Sequence[Mapping[int, Rows]], whole: Mapping[int, Rows]
 ) -> int | None:
-    """The last of those that have answers, else of those where most parts have rows, then the one with most rows of the
-    last such part."""
+    """The last of those that have answers, else of those where most parts have rows, then the one with most rows of
+    the last such part."""
 
     def score(at: int) -> tuple[bool, int, int, int]:
         sizes = [len(rows.get(at, _NONE)) for rows in counts]
@@ -115,7 +115,9 @@ def _stopped(ladder: Sequence[Part], stages: Sequence[Stage], stopped: int | Non
 def _notes(known: int, looked: Sequence[int], whole: Mapping[int, Rows]) -> tuple[str, ...]:
     if not known:
         return ("there is no instant at which it is answered: no events",)
-    which = f"{known:,} instants" if known == len(looked) else f"{len(looked)} of {known:,} instants, evenly spread,"
+    which = f"{known:,} instant{'s' * (known > 1)}"
+    if known > len(looked):
+        which = f"{len(looked)} of {which}, evenly spread"
     return (f"looked at {which}: there are rows at {len(whole)}",)
 
 
@@ -146,10 +148,15 @@ class _Teller:
         """The rows of a part."""
         return _NONE if self.at is None else self.source.part(where, (self.at,)).get(self.at, _NONE)
 
+    def _origins(self, at: int | None) -> Origins:
+        source = self.source
+        contents = Contents.at(self.query, source.history, at)
+        return Origins(contents, source.history.terms, source.kb, self.query.events)
+
     # --- windows and their patterns -----------------------------------------------------------------
 
     def funnels(self) -> Iterator[Funnel]:
-        contents = Contents(self.query, self.source.history, self.at if self.at is not None else -(1 << 62))
+        contents = Contents.at(self.query, self.source.history, _BEFORE if self.at is None else self.at)
         writer = SparqlWriter(dict(self.query.prefixes))
         for held in contents.windows:
             operators = "".join(render_window(o) for o in held.window.operators)
@@ -171,7 +178,7 @@ class _Teller:
             where = replace(holder, pattern=Group((element,)))
         rows = self.ask(Group((where,)))
         text = " ".join(writer.element(element, "").split()).removesuffix(" .")
-        return Step("holds", f"{'or more ' * rows.more}rows of {text}", len(rows))
+        return counted(len(rows), "row", f"of {text}", MOST)
 
     def _matched(self, name: str) -> bool:
         return any(isinstance(part.added, MatchPattern) for part in self.ladder) and bool(name)
@@ -179,15 +186,14 @@ class _Teller:
     def _mappings(self, name: str) -> Step:
         definition = next(event for event in self.query.events if event.name == name)
         rows = self.ask(Group((MatchPattern(EventName(name), visible_variables(definition.pattern)),)))
-        return Step("holds", f"{'or more ' * rows.more}mappings of {name}", len(rows))
+        return counted(len(rows), "mapping", f"of {name}", MOST)
 
     # --- reasons ------------------------------------------------------------------------------------
 
     def reasons(self, number: int, strict: Rows) -> Iterator[Reason]:
         """Of a part."""
         part, terms = self.ladder[number], self.source.history.terms
-        known = Origins(self.query, Contents(self.query, self.source.history, self.at), terms, self.source.kb)
-        ever = Origins(self.query, Contents(self.query, self.source.history, None), terms, self.source.kb)
+        known, ever = self._origins(self.at), self._origins(None)
 
         def times(relaxation: Relaxation, rows: Rows, index: int) -> dict[str, tuple[int, ...]]:
             origins = ever if relaxation.kind == "window" else known
@@ -215,42 +221,36 @@ class _Teller:
         """Of the first answers at the instant: of all rows of WHERE that agree with each."""
         if self.at is None or not len(answers):
             return
-        terms, where = self.source.history.terms, self.query.body.where
-        origins = Origins(self.query, Contents(self.query, self.source.history, self.at), terms, self.source.kb)
+        where, terms = self.query.body.where, self.source.history.terms
+        origins = self._origins(self.at)
         rows = self.ask(where)
         for index in range(min(most, len(answers))):
             bound = answers.bound(index)
             behind = [row for row in map(rows.bound, range(len(rows))) if _agrees(row, bound, rows.columns)]
-            yield self._provenance(origins, {n: i for n, i in bound.items()}, behind[:_SOLUTIONS])
-
-    def _provenance(self, origins: Origins, answer: Row, rows: Sequence[Row]) -> Provenance:
-        terms, where = self.source.history.terms, self.query.body.where
-        found: dict[tuple[str, str, int], SourceEvent] = {}
-        for row in rows:
-            for name, held, event in origins.events(where, row):
-                number = held.first + event
-                found.setdefault((name, held.stream, number), SourceEvent(
-                    name, held.stream, held.time(event), held.graph(event), number))  # fmt: skip
-        facts = dict.fromkeys(quad for row in rows for quad in origins.facts(where, row))
-        assert self.at is not None, "there is an instant"
-        events = sorted(found.values(), key=lambda each: (each.time, each.number or 0))
-        return Provenance(self.at, {name: terms.term(i) for name, i in answer.items()}, tuple(events), tuple(facts))
+            answer = {name: terms.term(i) for name, i in bound.items()}
+            yield origins.provenance(self.at, where, answer, behind[:_SOLUTIONS])
 
 
 def _agrees(row: Row, answer: Row, columns: Sequence[str]) -> bool:
     return all(row.get(name) == i for name, i in answer.items() if name in columns)
 
 
-def _asked_alone(group: Group, holder: PatternElement | None = None) -> Iterator[tuple[PatternElement | None, PatternElement]]:
-    """(WINDOW, GRAPH or nothing, each triple pattern and path that stands in it)."""
+def _asked_alone(where: Group) -> list[tuple[PatternElement | None, PatternElement]]:
+    """(WINDOW, GRAPH or nothing, each triple pattern and path that stands in it), each once."""
+    return list(dict.fromkeys(_standing(where, None)))
+
+
+def _standing(
+    group: Group, holder: PatternElement | None
+) -> Iterator[tuple[PatternElement | None, PatternElement]]:
     for element in group.elements:
         if isinstance(element, TriplePattern | PathPattern):
             yield holder, element
         elif isinstance(element, WindowPattern | GraphPattern):
-            yield from _asked_alone(element.pattern, element)
+            yield from _standing(element.pattern, element)
         elif not isinstance(element, Filter):
             for inner in inner_groups(element):
-                yield from _asked_alone(inner, holder)
+                yield from _standing(inner, holder)
 
 
 def _of(holder: PatternElement | None, window: object) -> bool:
