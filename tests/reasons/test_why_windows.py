@@ -25,11 +25,13 @@ WHERE {{ WINDOW :w {{ ?a :p ?b . ?b :q ?c FILTER(?c > 2) }} GRAPH :kb {{ ?a :nam
 class P(NamedTuple):
     a: int
     b: int
+    kind: str = "p"
 
 
 class Q(NamedTuple):
     b: int
     c: int
+    kind: str = "q"
 
 
 class Event(NamedTuple):
@@ -60,7 +62,7 @@ def rows_of(triples: set[P | Q]) -> Rows:
     p = {t for t in triples if isinstance(t, P)}
     joined = {(x.a, x.b, y.c) for x, y in product(p, triples) if isinstance(y, Q) and x.b == y.b}
     passed = {row for row in joined if row[2] > 2}
-    return Rows({(*t,) for t in p}, joined, passed, {row for row in passed if row[0] in NAMES})
+    return Rows({(t.a, t.b) for t in p}, joined, passed, {row for row in passed if row[0] in NAMES})
 
 
 def content(events: Sequence[Event], at: int, size: int) -> set[P | Q]:
@@ -76,7 +78,8 @@ def spaced(drawn: list[tuple[int, tuple[P | Q, ...]]]) -> list[Event]:
 
 
 TRIPLES = st.one_of(
-    st.builds(P, st.integers(0, 2), st.integers(0, 1)), st.builds(Q, st.integers(0, 1), st.integers(0, 4))
+    st.builds(P, st.integers(0, 2), st.integers(0, 1), st.just("p")),
+    st.builds(Q, st.integers(0, 1), st.integers(0, 4), st.just("q")),
 )
 EVENTS = st.lists(
     st.tuples(st.integers(1, 2), st.lists(TRIPLES, min_size=1, max_size=2).map(tuple)), min_size=1, max_size=7
@@ -121,7 +124,7 @@ def expected(events: Sequence[Event], at: int, rows: Rows, stopped: int | None) 
     if stopped == 0:
         yield "window", len(ever.p)
     elif stopped == 1:
-        others = {(a, b, c) for a, b in rows.p for c in content(events, at, RANGE) if isinstance(c, Q) and c.b != b}
+        others = {(p, q) for p in rows.p for q in content(events, at, RANGE) if isinstance(q, Q) and q.b != p[1]}
         yield from (("join", len(others)), ("pattern", len(rows.p)), ("window", len(ever.joined)))
     elif stopped == 2:
         yield "filter", len(rows.joined)
