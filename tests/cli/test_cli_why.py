@@ -78,3 +78,17 @@ def test_what_if_of_another_language(folder: Path) -> None:
     events = [(n, triples.format(n)) for n in range(5)]
     found = what_if(ceql.format(1), ceql.format(2), {"S": events}, language="ceql")
     assert (len(found.gained), len(found.lost), found.kept) == (1, 0, 2)
+
+
+def test_why_of_queries_over_windows_and_of_intervals(folder: Path) -> None:
+    paid = "PREFIX : <http://example.org/> SELECT * FROM STREAM <{}> {}{{ ?who :paid ?n FILTER(?n > 1000) }}"
+    window = write(folder, "w.rspql", paid.format(STREAM, "[RANGE PT1H STEP PT1S] WHERE "))
+    ever = write(folder, "e.epsparql", paid.format(STREAM, "WHERE "))
+    for query, part in ((window, "?who :paid ?n"), (ever, "?who :paid ?n")):
+        files = oxiseq("why", query, "-s", folder / "payments.nq")
+        assert files.exit_code == 0, files.stderr
+        assert f"  {part}: " in files.stdout and "without a filter, FILTER(?n > 1000)" in files.stdout
+    at = oxiseq("why", window, "-s", folder / "payments.nq", "--at", BEGIN_MICROSECONDS, "--json")
+    assert json.loads(at.stdout)["at"] == BEGIN_MICROSECONDS
+    logged = oxiseq("why", ever, "-l", log(folder), "--json")
+    assert json.loads(logged.stdout)["stopped"] == "FILTER(?n > 1000)"
