@@ -84,8 +84,8 @@ def test_why_of_queries_over_windows_and_of_intervals(folder: Path) -> None:
     paid = "PREFIX : <http://example.org/> SELECT * FROM STREAM <{}> {}{{ ?who :paid ?n FILTER(?n > 1000) }}"
     window = write(folder, "w.rspql", paid.format(STREAM, "[RANGE PT1H STEP PT1S] WHERE "))
     ever = write(folder, "e.epsparql", paid.format(STREAM, "WHERE "))
-    for query, part in ((window, "?who :paid ?n"), (ever, "?who :paid ?n")):
-        files = oxiseq("why", query, "-s", folder / "payments.nq")
+    for text, part in ((window, "?who :paid ?n"), (ever, "?who :paid ?n")):
+        files = oxiseq("why", text, "-s", folder / "payments.nq")
         assert files.exit_code == 0, files.stderr
         assert f"  {part}: " in files.stdout and "without a filter, FILTER(?n > 1000)" in files.stdout
     at = oxiseq("why", window, "-s", folder / "payments.nq", "--at", BEGIN_MICROSECONDS, "--json")
