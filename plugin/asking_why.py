@@ -18,7 +18,7 @@ from oxiseq.knowledge import Kb
 from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.registry import check_kb, front_of, rules_of
 from oxiseq.reasons.read import Reading, Span
-from oxiseq.reasons.report import SHOWN, Asked, Why
+from oxiseq.reasons.report import SHOWN, Why, WhyRequest
 
 
 def why(
@@ -61,4 +61,4 @@ def why(
     )  # fmt: skip
     without_reports(front, options)
     reading = Reading(Span(low, high), first, late, on_error, predicate)
-    return front.why(query, streams, kb, options, Asked(reading, provenance))
+    return front.why(query, streams, kb, options, WhyRequest(reading, provenance))

@@ -135,6 +135,11 @@ class QueryRun:
         return self.clock.events - self._joined.events
 
     @property
+    def window_start(self) -> int | None:
+        """The t of tumbling windows (µs); None before the first event where none was given."""
+        return self._start
+
+    @property
     def late(self) -> int:
         """How many of them were late."""
         return self.clock.late - self._joined.late

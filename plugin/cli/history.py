@@ -22,7 +22,7 @@ from oxiseq.knowledge import Kb
 from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.reasons.read import Reading, Span
-from oxiseq.reasons.report import Asked
+from oxiseq.reasons.report import WhyRequest
 from oxiseq.what_if import compared
 
 _PLAIN = Options()
@@ -46,7 +46,7 @@ def tell_why(source: QuerySource, request: HistoryRequest, form: str, matches: i
         span = Span(None, None) if request.location is not None else Span(request.begin, request.end)
         reading = Reading(span, request.start, request.lateness, "stop", NamedNode(request.time_predicate))
         mine = {iri: events for iri, events in streams.items() if iri in read}
-        why = front.why(query, mine, kb, options, Asked(reading, matches))
+        why = front.why(query, mine, kb, options, WhyRequest(reading, matches))
     if form == "json":
         return json.dumps(why.to_json(), indent=2, ensure_ascii=False) + "\n"
     return why.to_prov() if form == "prov" else str(why)

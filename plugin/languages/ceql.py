@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, ClassVar
 from oxiseq.ceql.event import ComplexShape
 from oxiseq.ceql.explain import explain_ceql
 from oxiseq.ceql.formats import check_complex_format, complex_rows, complex_text, is_number, write_complex
-from oxiseq.ceql.matches import by_positions
+from oxiseq.ceql.matches import ComplexMatches, by_positions
 from oxiseq.ceql.packing import heading_of, pack_complex
 from oxiseq.ceql.replay import CeqlReplay
 from oxiseq.engine.cea.plan import compile_ceql
@@ -29,7 +29,7 @@ from oxiseq.languages.front import LOG, Front, Options, Table
 from oxiseq.reasons.ceql.events import opener
 from oxiseq.reasons.ceql.why import why_ceql
 from oxiseq.reasons.read import read_streams
-from oxiseq.reasons.report import Asked, Why
+from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.spaseq.formats import ResultFormat
 
 
@@ -60,12 +60,12 @@ class CeqlFront(Front[CeqlQuery, ComplexEvents]):
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_ceql(compile_ceql(query))
 
-    def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
+    def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         plan = compile_ceql(query, options.stream_names)
         names = dict(zip((s.name for s in query.streams), plan.streams, strict=True))
         vocab = query.vocab or ""
         history = read_streams(names, streams, asked.reading, opener=opener(options.naming, vocab))
-        return why_ceql(plan, history, asked.provenance)
+        return why_ceql(plan, history, asked.provenance, asked.bounds)
 
     def check(self, shape: ComplexShape, format: ResultFormat) -> None:
         check_complex_format(format)
@@ -77,6 +77,9 @@ class CeqlFront(Front[CeqlQuery, ComplexEvents]):
             return batches
         batch = ComplexEvents.concat(list(batches), shape.words)
         return iter([batch.take(by_positions(batch))])
+
+    def gathered(self, shape: ComplexShape, batches: Sequence[ComplexEvents], events: int) -> ComplexMatches:
+        return ComplexMatches(shape, ComplexEvents.concat(batches, shape.words), events)
 
     def table(self, shape: ComplexShape, batches: Iterable[ComplexEvents]) -> Table:
         header, rows = complex_rows(shape, ComplexEvents.concat(list(batches), shape.words))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar
 
 from oxiseq.engine.intervals.query import compile_intervals
-from oxiseq.engine.kb import KnowledgeBase, StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.intervals import joining
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
@@ -14,6 +14,7 @@ from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.epsparql.answer import IntervalShape
+from oxiseq.epsparql.answers import IntervalMatches
 from oxiseq.epsparql.explain import explain_intervals
 from oxiseq.epsparql.explanation import IntervalExplanation
 from oxiseq.epsparql.formats import interval_rows, interval_text, write_intervals
@@ -23,12 +24,12 @@ from oxiseq.first_run import announce
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading, pack_matches
-from oxiseq.knowledge import Kb, kb_store
+from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.languages.front import LOG, Front, Options, Table, without_names
 from oxiseq.reasons.intervals.asking import Source, opener
 from oxiseq.reasons.intervals.why import why_intervals
 from oxiseq.reasons.read import read_streams
-from oxiseq.reasons.report import Asked, Why
+from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.spaseq.formats import ResultFormat, check_format
 
 _UNNAMED = ("any stream",)
@@ -61,14 +62,14 @@ class EpFront(Front[EpQuery, MatchBatch]):
     def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))
 
-    def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
+    def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         without_names(options, "an EP-SPARQL query")
         rules = tuple(read_rules(options.rules))
         plan = compile_intervals(query, rules, options.reads)
         named = {s.iri.value: s.name for q in (query, *rules) for s in q.streams if s.name}
         names = {named.get(iri, iri): iri for iri in plan.streams}
         history = read_streams(names, streams, asked.reading, opener=opener)
-        return why_intervals(Source(query, rules, history, StoreKb(kb_store(kb))), asked.provenance)
+        return why_intervals(Source(query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)
 
     def check(self, shape: IntervalShape, format: ResultFormat) -> None:
         check_format(shape, format)
@@ -77,6 +78,9 @@ class EpFront(Front[EpQuery, MatchBatch]):
         self, shape: IntervalShape, batches: Iterator[MatchBatch], *, ties: bool = False
     ) -> Iterator[MatchBatch]:
         return batches
+
+    def gathered(self, shape: IntervalShape, batches: Sequence[MatchBatch], events: int) -> IntervalMatches:
+        return IntervalMatches(shape, MatchBatch.concat(list(batches), len(shape.variables)), events)
 
     def table(self, shape: IntervalShape, batches: Iterable[MatchBatch]) -> Table | None:
         if shape.asks:

@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, BinaryIO, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 
+from oxiseq.container import Answers
 from oxiseq.driving import Driver
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
@@ -27,7 +28,7 @@ from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import Consume, Report
 from oxiseq.journal import Heading
 from oxiseq.knowledge import Kb
-from oxiseq.reasons.report import Asked, Why
+from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.spaseq.formats import ResultFormat
 
 Q = TypeVar("Q")
@@ -119,7 +120,7 @@ class Front(ABC, Generic[Q, B]):
         """What the query is compiled to; with `kb` its patterns are asked. Raises QueryError, KbError."""
 
     @abstractmethod
-    def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
+    def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         """Why it matches or does not, over whole streams. Raises OxiseqError, EventError, KbError, LimitError."""
 
     # --- results ------------------------------------------------------------------------------------
@@ -131,6 +132,10 @@ class Front(ABC, Generic[Q, B]):
     @abstractmethod
     def ordered(self, shape: Any, batches: Iterator[B], *, ties: bool = False) -> Iterator[B]:
         """The matches in order of end time; with `ties` those of one end by their events."""
+
+    @abstractmethod
+    def gathered(self, shape: Any, batches: Sequence[B], events: int) -> Answers[Any]:
+        """The matches in one container, as `run` answers them; `events`: how many events were read."""
 
     @abstractmethod
     def table(self, shape: Any, batches: Iterable[B]) -> Table | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar
 
-from oxiseq.engine.kb import KnowledgeBase, StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.windows import advance
 from oxiseq.engine.output.batch import MatchBatch
@@ -19,12 +19,14 @@ from oxiseq.first_run import announce
 from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.journal import Heading, pack_matches
-from oxiseq.knowledge import Kb, kb_store
+from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.languages.front import LOG, Front, Options, Table, without_names
 from oxiseq.reasons.read import read_streams
-from oxiseq.reasons.report import Asked, Why
-from oxiseq.reasons.windows.why import why_windows
+from oxiseq.reasons.report import Why, WhyRequest
+from oxiseq.reasons.rsp.asking import Source
+from oxiseq.reasons.rsp.why import why_windows
 from oxiseq.rsp.answer import AnswerShape
+from oxiseq.rsp.answers import WindowAnswers
 from oxiseq.rsp.explain import explain_rsp
 from oxiseq.rsp.formats import answer_text, write_answers
 from oxiseq.rsp.replay import RspReplay
@@ -62,10 +64,11 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
     def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_rsp(compile_rsp(query, TermDictionary()))
 
-    def why(self, query: RspQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
+    def why(self, query: RspQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         without_names(options, f"a query of {self.language.upper()}")
         history = read_streams({iri: iri for iri in query.streams}, streams, asked.reading)
-        return why_windows(query, history, StoreKb(kb_store(kb)), options.said, asked.provenance)
+        source = Source(query, history, knowledge_of(kb), asked.bounds)
+        return why_windows(source, options.said, asked.provenance)
 
     def check(self, shape: AnswerShape, format: ResultFormat) -> None:
         check_format(shape, format)
@@ -75,6 +78,9 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
     ) -> Iterator[MatchBatch]:
         """As they come: that is the order of instants."""
         return batches
+
+    def gathered(self, shape: AnswerShape, batches: Sequence[MatchBatch], events: int) -> WindowAnswers:
+        return WindowAnswers(shape, MatchBatch.concat(list(batches), len(shape.variables)), events)
 
     def table(self, shape: AnswerShape, batches: Iterable[MatchBatch]) -> Table | None:
         if shape.asks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar
 
-from oxiseq.engine.kb import KnowledgeBase, StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
@@ -17,10 +17,10 @@ from oxiseq.first_run import prepare
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading, pack_matches
-from oxiseq.knowledge import Kb, kb_store
+from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.languages.front import LOG, Front, Options, Table, without_names
 from oxiseq.reasons.read import read_history
-from oxiseq.reasons.report import Asked, Why
+from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.reasons.why import why_of
 from oxiseq.spaseq.explain import explain
 from oxiseq.spaseq.formats import (
@@ -34,6 +34,7 @@ from oxiseq.spaseq.formats import (
     write_results,
 )
 from oxiseq.spaseq.match import Shape
+from oxiseq.spaseq.matches import Matches
 from oxiseq.spaseq.replay import Replay
 
 
@@ -62,14 +63,14 @@ class SpaseqFront(Front[Query, MatchBatch]):
         return Replay(query, kb, options.start, options.lateness)
 
     def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
-        return explain(compile_query(query, TermDictionary()), None if kb is None else StoreKb(kb_store(kb)))
+        return explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))
 
-    def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: Asked) -> Why:
+    def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         without_names(options, "a SPAseq query")
         reading = asked.reading
         history = read_history(query, streams, reading.span, reading.start, reading.lateness, reading.on_error,
                                reading.time_predicate)  # fmt: skip
-        return why_of(query, history, StoreKb(kb_store(kb)), asked.provenance)
+        return why_of(query, history, knowledge_of(kb), asked.provenance, asked.bounds)
 
     def check(self, shape: Shape, format: ResultFormat) -> None:
         check_format(shape, format)
@@ -79,6 +80,9 @@ class SpaseqFront(Front[Query, MatchBatch]):
         if completes_in_order(shape) and not ties:
             return batches
         return iter([sorted_batch(shape, batches, ties=ties)])
+
+    def gathered(self, shape: Shape, batches: Sequence[MatchBatch], events: int) -> Matches:
+        return Matches(shape, sorted_batch(shape, batches), events)
 
     def table(self, shape: Shape, batches: Iterable[MatchBatch]) -> Table | None:
         if shape.plan.answer.ask:

@@ -45,15 +45,16 @@ class Provenance:
     facts: tuple[Quad, ...]
 
 
-def to_prov(matches: Sequence[Provenance]) -> str:
-    """TriG: what each match was derived from in the default graph, events as named graphs, facts in theirs."""
+def to_prov(matches: Sequence[Provenance], names: Sequence[NamedNode] | None = None) -> str:
+    """TriG: what each match was derived from in the default graph, events as named graphs, facts in theirs. `names`:
+    of the matches, which are blank nodes else."""
     quads: dict[Quad, None] = {}
 
     def add(*parts: Any) -> None:
         quads[Quad(*parts)] = None
 
     for number, match in enumerate(matches):
-        entity = BlankNode(f"match{number}")
+        entity = BlankNode(f"match{number}") if names is None else names[number]
         add(entity, _A, NamedNode(PROV + "Entity"))
         add(entity, NamedNode(PROV + "generatedAtTime"), to_literal(match.time))
         for source in match.events:

@@ -97,11 +97,9 @@ def read_streams(
         parts = list(opener(events, terms, reading))
         for part in parts:
             terms.hold(*part.ids)
-        whole, behind = in_order(parts, reading.lateness)
+        whole, behind = (in_order if merged else ordered)(parts, reading.lateness)
         late += behind
-        if merged:
-            whole = _merged(whole)
-        elif reading.start is not None:
+        if not merged and reading.start is not None:
             whole = within(whole, Span(reading.start, None))
         if reading.start is None and len(whole):
             first = int(whole.time[0]) if first is None else min(first, int(whole.time[0]))
@@ -111,17 +109,26 @@ def read_streams(
 
 
 def in_order(parts: Sequence[EventBatch], lateness: int) -> tuple[EventBatch, int]:
-    """One batch without late events, in order of time, then of arrival; and how many were late."""
+    """One batch without late events, those of one time merged; and how many were late."""
+    batch, late = ordered(parts, lateness)
+    instants, first = np.unique(batch.time, return_index=True)
+    return EventBatch(instants, np.append(batch.offset[first], batch.offset[-1]), *batch.ids), late
+
+
+def ordered(parts: Sequence[EventBatch], lateness: int) -> tuple[EventBatch, int]:
+    """The same, but that events of one time stand in order of arrival."""
     whole = EventBatch.concat(list(parts))
     newest = np.maximum.accumulate(whole.time) if len(whole) else whole.time
     kept = np.flatnonzero(whole.time >= newest - lateness)
     return whole.take(kept[np.argsort(whole.time[kept], kind="stable")]), len(whole) - len(kept)
 
 
-def _merged(batch: EventBatch) -> EventBatch:
-    """Events of one time as one."""
-    instants, first = np.unique(batch.time, return_index=True)
-    return EventBatch(instants, np.append(batch.offset[first], batch.offset[-1]), *batch.ids)
+def spans(history: History, instants: int = 1_024) -> Iterator[Span]:
+    """So many instants each, one after the other; the last one is open."""
+    begin = None
+    for end in (*history.instants[instants::instants].tolist(), None):
+        yield Span(begin, end)
+        begin = end
 
 
 def within(batch: EventBatch, span: Span) -> EventBatch:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from oxiseq.engine.terms.texts import Term
+from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.provenance import Provenance, to_prov
 from oxiseq.reasons.read import Reading
 
@@ -15,11 +16,13 @@ SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked for: which events, and of how many matches it is told what they were made of."""
+class WhyRequest:
+    """What is asked for: which events, of how many matches it is told what they were made of, how much work it may
+    be."""
 
     reading: Reading
     provenance: int = SHOWN
+    bounds: Bounds = FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +98,9 @@ class Why:
 
     `gpms`: per graph pattern how far its events came. `stages`: how many matches the beginnings of the query have.
     `stopped`: the first stage that has none, None if all have some; `reasons`: what its last step fails by (of the last
-    stage if none has stopped). `found`: how many matches the query as it stands has. `matches`: what some of them were
-    made of. `late`: events that came too late to be seen. `at`: the one instant that is told of (queries over windows);
-    `notes`: what else there is to say.
+    stage if none has stopped). `found`: how many matches the query as it stands has (at least so many if `more`).
+    `matches`: what some of them were made of. `late`: events that came too late to be seen. `at`: the one instant that
+    is told of (queries over windows); `notes`: what else there is to say.
     """
 
     gpms: tuple[Funnel, ...]
@@ -105,6 +108,7 @@ class Why:
     stopped: str | None
     reasons: tuple[Reason, ...]
     found: int
+    more: bool
     late: int
     matches: tuple[Provenance, ...] = field(repr=False)
     language: str = "spaseq"

@@ -8,48 +8,54 @@ import numpy as np
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
-from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar.algebra import Query
 from oxiseq.reasons.blockers import blockers
+from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.funnel import funnels
 from oxiseq.reasons.origins import provenances
 from oxiseq.reasons.read import History
 from oxiseq.reasons.relax import Relaxation, relaxations
 from oxiseq.reasons.replaying import Answered, Found, answered
 from oxiseq.reasons.report import SHOWN, Near, Reason, Stage, Why
+from oxiseq.reasons.spans import length
 from oxiseq.reasons.stages import Beginning, beginnings, with_items
 
 
-def why_of(query: Query, history: History, kb: StoreKb, provenance: int = SHOWN) -> Why:
-    """Of a history. Raises KbError, LimitError."""
+def why_of(
+    query: Query, history: History, kb: KnowledgeBase, provenance: int = SHOWN, bounds: Bounds = FREE
+) -> Why:
+    """Of a history. Raises KbError, LimitError, and what `bounds` raise."""
     stages: list[Stage] = []
     last, answer = None, None
     for last in beginnings(query):
-        answer = answered(with_items(query, last.items), history, kb)
+        answer = answered(with_items(query, last.items), history, kb, bounds)
         stages.append(Stage(last.text, len(answer.found), answer.more))
         if not answer.found:
             break
     assert last is not None and answer is not None, "a sequence has an element"
-    reasons = tuple(_reasons(query, last, answer, history, kb))
-    whole = answered(query, history, kb, as_is=True) if answer.found else answer
+    reasons = tuple(_reasons(query, last, answer, history, kb, bounds))
+    whole = answered(query, history, kb, bounds, as_is=True) if answer.found else answer
     return Why(
         tuple(funnels(query, history, kb)), tuple(stages), None if answer.found else last.text, reasons,
-        len(whole.found), history.late, tuple(provenances(query, whole.found[:provenance], history, kb)),
+        len(whole.found), whole.more, history.late, tuple(provenances(query, whole.found[:provenance], history, kb)),
     )  # fmt: skip
 
 
-def _reasons(query: Query, at: Beginning, strict: Answered, history: History, kb: StoreKb) -> Iterator[Reason]:
+def _reasons(
+    query: Query, at: Beginning, strict: Answered, history: History, kb: KnowledgeBase, bounds: Bounds
+) -> Iterator[Reason]:
     """Those that would find more, the most first."""
     known = {found.key for found in strict.found}
     reasons = []
     for relaxation in relaxations(query, at):
         try:
-            answer = answered(relaxation.query, history, kb)
+            answer = answered(relaxation.query, history, kb, bounds)
         except OxiseqError:
             continue  # a variant that the engine refuses tells nothing
         new = [found for found in answer.found if _as_strict(found, relaxation).key not in known]
         if new:
-            nearest = tuple(_near(query, relaxation, found, history, kb) for found in _nearest(new, relaxation))
+            nearest = tuple(_near(query, relaxation, found, history, kb, bounds) for found in _nearest(new, relaxation))
             reasons.append(Reason(relaxation.kind, relaxation.text, len(new), answer.more, nearest))
     yield from sorted(reasons, key=lambda reason: -reason.matches)
 
@@ -66,19 +72,23 @@ def _as_strict(found: Found, relaxation: Relaxation) -> Found:
 
 def _nearest(found: Sequence[Found], relaxation: Relaxation) -> list[Found]:
     """The shortest first."""
-    def length(each: Found) -> tuple[int, int]:
+    def duration(each: Found) -> tuple[int, int]:
         times = [t for _, of in each.events for t in of]
         return max(times) - min(times), max(times)
 
-    return sorted(found, key=length)[:SHOWN]
+    return sorted(found, key=duration)[:SHOWN]
 
 
-def _near(query: Query, relaxation: Relaxation, found: Found, history: History, kb: StoreKb) -> Near:
+def _near(
+    query: Query, relaxation: Relaxation, found: Found, history: History, kb: KnowledgeBase, bounds: Bounds
+) -> Near:
     values = {name: found.bindings[name] for name in relaxation.shown if name in found.bindings}
-    return Near(dict(found.events), values, _words(query, relaxation, found, history, kb))
+    return Near(dict(found.events), values, _words(query, relaxation, found, history, kb, bounds))
 
 
-def _words(query: Query, relaxation: Relaxation, found: Found, history: History, kb: StoreKb) -> str:
+def _words(
+    query: Query, relaxation: Relaxation, found: Found, history: History, kb: KnowledgeBase, bounds: Bounds
+) -> str:
     times = [t for _, of in found.events for t in of]
     if relaxation.kind == "window":
         return _window_words(query, min(times), max(times), history)
@@ -87,9 +97,11 @@ def _words(query: Query, relaxation: Relaxation, found: Found, history: History,
         before = max((t for t in times if t < min(here)), default=min(here))
         instants = history.instants
         between = instants[(instants > before) & (instants < max(here)) & ~np.isin(instants, times)]
+        if len(between) == 1:
+            return f"one instant comes before, {to_text(int(between[0]))}"
         return f"{len(between)} instants come before, the first at {to_text(int(between[0]))}" if len(between) else ""
     if relaxation.kind == "negation" and relaxation.negated is not None:
-        seen = blockers(query, relaxation, found, history, kb)
+        seen = blockers(query, relaxation, found, history, kb, bounds)
         return f"there is one at {', '.join(to_text(t) for t in seen[:SHOWN])}" if seen else ""
     return ""
 
@@ -100,5 +112,5 @@ def _window_words(query: Query, first: int, last: int, history: History) -> str:
     if window.events:
         instants = history.instants
         return f"{int(np.searchsorted(instants, last) - np.searchsorted(instants, first)) + 1} instants"
-    span = f"it takes {(last - first) / 1_000_000:g} s of {window.size / 1_000_000:g} s"
+    span = f"it takes {length(last - first)} of {length(window.size)}"
     return span if window.sliding else f"{span}, and windows begin at fixed times"

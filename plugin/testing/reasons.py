@@ -5,7 +5,7 @@ from __future__ import annotations
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.languages.registry import front_of
 from oxiseq.reasons.read import Reading, Span
-from oxiseq.reasons.report import Asked
+from oxiseq.reasons.report import WhyRequest
 from oxiseq.reasons.text import lines
 from oxiseq.testing.run import Result
 
@@ -20,7 +20,7 @@ def reasons(result: Result) -> list[str]:
     span = Span(None, None if until is None else until + 1)
     try:
         reading = Reading(span, case.options.start, case.options.lateness)
-        why = front_of(case.query).why(case.query, streams, case.kb, case.options, Asked(reading, 0))
+        why = front_of(case.query).why(case.query, streams, case.kb, case.options, WhyRequest(reading, 0))
     except OxiseqError as error:
         return [f"why not: cannot be told: {error}"]
     return ["why not: " + line if number == 0 else line for number, line in enumerate(lines(why, case.written))]

@@ -19,6 +19,7 @@ from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.events.tuples import Naming, TupleRows, is_table, is_tuple_file, open_rows, read_rows
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
+from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.read import History, Opener, Reading, opened
 
 I64 = NDArray[np.int64]
@@ -51,16 +52,17 @@ class Events:
     history: History
     batch: EventBatch
     stream: I64
+    bounds: Bounds = FREE
 
     @classmethod
-    def of(cls, plan: CeaPlan, history: History) -> Events:
+    def of(cls, plan: CeaPlan, history: History, bounds: Bounds = FREE) -> Events:
         """Those of a history."""
         iris = list(dict.fromkeys(plan.streams))
         parts = [history.batches[iri] for iri in iris]
         whole = EventBatch.concat(parts)
         number = np.repeat([plan.streams.index(iri) for iri in iris], [len(part) for part in parts]).astype(np.int64)
         order = np.lexsort((number, whole.time))
-        return cls(plan, history, whole.take(order), number[order])
+        return cls(plan, history, whole.take(order), number[order], bounds)
 
     def __len__(self) -> int:
         return len(self.batch)

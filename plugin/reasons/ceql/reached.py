@@ -16,6 +16,7 @@ from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.reasons.ceql.events import Events
+from oxiseq.reasons.read import spans, within
 
 MOST = 1_000
 """Complex events of one completing event that are counted."""
@@ -29,6 +30,8 @@ class Ran:
 
     shape: ComplexShape
     batch: ComplexEvents
+    cut: bool
+    """Whether it ended early, since that was enough."""
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -45,16 +48,23 @@ class Ran:
 
 
 def ran(plan: CeaPlan, events: Events) -> Ran:
-    """Run a plan over all events."""
-    history = events.history
-    run = TupleRun(plan, history.terms)
-    for iri in dict.fromkeys(plan.streams):
-        batch = history.batches[iri]
-        if len(batch):
-            run.push(iri, batch)
-        run.punctuate(iri, AFTER_ALL)
-    shape = ComplexShape(plan, history.terms)
-    return Ran(shape, ComplexEvents.concat(run.advance(), shape.words))
+    """Run a plan over all events, or until the bounds are met."""
+    history, bounds = events.history, events.bounds
+    run, shape = TupleRun(plan, history.terms), ComplexShape(plan, history.terms)
+    found: list[ComplexEvents] = []
+    cut = False
+    for span in spans(history):
+        bounds.check()
+        for iri in dict.fromkeys(plan.streams):
+            batch = within(history.batches[iri], span)
+            if len(batch):
+                run.push(iri, batch)
+            run.punctuate(iri, AFTER_ALL if span.end is None else span.end)
+        found += run.advance()
+        cut = bounds.matches is not None and sum(map(len, found)) >= bounds.matches
+        if cut:
+            break
+    return Ran(shape, ComplexEvents.concat(found, shape.words), cut)
 
 
 def bare(plan: CeaPlan, limit: int) -> CeaPlan:

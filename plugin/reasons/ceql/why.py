@@ -18,6 +18,7 @@ from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.ceql.events import Events
 from oxiseq.reasons.ceql.origins import provenances, times_by_name
 from oxiseq.reasons.ceql.places import Place, funnels, places
@@ -25,14 +26,15 @@ from oxiseq.reasons.ceql.reached import FEW, MOST, Ran, bare, ending_at, ran, re
 from oxiseq.reasons.ceql.relax import Relaxation, relaxations
 from oxiseq.reasons.read import History
 from oxiseq.reasons.report import SHOWN, Near, Reason, Stage, Why
+from oxiseq.reasons.spans import length
 
 _PLACES = 8
 """Places at which it ends, of which reasons are told."""
 
 
-def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN) -> Why:
+def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: Bounds = FREE) -> Why:
     """Of a history that is read with `events.opener`. Raises EventError for what is no tuple event, LimitError."""
-    events = Events.of(plan, history)
+    events = Events.of(plan, history, bounds)
     completed = reached(plan, events)
     whole = any(len(completed.get(n, ())) for n in bits(plan.positions.last))
     known = places(plan)
@@ -47,15 +49,10 @@ def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN) -> Why:
     return Why(
         tuple(funnels(events)), tuple(_stage(place, completed) for place in known),
         None if whole else " | ".join(place.text for place in at),
-        tuple(sorted(reasons, key=lambda reason: -reason.matches)), len(found.batch), history.late,
-        tuple(provenances(found, provenance, events)), "ceql", notes=_notes(query, found),
+        tuple(sorted(reasons, key=lambda reason: -reason.matches)), len(found.batch),
+        found.cut or (query.limit is None and found.most >= MOST), history.late,
+        tuple(provenances(found, provenance, events)), "ceql",
     )  # fmt: skip
-
-
-def _notes(query: CeqlQuery, found: Ran) -> tuple[str, ...]:
-    if query.limit is None and found.most >= MOST:
-        return (f"at least so many: of one completing event no more than {MOST:,} are counted",)
-    return ()
 
 
 def _stage(place: Place, completed: dict[int, NDArray[np.int64]]) -> Stage:
@@ -84,13 +81,13 @@ def _shortest(found: Ran, ends: NDArray[np.int64]) -> list[int]:
     """One complex event for each of the ends, the shortest of those that were told; the shortest first."""
     batch = found.batch
     begin = np.array([_time(found, i) for i in range(len(batch))], np.int64)
-    length = batch.time - begin
+    span = batch.time - begin
     best: dict[int, int] = {}
     for i in np.flatnonzero(np.isin(batch.end, ends)).tolist():
         end = int(batch.end[i])
-        if end not in best or length[i] < length[best[end]]:
+        if end not in best or span[i] < span[best[end]]:
             best[end] = i
-    return sorted(best.values(), key=lambda i: (int(length[i]), int(batch.end[i])))[:SHOWN]
+    return sorted(best.values(), key=lambda i: (int(span[i]), int(batch.end[i])))[:SHOWN]
 
 
 def _time(found: Ran, index: int) -> int:
@@ -126,7 +123,7 @@ def _window_words(query: CeqlQuery, match: ComplexEvent, events: Events) -> str:
         number = int(((mine >= match.start) & (mine <= match.end)).sum())
         return f"it ends {number - 1} events after it begins, of {window.size}"
     span = int(events.time[match.end] - events.time[match.start])
-    return f"it takes {span / 1_000_000:g} s of {window.size / 1_000_000:g} s"
+    return f"it takes {length(span)} of {length(window.size)}"
 
 
 def _between(plan: CeaPlan, place: Place, match: ComplexEvent, events: Events) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,15 @@ import numpy as np
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.intervals.query import compile_intervals
 from oxiseq.engine.intervals.stamps import spanned
-from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.clock import AFTER_ALL
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Group, Select
 from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.reasons.read import History, Reading, Span, opened, within
+from oxiseq.reasons.bounds import FREE, Bounds
+from oxiseq.reasons.read import History, Reading, opened, spans, within
 from oxiseq.reasons.where.rows import MOST, Rows
 
 _INSTANTS = 256
@@ -40,7 +41,8 @@ class Source:
     query: EpQuery
     rules: tuple[EpQuery, ...]
     history: History
-    kb: StoreKb
+    kb: KnowledgeBase
+    bounds: Bounds = FREE
 
     def part(self, where: Group) -> Rows:
         """The rows of a part of WHERE, up to a few more than `MOST`: then what comes later is not looked at."""
@@ -48,14 +50,15 @@ class Source:
 
     def whole(self) -> Rows:
         """The rows that are told."""
-        return self._rows(self.query, None)
+        return self._rows(self.query, self.bounds.matches)
 
     def _rows(self, query: EpQuery, most: int | None) -> Rows:
         history = self.history
         plan = compile_intervals(query, self.rules, tuple(history.batches))
         run = IntervalRun(plan, history.terms, self.kb)
         found: list[MatchBatch] = []
-        for span in _spans(history):
+        for span in spans(history, _INSTANTS):
+            self.bounds.check()
             for iri in plan.streams:
                 batch = within(history.batches[iri], span)
                 if len(batch):
@@ -68,12 +71,3 @@ class Source:
         first = rows.event_time[rows.ends[:-1]] if len(rows) else np.zeros(0, np.int64)
         more = most is not None and len(rows) >= most
         return Rows(tuple(v.value for v in plan.variables), rows.values, np.stack([first, rows.time], axis=1), more)
-
-
-def _spans(history: History) -> Iterator[Span]:
-    """Consecutive, the last one open."""
-    cuts: Sequence[int] = history.instants[_INSTANTS::_INSTANTS].tolist()
-    begin = None
-    for end in (*cuts, None):
-        yield Span(begin, end)
-        begin = end

@@ -15,12 +15,12 @@ from oxiseq.reasons.intervals.asking import Source
 from oxiseq.reasons.provenance import Provenance
 from oxiseq.reasons.read import Span
 from oxiseq.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why
+from oxiseq.reasons.rsp.contents import Contents
+from oxiseq.reasons.rsp.origins import Origins
 from oxiseq.reasons.where.parts import Part, parts
 from oxiseq.reasons.where.reasons import counted, reasons
 from oxiseq.reasons.where.relax import Relaxation, relaxations
 from oxiseq.reasons.where.rows import MOST, Rows
-from oxiseq.reasons.windows.contents import Contents
-from oxiseq.reasons.windows.origins import Origins
 
 
 def why_intervals(source: Source, provenance: int = SHOWN) -> Why:
@@ -40,7 +40,8 @@ def why_intervals(source: Source, provenance: int = SHOWN) -> Why:
         found = sorted(_reasons(source, relaxations(reached[0], prefixes), reached[1]), key=lambda r: -r.matches)
     return Why(
         tuple(_funnels(source)), tuple(stages), reached[0].text if reached and not len(reached[1]) else None,
-        tuple(found), len(told), source.history.late, tuple(_provenances(source, told, provenance)), "epsparql",
+        tuple(found), len(told), told.more, source.history.late, tuple(_provenances(source, told, provenance)),
+        "epsparql",
     )  # fmt: skip
 
 

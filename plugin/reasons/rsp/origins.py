@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Variable
 
-from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import (
@@ -28,7 +28,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.rsp_algebra import EventDefinition, event_names
 from oxiseq.grammar.scope import inner_groups
 from oxiseq.reasons.provenance import Provenance, Source
-from oxiseq.reasons.windows.contents import Contents, Held, Ids, distinct
+from oxiseq.reasons.rsp.contents import Contents, Held, Ids, distinct
 
 Row = Mapping[str, int]
 """Variable → id."""
@@ -39,7 +39,7 @@ class Origins:
     asked too where streams are (EP-SPARQL)."""
 
     def __init__(
-        self, contents: Contents, terms: TermDictionary, kb: StoreKb, events: Sequence[EventDefinition] = (),
+        self, contents: Contents, terms: TermDictionary, kb: KnowledgeBase, events: Sequence[EventDefinition] = (),
         *, beside: bool = False,
     ) -> None:  # fmt: skip
         self._kb_default = beside or not contents.default

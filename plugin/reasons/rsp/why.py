@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import (
@@ -27,15 +26,14 @@ from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.rsp_algebra import Consume, IdentityWindow, RspQuery
 from oxiseq.grammar.scope import inner_groups, visible_variables
 from oxiseq.reasons.provenance import Provenance
-from oxiseq.reasons.read import History
 from oxiseq.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why
+from oxiseq.reasons.rsp.asking import Source, instants_of
+from oxiseq.reasons.rsp.contents import Contents
+from oxiseq.reasons.rsp.origins import Origins, Row
 from oxiseq.reasons.where.parts import Part, parts
 from oxiseq.reasons.where.reasons import counted, reasons
 from oxiseq.reasons.where.relax import Relaxation, relaxations
 from oxiseq.reasons.where.rows import MOST, Rows
-from oxiseq.reasons.windows.asking import Source, instants_of
-from oxiseq.reasons.windows.contents import Contents
-from oxiseq.reasons.windows.origins import Origins, Row
 
 LOOKED: Final = 64
 """Instants at which parts are asked."""
@@ -44,12 +42,10 @@ _SOLUTIONS: Final = 100
 """Rows of WHERE that may stand behind one answer."""
 
 
-def why_windows(
-    query: RspQuery, history: History, kb: StoreKb, said: RspOptions, provenance: int = SHOWN
-) -> Why:
+def why_windows(source: Source, said: RspOptions, provenance: int = SHOWN) -> Why:
     """Of a history. Raises OxiseqError as `run` does, KbError, LimitError."""
-    source = Source(query, history, kb)
-    told = source.told(said)
+    query, history = source.query, source.history
+    told, more = source.told(said)
     bound = {event.name: visible_variables(event.pattern) for event in query.events}
     ladder = parts(query.body.where, dict(query.prefixes), bound)
     known = instants_of(compile_rsp(query, TermDictionary(), said), history)
@@ -70,7 +66,7 @@ def why_windows(
     found_reasons += _consumption(source, said, told)
     return Why(
         tuple(teller.funnels()), tuple(stages), _stopped(ladder, stages, stopped), tuple(found_reasons), told,
-        history.late, tuple(teller.provenances(answers, provenance)), query.language, at,
+        more, history.late, tuple(teller.provenances(answers, provenance)), query.language, at,
         _notes(len(known), looked, whole),
     )  # fmt: skip
 
@@ -127,7 +123,7 @@ def _consumption(source: Source, said: RspOptions, told: int) -> Iterator[Reason
     if consume is Consume.UNRESTRICTED:
         return
     loose = replace(source, query=replace(source.query, consume=None))
-    more = loose.told(replace(said, consume=None)) - told
+    more = loose.told(replace(said, consume=None))[0] - told
     if more > 0:
         yield Reason("consumption", f"CONSUME {consume.value}", more, False, ())
 

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.plan import UNSAID, RspOptions, RspPlan, compile_rsp
 from oxiseq.engine.run.clock import AFTER_ALL
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.grammar.algebra import Group, SubSelect
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
-from oxiseq.reasons.read import History
+from oxiseq.reasons.bounds import FREE, Bounds
+from oxiseq.reasons.read import History, spans, within
 from oxiseq.reasons.where.rows import MOST, Rows
 
 
@@ -25,12 +26,13 @@ class Source:
 
     query: RspQuery
     history: History
-    kb: StoreKb
+    kb: KnowledgeBase
+    bounds: Bounds = FREE
 
-    def told(self, said: RspOptions) -> int:
-        """How many answers the query as it stands tells."""
+    def told(self, said: RspOptions) -> tuple[int, bool]:
+        """How many answers the query as it stands tells, and whether there may be more."""
         _, batch = self._run(self.query, said)
-        return len(batch)
+        return len(batch), self.bounds.matches is not None and len(batch) >= self.bounds.matches
 
     def part(self, where: Group, instants: Sequence[int]) -> dict[int, Rows]:
         """Instant → all rows of a part of WHERE there, up to `MOST`; none for instants without rows."""
@@ -52,11 +54,18 @@ class Source:
         history = self.history
         plan = compile_rsp(query, history.terms, said)
         run = RspRun(plan, history.terms, self.kb)
-        for iri in plan.streams:
-            if len(history.batches[iri]):
-                run.push(iri, history.batches[iri])
-            run.punctuate(iri, AFTER_ALL)
-        return plan, MatchBatch.concat(run.advance(), len(plan.columns))
+        found: list[MatchBatch] = []
+        for span in spans(history):
+            self.bounds.check()
+            for iri in plan.streams:
+                batch = within(history.batches[iri], span)
+                if len(batch):
+                    run.push(iri, batch)
+                run.punctuate(iri, AFTER_ALL if span.end is None else span.end)
+            found += run.advance()
+            if self.bounds.matches is not None and sum(map(len, found)) >= self.bounds.matches:
+                break
+        return plan, MatchBatch.concat(found, len(plan.columns))
 
 
 def _plain(query: RspQuery) -> RspQuery:
