@@ -70,14 +70,17 @@ class CeqlExplanation(Explanation):
 
     def to_svg(self) -> Svg:
         """The automaton: a box per event of the formula, `:` on the arrows to the very next event, `;` to any later."""
-        nodes = [Node("start", ""), *(
-            Node(f"p{p.number}", _condition(self.atoms[p.atom]), p.final, " ".join(p.variables)) for p in self.positions
-        )]  # fmt: skip
+        nodes = [Node("start", ""), *map(self._node, self.positions)]
         arrows = [Arrow("start", f"p{p.number}", ()) for p in self.positions if p.start]
         for p in self.positions:
             ways = dict.fromkeys(p.at_once, ":") | dict.fromkeys(p.later, ";")
             arrows += [Arrow(f"p{p.number}", f"p{after}", (op,)) for after, op in ways.items()]
         return draw(nodes, arrows, self.formula)
+
+    def _node(self, position: PositionFacts) -> Node:
+        atom = self.atoms[position.atom]
+        names = ", ".join(name for name in position.variables if name != atom.type)
+        return Node(f"p{position.number}", _condition(atom), position.final, names)
 
     @property
     def summary(self) -> tuple[str, ...]:

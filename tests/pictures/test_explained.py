@@ -28,7 +28,7 @@ def words(explanation: oxiseq.explaining.Explanation) -> list[str]:  # type: ign
 
 
 @pytest.mark.parametrize(("language", "text", "shown"), [
-    ("ceql", CEQL, ["SELL[price > 3]", "SELL a", "BUY b", ":", ";"]),
+    ("ceql", CEQL, ["SELL[price > 3]", "a", "b", ":", ";"]),
     ("rspql", RSPQL, ["s", "[RANGE 10 SECONDS SLIDE 5 SECONDS]", "w", "knowledge base", "asked"]),
     ("spectra", SPECTRA, ["[RANGE 10 SLIDE 1]", "?a :p ?b", "?b :q ?c", "FILTER(?c > 2)", "native"]),
     ("rsepql", RSEPQL, ["EVENT E1", "?a ?b", "MATCH E1 SEQ E2", "direct"]),

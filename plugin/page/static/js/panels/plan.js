@@ -22,7 +22,8 @@ function show() {
   if (!explanation.states) {
     byId("plan-facts").textContent = "";
     fill(byId("waits"));
-    return fill(place, drawn(picture), h("pre", { tabindex: "0" }, text));
+    return fill(place, drawn(picture), h("details", { class: "more" }, h("summary", {}, "All of it"),
+      h("pre", { tabindex: "0" }, text)));
   }
   byId("plan-facts").textContent = `${explanation.sequence} · window ${explanation.window}`;
   fill(place, automaton(explanation, waiting, lanesOf()));
