@@ -40,7 +40,8 @@ class Source:
 
     def whole(self, instants: Sequence[int]) -> dict[int, Rows]:
         """The rows of the whole query there, its aggregates and modifiers with it."""
-        return self._rows(replace(_plain(self.query), body=self.query.body), instants)
+        body = replace(self.query.body, limit=1) if self.query.form == "ASK" else self.query.body
+        return self._rows(replace(_plain(self.query), body=body), instants)
 
     def _rows(self, query: RspQuery, instants: Sequence[int]) -> dict[int, Rows]:
         plan, batch = self._run(query, RspOptions(None, tuple(instants), None))
@@ -70,9 +71,7 @@ class Source:
 
 def _plain(query: RspQuery) -> RspQuery:
     """A SELECT of all rows at each instant, without consumption."""
-    form = "ASK" if query.form == "ASK" else "SELECT"
-    bare = replace(query, form="SELECT", template=(), report=Report.RSTREAM, into=None, consume=None, when=None)
-    return replace(bare, body=replace(query.body, projection=())) if form == "ASK" else bare
+    return replace(query, form="SELECT", template=(), report=Report.RSTREAM, into=None, consume=None, when=None)
 
 
 def instants_of(plan: RspPlan, history: History) -> NDArray[np.int64]:
