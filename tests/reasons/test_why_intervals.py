@@ -50,7 +50,7 @@ def test_counts_are_those_of_plain_loops(triples: list[Triple]) -> None:
     passed = {row for row in rows if row[2] > 2}
     sizes = [len(first), len(rows), len(passed)]
     reached = next((i for i, size in enumerate(sizes) if not size), 2)
-    assert [stage.matches for stage in found.stages] == sizes[: reached + 1]
+    assert [stage.matches for stage in found.stages] == sizes
     assert found.found == len(passed) and (found.stopped is None) == bool(passed)
     told = {reason.kind: reason.matches for reason in found.reasons}
     if reached == 2:
@@ -80,6 +80,19 @@ def test_provenance_with_facts() -> None:
     missing = explained([(1, "p", 1, 0), (2, "q", 0, 3)], text)
     assert only(missing, "knowledge base").matches == 1
     assert [step.events for step in missing.gpms[1].steps] == [1, 1, 1]
+
+
+def test_what_may_be_missing_or_has_no_time_stops_nothing() -> None:
+    seen = [(2, "q", 0, 3)]
+    found = explained(seen, PREFIX + "SELECT * { { ?a :p ?b } OPTIONALSEQ { ?b :q ?c } }")
+    assert found.stopped is None
+    assert [(s.text, s.matches) for s in found.stages] == [("?b :q ?c", 1), ("OPTIONALSEQ { ?a :p ?b }", 1)]
+    kb = f"<{E}b0> <{E}kind> <{E}Thing> ."
+    text = PREFIX + "SELECT * { ?b :kind ?k . ?b :q ?c }"
+    streams = {f"{E}s": [(t[0], graph(t)) for t in seen]}
+    known = oxiseq.why(text, streams, kb, language="epsparql")
+    assert [s.matches for s in known.stages] == [0, 1] and known.stopped is None
+    assert [str(q.object) for q in known.matches[0].facts] == [f"<{E}Thing>"]
 
 
 def test_rules_tell_what_they_derive() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from oxiseq.reasons.read import Span
 from oxiseq.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why
 from oxiseq.reasons.rsp.contents import Contents
 from oxiseq.reasons.rsp.origins import Origins
-from oxiseq.reasons.where.parts import Part, parts
+from oxiseq.reasons.where.parts import parts
 from oxiseq.reasons.where.reasons import counted, reasons
 from oxiseq.reasons.where.relax import Relaxation, relaxations
 from oxiseq.reasons.where.rows import MOST, Rows
@@ -28,21 +28,26 @@ def why_intervals(source: Source, provenance: int = SHOWN) -> Why:
     query, prefixes = source.query, dict(source.query.prefixes)
     told = source.whole()
     ladder = parts(query.where, prefixes)
-    stages: list[Stage] = []
-    reached: tuple[Part, Rows] | None = None
-    for part in ladder:
-        reached = part, source.part(part.where)
-        stages.append(Stage(part.text, len(reached[1]), reached[1].more))
-        if not len(reached[1]):
-            break
+    rows = [source.part(part.where) for part in ladder]
+    stages = tuple(Stage(part.text, len(each), each.more) for part, each in zip(ladder, rows, strict=True))
+    stopped = _stopped(rows)
     found: list[Reason] = []
-    if reached is not None:
-        found = sorted(_reasons(source, relaxations(reached[0], prefixes), reached[1]), key=lambda r: -r.matches)
+    if ladder:
+        at = len(ladder) - 1 if stopped is None else stopped
+        found = sorted(_reasons(source, relaxations(ladder[at], prefixes), rows[at]), key=lambda r: -r.matches)
     return Why(
-        tuple(_funnels(source)), tuple(stages), reached[0].text if reached and not len(reached[1]) else None,
+        tuple(_funnels(source)), stages, None if stopped is None else ladder[stopped].text,
         tuple(found), len(told), told.more, source.history.late, tuple(_provenances(source, told, provenance)),
         "epsparql",
     )  # fmt: skip
+
+
+def _stopped(rows: Sequence[Rows]) -> int | None:
+    """The first part from which on there are no rows. Parts before may have none either: what only the knowledge base
+    says has no time, and is no answer by itself."""
+    with_rows = [number for number, each in enumerate(rows) if len(each)]
+    first = with_rows[-1] + 1 if with_rows else 0
+    return first if first < len(rows) else None
 
 
 def _reasons(source: Source, each: Iterator[Relaxation], strict: Rows) -> Iterator[Reason]:

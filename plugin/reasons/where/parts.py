@@ -25,6 +25,7 @@ from oxiseq.grammar.algebra import (
     PathPattern,
     PatternElement,
     TimedPattern,
+    TimeOp,
     TriplePattern,
     WindowPattern,
 )
@@ -183,14 +184,19 @@ def _beginnings(pattern: EventPattern) -> Iterator[EventPattern]:
 def _timed(
     element: TimedPattern, bound: frozenset[Variable], events: Mapping[str, Sequence[Variable]]
 ) -> Iterator[_Grown]:
-    left = element.left if isinstance(element.left, Group) else Group((element.left,))
-    yield from _growing(left, bound, events)
-    inner = element.right if isinstance(element.right, Group) else Group((element.right,))
-    for grown in _growing(inner, bound | frozenset(visible_variables(left)), events):
+    """The side that must be there, then the other."""
+    left, right = (side if isinstance(side, Group) else Group((side,)) for side in (element.left, element.right))
+    backwards = element.op is TimeOp.OPTIONALSEQ
+    first, second = (right, left) if backwards else (left, right)
+    yield from _growing(first, bound, events)
+    for grown in _growing(second, bound | frozenset(visible_variables(first)), events):
 
         def built(elements: tuple[PatternElement, ...], build: Build = grown.build) -> Group:
-            right = build(elements)
-            return Group((replace(element, right=right),)) if right.elements else left
+            other = build(elements)
+            if not other.elements:
+                return first
+            pair = (other, right) if backwards else (left, other)
+            return Group((TimedPattern(element.op, *pair),))
 
-        together = Group((left, grown.build((grown.added,))))
+        together = Group((first, grown.build((grown.added,))))
         yield replace(grown, build=built, unordered=together, op=grown.op or element.op.value)
