@@ -91,7 +91,7 @@ def explained(events: Sequence[Event], text: str = TEXT, language: str = "rspql"
     return oxiseq.why(text, streams, KB, language=language, **options)  # type: ignore[arg-type]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(EVENTS)
 def test_counts_are_those_of_plain_loops(events: list[Event]) -> None:
     found = explained(events)

@@ -90,7 +90,8 @@ def _furthest(
     def score(at: int) -> tuple[bool, int, int, int]:
         sizes = [len(rows.get(at, _NONE)) for rows in counts]
         length = next((i for i, size in enumerate(sizes) if not size), len(sizes))
-        return at in whole, length, 0 if at in whole or not length else sizes[length - 1], at
+        answered = at in whole and length == len(sizes)  # an aggregate of nothing is an answer too
+        return answered, length, 0 if answered or not length else sizes[length - 1], at
 
     return max(looked, key=score, default=None)
 
