@@ -31,29 +31,33 @@ def picture(e: RspExplanation) -> Svg:
         names = match.replace("(", " ").replace(")", " ").split()
         arrows += [Arrow(f"e{j}", f"m{i}", ()) for j, event in enumerate(e.events) if event.name in names]
         ahead.append(f"m{i}")
-    ahead = _views(e, nodes, arrows, ahead)
     if e.kb:
         nodes.append(Node("kb", "knowledge base", note=", ".join(_short(k) for k in e.kb)))
         ahead.append("kb")
+    ahead = _views(e, nodes, arrows, ahead)
     nodes.append(Node("answer", f"{e.form} {e.report}", True, e.evaluation))
     arrows += [Arrow(name, "answer", ()) for name in ahead]
     return draw(nodes, arrows, f"{e.form}: windows and what is asked of them", network=True)
 
 
 def _views(e: RspExplanation, nodes: list[Node], arrows: list[Arrow], ahead: list[str]) -> list[str]:
-    """The patterns of a conjunctive query, each a view of its own on the one window."""
-    if not e.patterns:
-        return ahead
+    """The patterns of a conjunctive query, each a view of its own: what stands behind two spaces says on what."""
+    views, filters = [], []
     for i, pattern in enumerate(e.patterns):
-        nodes.append(Node(f"v{i}", pattern))
-    views = [f"v{i}" for i, p in enumerate(e.patterns) if not p.startswith("FILTER")]
-    filters = [f"v{i}" for i, p in enumerate(e.patterns) if p.startswith("FILTER")]
-    arrows += [Arrow(w, v, ()) for w in ahead for v in views]
-    if not filters:
-        return views
-    arrows += [Arrow(v, filters[0], ()) for v in views]
+        text, _, place = pattern.partition("  ")
+        nodes.append(Node(f"v{i}", text, note=place))
+        if text.startswith("FILTER("):
+            filters.append(f"v{i}")
+            continue
+        views.append(f"v{i}")
+        mine = [name for name in ahead if (name == "kb") == ("KB" in place)]
+        number = place.removeprefix("in window ")
+        arrows += [Arrow(name, f"v{i}", ()) for name in mine if not number.isdigit() or name == f"w{number}"]
+    if not views:
+        return ahead
+    arrows += [Arrow(view, filters[0], ()) for view in views if filters]
     arrows += [Arrow(a, b, ()) for a, b in pairwise(filters)]
-    return filters[-1:]
+    return filters[-1:] or views
 
 
 def _short(iri: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,8 @@ class Source:
 
     def part(self, where: Group) -> Rows:
         """The rows of a part of WHERE, up to a few more than `MOST`: then what comes later is not looked at."""
-        return self._rows(replace(self.query, form=Select(None), where=where), MOST)
+        query = self.query
+        return self._rows(EpQuery(Select(None), where, query.streams, query.prefixes, query.base), MOST)
 
     def whole(self) -> Rows:
         """The rows that are told."""
