@@ -221,3 +221,8 @@ def test_periods_and_spans() -> None:
     assert explained(seen((11, (P(0, 0), Q(0, 4)))), text.replace("SELECT", "REGISTER RSTREAM :o AS SELECT")).at == 11
     found = explained(seen((11, (P(0, 0),)), (12, (Q(0, 4),))), begin=12)
     assert found.gpms[0].saw == 1 and found.stopped == "WINDOW :w { ?a :p ?b }"
+
+
+def test_what_comes_later_is_not_looked_at() -> None:
+    found = explained(seen((11, (P(0, 0),)), (19, (Q(0, 4),)), (25, (P(0, 0),))), instants=[19])
+    assert only(found, "window").nearest[0].events == {"w": (11,)}

@@ -65,7 +65,7 @@ class Contents:
         self.windows = windows
 
     @classmethod
-    def at(cls, query: RspQuery, history: History, instant: int | None) -> Contents:
+    def at(cls, query: RspQuery, history: History, instant: int) -> Contents:
         """Of a query over windows."""
         return cls([_held(query, window, history, instant) for window in query.windows])
 
@@ -88,11 +88,8 @@ class Contents:
         return tuple(held for held in self.windows if held.window.name is None)
 
 
-def _held(query: RspQuery, window: NamedWindow, history: History, at: int | None) -> Held:
-    """`at` None: everything that the stream ever has."""
+def _held(query: RspQuery, window: NamedWindow, history: History, at: int) -> Held:
     batch = history.batches[window.stream.value]
-    if at is None:
-        return Held(window, 0, batch, history)
     items = Items(False)
     items.add(batch)
     start, stop = items.places(WindowRange(window.operators, query.language == "rsepql"), at)

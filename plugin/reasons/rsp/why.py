@@ -145,10 +145,16 @@ class _Teller:
         """The rows of a part."""
         return _NONE if self.at is None else self.source.part(where, (self.at,)).get(self.at, _NONE)
 
-    def _origins(self, at: int | None) -> Origins:
+    @property
+    def loose(self) -> RspQuery:
+        """The query with windows that hold all that has come."""
+        windows = tuple(replace(w, operators=(IdentityWindow(),)) for w in self.query.windows)
+        return replace(self.query, windows=windows)
+
+    def _origins(self, query: RspQuery) -> Origins:
         source = self.source
-        contents = Contents.at(self.query, source.history, at)
-        return Origins(contents, source.history.terms, source.kb, self.query.events)
+        contents = Contents.at(query, source.history, _BEFORE if self.at is None else self.at)
+        return Origins(contents, source.history.terms, source.kb, query.events)
 
     # --- windows and their patterns -----------------------------------------------------------------
 
@@ -190,7 +196,7 @@ class _Teller:
     def reasons(self, number: int, strict: Rows) -> Iterator[Reason]:
         """Of a part."""
         part, terms = self.ladder[number], self.source.history.terms
-        known, ever = self._origins(self.at), self._origins(None)
+        known, ever = self._origins(self.query), self._origins(self.loose)
 
         def times(relaxation: Relaxation, rows: Rows, index: int) -> dict[str, tuple[int, ...]]:
             origins = ever if relaxation.kind == "window" else known
@@ -203,8 +209,7 @@ class _Teller:
         """Windows that hold all that has come by then."""
         if isinstance(part.added, Filter) or isinstance(part.holder, GraphPattern):
             return
-        loose = tuple(replace(w, operators=(IdentityWindow(),)) for w in self.query.windows)
-        source = replace(self.source, query=replace(self.query, windows=loose))
+        source = replace(self.source, query=self.loose)
 
         def ask(where: Group) -> Rows:
             return _NONE if self.at is None else source.part(where, (self.at,)).get(self.at, _NONE)
@@ -219,7 +224,7 @@ class _Teller:
         if self.at is None or not len(answers):
             return
         where, terms = self.query.body.where, self.source.history.terms
-        origins = self._origins(self.at)
+        origins = self._origins(self.query)
         rows = self.ask(where)
         for index in range(min(most, len(answers))):
             bound = answers.bound(index)
