@@ -68,11 +68,11 @@ class EpFront(Front[EpQuery, MatchBatch]):
     def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         without_names(options, "an EP-SPARQL query")
         rules = tuple(read_rules(options.rules))
-        plan = compile_intervals(query, rules, options.reads)
+        plan = compile_intervals(query, rules, options.reads, options.said.consume)
         named = {s.iri.value: s.name for q in (query, *rules) for s in q.streams if s.name}
         names = {named.get(iri, iri): iri for iri in plan.streams}
         history = read_streams(names, streams, asked.reading, opener=opener)
-        return why_intervals(Source(query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)
+        return why_intervals(Source(plan.query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)
 
     def check(self, shape: IntervalShape, format: ResultFormat) -> None:
         check_format(shape, format)

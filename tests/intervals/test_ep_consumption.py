@@ -77,6 +77,14 @@ def test_what_is_said_twice_must_agree() -> None:
         oxiseq.run(f"{P} SELECT * {{ ?x :p+ ?y }}", {S: []}, language="epsparql", consumption="RECENT")
 
 
+def test_why_counts_the_answers_that_are_told() -> None:
+    events = [(1, "<http://e/x> <http://e/p> <http://e/a> ."), (2, "<http://e/a> <http://e/q> <http://e/c> ."),
+              (3, "<http://e/a> <http://e/q> <http://e/d> .")]  # fmt: skip
+    for consume, count in ((None, 2), ("RECENT", 1)):
+        why = oxiseq.why(f"{P} SELECT * {{ {PAIR} }}", {S: events}, language="epsparql", consumption=consume)
+        assert why.found == count
+
+
 def test_a_registered_query_uses_up_too() -> None:
     store = oxiseq.Store()
     query = store.register(f"{P} SELECT * FROM STREAM <{S}> {{ {PAIR} }}", language="epsparql", consumption="recent")

@@ -16,7 +16,6 @@ from oxiseq.grammar import LANGUAGES, load, parse, render
 from oxiseq.grammar.checks import check
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import AnyQuery
-from oxiseq.languages.front import ExplanationForm
 from oxiseq.languages.registry import FRONTS, front_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "intervals"))
@@ -25,11 +24,12 @@ from ep_strategies import queries
 from rsp_strategies import Setting, continuous, event_queries
 
 P = "PREFIX : <http://e/> "
-FORMS: tuple[ExplanationForm, ...] = ("text", "dot", "json")
 
 
 def explained(query: AnyQuery) -> dict[str, str]:
-    return {form: front_of(query).explained(query, None, form) for form in FORMS}
+    found = front_of(query).explain(query, None)
+    assert found.to_svg().startswith("<svg")
+    return {"text": found.to_text(), "dot": found.to_dot(), "json": json.dumps(found.to_json())}
 
 
 def assert_explained(query: AnyQuery) -> None:
