@@ -123,13 +123,17 @@ def not_native(query: ConjunctiveQuery) -> str | None:
     return None
 
 
-def compile_windows(queries: Sequence[ConjunctiveQuery], terms: TermDictionary) -> WindowPlan:
-    """Compile queries that share their windows. Raises ValueError for one that is `not_native`."""
+def compile_windows(
+    queries: Sequence[ConjunctiveQuery], terms: TermDictionary, sources: int | None = None
+) -> WindowPlan:
+    """Compile queries that share their windows. `sources`: how many there are, if not every one has
+    patterns. Raises ValueError for one that is `not_native`."""
     compiler = _Compiler(terms)
     compiled = tuple(compiler.query(query) for query in queries)
     conditions = tuple(compiler.conditions)
     programs = tuple(_program(c, terms) for c in conditions)
-    sources = 1 + max((view.source for view in compiler.views), default=0)
+    if sources is None:
+        sources = 1 + max((view.source for view in compiler.views), default=0)
     return WindowPlan(compiled, tuple(compiler.views), conditions, programs, sources)
 
 

@@ -1,0 +1,56 @@
+"""Several windows at once: their events merged into instants, each event with its source's clock.
+
+Where it stands: event batches by source → **one batch in order of time** → kernels. A source is a window on a stream;
+what is known besides streams is one too, whose window holds its last event alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.windows.window import Window
+
+I64s = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Events in order of time, then of source. clock: i64[events]; source: i32[events]; first: i64[instants + 1], where
+    each instant begins; time: i64[instants]; low: i64[instants, sources]."""
+
+    batch: EventBatch
+    clock: I64s
+    source: NDArray[np.int32]
+    first: I64s
+    time: I64s
+    low: I64s
+
+
+def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64s) -> Merged:
+    """Complete events by source, each in order of time. counts: i64[sources], the instants of each source so far; they
+    go on here."""
+    times = [batch.time for batch in batches]
+    instants = np.unique(np.concatenate(times))
+    low = np.empty((len(instants), len(windows)), np.int64)
+    clocks = []
+    for number, (window, time) in enumerate(zip(windows, times, strict=True)):
+        clock, now = time, instants
+        if window.counted:
+            own = np.unique(time)
+            clock = counts[number] + 1 + np.searchsorted(own, time)
+            now = counts[number] + np.searchsorted(own, instants, "right")
+            counts[number] += len(own)
+        clocks.append(clock)
+        low[:, number] = window.low(now)
+    source = np.repeat(np.arange(len(batches), dtype=np.int32), [len(time) for time in times])
+    batch, clock = EventBatch.concat(batches), np.concatenate(clocks)
+    if sum(len(time) > 0 for time in times) > 1:
+        order = np.argsort(batch.time, kind="stable")
+        batch, clock, source = batch.take(order), clock[order], source[order]
+    first = np.append(np.searchsorted(batch.time, instants), len(batch))
+    return Merged(batch, clock.astype(np.int64), source, first.astype(np.int64), instants, low)
