@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
-from rsp_strategies import NODES, PREDICATES, PREFIX, STREAMS, E, Setting, kbs, windows
+from rsp_strategies import NODES, PREFIX, STREAMS, E, Setting, windows
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NUMBERS = {
@@ -31,23 +31,35 @@ class Changing:
 @st.composite
 def _events(draw: st.DrawFn, numbers: list[str]) -> list[tuple[int, str]]:
     time, events = 0, []
-    for _ in range(draw(st.integers(0, 8))):
-        time += draw(st.sampled_from([0, 1, 1, 2, 3, 9]))
+    objects = [*(f"<{E}{n}>" for n in NODES[:2]), *numbers, "_:x"]
+    for _ in range(draw(st.integers(2, 8))):
+        time += draw(st.sampled_from([0, 1, 1, 1, 2, 5]))
         triples = []
-        for _ in range(draw(st.integers(0, 3))):
-            subject, predicate = draw(st.sampled_from(NODES)), draw(st.sampled_from(PREDICATES))
-            objects = [*(f"<{E}{n}>" for n in NODES), *(numbers * 2), "_:x"]
+        for _ in range(draw(st.integers(1, 4))):
+            subject, predicate = draw(st.sampled_from(NODES[:2])), draw(st.sampled_from("pppqqr"))
             triples.append(f"<{E}{subject}> <{E}{predicate}> {draw(st.sampled_from(objects))} .")
         events.append((time, "\n".join(triples)))
     return events
 
 
+@st.composite
+def _kb(draw: st.DrawFn) -> str:
+    """N-Quads, about what the streams are about."""
+    objects = [*(f"<{E}{n}>" for n in NODES[:2]), f"<{E}b>", f'"1"^^<{XSD}integer>', "_:known"]
+    lines = []
+    for _ in range(draw(st.integers(3, 12))):
+        subject, predicate = draw(st.sampled_from([f"<{E}a>", f"<{E}b>", "_:known"])), draw(st.sampled_from("ppqqr"))
+        graph = draw(st.sampled_from(["", "", f"<{E}g> ", f"<{E}h> "]))
+        lines.append(f"{subject} <{E}{predicate}> {draw(st.sampled_from(objects))} {graph}.")
+    return "\n".join(lines)
+
+
 _OF_WINDOW = ("?x :p ?y", "?x :p ?y . ?x :q ?z", "?x :p ?y . ?y :q ?z", "?x :p ?y . ?x :p ?z", "?x ?w ?y", "?x :p ?y . ?x :q _:n",
               "?x :p ?y FILTER(?y != 2)", "?x :p ?y . ?x ?w ?z FILTER(?y != ?z)", "?x :p ?y . ?y :r :a")  # fmt: skip
-_OF_OTHER = ("", "", " WINDOW :v { ?x :q ?u }", " WINDOW :v { ?x :p ?y }", " WINDOW :v { ?u :r ?x . ?u :q ?t }",
+_OF_OTHER = ("", "", "", "", " WINDOW :v { ?x :q ?u }", " WINDOW :v { ?x :p ?y }", " WINDOW :v { ?u :r ?x . ?u :q ?t }",
              " WINDOW :v { ?u :r _:m }")  # fmt: skip
-_OF_KB = ("", "", " GRAPH :g { ?x :p ?k }", " ?x :q ?k .", " ?x :q ?k . ?k :p ?k2 .", " ?y :r ?k . GRAPH :h { ?k ?kp ?x }",
-          " GRAPH ?g { ?x ?kp ?k }", " ?x :p/:q ?k .", " ?x (:p|:q) ?k .", " ?x :p+ :b .", " { ?x :p ?k } UNION { ?k :q ?x }",
+_OF_KB = (*[""] * 6, " GRAPH :g { ?x :p ?k }", " ?x :q ?k .", " ?x :q ?k . ?k :p ?k2 .", " ?y :p ?k . GRAPH :h { ?k ?kp ?x }",
+          " GRAPH ?g { ?x ?kp ?k }", " ?x :p/:q ?k .", " ?x (:p|:q) ?k .", " ?x :p+ :b .", " ?x ^:q ?k .", " { ?x :p ?k } UNION { ?k :q ?x }",
           " GRAPH :g { ?x :p ?k FILTER(isIRI(?k)) }", " :a :p :b .", " GRAPH :g { ?x :p _:k }", " GRAPH ?g { :a :p :b }",
           " GRAPH :g { ?x :p ?k OPTIONAL { ?k :q ?k3 } FILTER(!bound(?k3)) }")  # fmt: skip
 
@@ -77,5 +89,5 @@ def conjunctions(draw: st.DrawFn) -> Changing:
     streams = {iri: draw(_events(numbers)) for iri in STREAMS}
     report = draw(st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM"]))
     times = draw(st.lists(st.integers(0, 12), max_size=3, unique=True).map(sorted))
-    changes = tuple((time, draw(kbs(blank=False))) for time in times)
-    return Changing(Setting(text, "rspql", streams, draw(kbs(blank=False)), None, report, None), changes)
+    changes = tuple((time, draw(_kb())) for time in times)
+    return Changing(Setting(text, "rspql", streams, draw(_kb()), None, report, None), changes)
