@@ -132,7 +132,7 @@ class Values:
         return not self._kinds[_INTEGER] and not self._kinds[_DECIMAL] and not self._kinds[_OTHER]
 
     def _integer(self, number: int) -> int:
-        return self._terms.intern(integer(number))
+        return self._terms.intern_normal(integer(number))
 
     def _sum(self) -> int:
         if not self._kinds[_DECIMAL]:
@@ -149,7 +149,7 @@ class Values:
     def _decimal(self, number: int) -> int:
         whole, part = divmod(abs(number), _ONE)
         text = f"{'-' if number < 0 else ''}{whole}.{part:0{_DIGITS}}".rstrip("0").rstrip(".")
-        return self._terms.intern(Literal(text, datatype=_XSD_DECIMAL))
+        return self._terms.intern_normal(Literal(text, datatype=_XSD_DECIMAL))
 
     def _of_doubles(self, mean: bool) -> int:
         total, count = 0.0, 0

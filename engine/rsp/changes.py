@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +45,10 @@ class Changes:
 
     def steps(self) -> Iterator[tuple[int, int, int]]:
         """(instant, from, to): the rows of each instant that has some."""
-        cuts = np.flatnonzero(np.diff(self.at, prepend=-1, append=-1)).tolist() if len(self) else []
-        for low, high in zip(cuts, cuts[1:], strict=False):
+        if not len(self):
+            return
+        cuts = [0, *(np.flatnonzero(self.at[1:] != self.at[:-1]) + 1).tolist(), len(self)]
+        for low, high in pairwise(cuts):
             yield int(self.at[low]), low, high
 
 

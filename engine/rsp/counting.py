@@ -28,6 +28,8 @@ class Counted:
         """Numbers of instants and rows to tell; `instants`: how many there are."""
         if self._report is Report.RSTREAM:
             return self._all(changes, instants)
+        if not len(changes):
+            return changes.at, changes.values
         keys, signs = keys_of(changes.values), changes.sign.tolist()
         rows: list[int] = []
         for _, low, high in changes.steps():

@@ -112,7 +112,7 @@ class Groups:
         return tuple(every[number] for number in plan.shown)
 
     def _count(self, rows: int) -> int:
-        return self._terms.intern(integer(rows))
+        return self._terms.intern_normal(integer(rows))
 
     def _stands(self, group: _Group, results: list[int]) -> bool:
         """Whether HAVING keeps it."""

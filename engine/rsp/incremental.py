@@ -32,6 +32,7 @@ from oxiseq.grammar.algebra import (
     PathPattern,
     PatternElement,
     SubSelect,
+    TermOrVariable,
     TriplePattern,
     Union,
     WindowPattern,
@@ -274,15 +275,15 @@ class _Joined:
         if graphs:
             places = tuple(Group((GraphPattern(g, Group((named,))),)) for g in graphs)
             asked = Union(places) if len(places) > 1 else GraphPattern(graphs[0], Group((named,)))
-        subject, predicate, object_ = (shown.index(t) if isinstance(t, Variable) else t for t in terms)
-        assert not isinstance(subject, BlankNode) and not isinstance(object_, BlankNode)  # they are variables by now
         text = select_text(SubSelect(None, Group((asked,))), shown)
+        subject, predicate, object_ = (_slot(t, shown) for t in terms)
         self.kb.append(KbPart(text, len(shown), ((subject, predicate, object_),)))
 
     def _table(self, element: PatternElement) -> None:
         """What the KB alone answers, as a table. A row is a node, with a triple for each column."""
         inside = Group((element,))
-        if isinstance(element, PathPattern) and any(isinstance(t, BlankNode) for t in (element.subject, element.object)):
+        ends = (element.subject, element.object) if isinstance(element, PathPattern) else ()
+        if any(isinstance(t, BlankNode) for t in ends):
             raise NotIncrementalError("a blank node beside a path")
         names = {e.name for x in inner_expressions(inside) for e in subexpressions(x) if isinstance(e, Call)}
         if names & IMPURE:
@@ -306,6 +307,11 @@ class _Joined:
         self.kb.append(KbPart(text, len(shown), tuple(triples), column))
 
 
+def _slot(term: TermOrVariable, shown: Sequence[Variable]) -> Slot:
+    assert not isinstance(term, BlankNode)  # it is a variable by now
+    return shown.index(term) if isinstance(term, Variable) else term
+
+
 def _patterns(group: Group) -> Iterator[TriplePattern]:
     return (e for e in group.elements if isinstance(e, TriplePattern))
 
@@ -324,8 +330,10 @@ def _asks_windows(group: Group) -> bool:
     )
 
 
-_NAMES: Final = {"OptionalPattern": "OPTIONAL", "GraphPattern": "GRAPH", "WindowPattern": "WINDOW", "PathPattern": "a path",
-                 "SubSelect": "a sub-query", "Group": "a group", "Values": "VALUES"}  # fmt: skip
+_NAMES: Final = {
+    "OptionalPattern": "OPTIONAL", "GraphPattern": "GRAPH", "WindowPattern": "WINDOW", "PathPattern": "a path",
+    "SubSelect": "a sub-query", "Group": "a group", "Values": "VALUES",
+}  # fmt: skip
 
 
 def _name(element: PatternElement) -> str:

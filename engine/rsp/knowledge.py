@@ -48,7 +48,8 @@ class KbEvents:
         return found
 
     def _event(self, number: int, at: int) -> EventBatch:
-        part, ids = self._parts[number], {None: 0}
+        part = self._parts[number]
+        ids: dict[Term | None, int] = {None: 0}
         flat: list[int] = []
         rows = _Rows(self._rows[number], self._terms)
         constants = [[t if isinstance(t, int) else self._terms.constant(t) for t in triple] for triple in part.triples]

@@ -95,6 +95,13 @@ class WindowRun:
             raise ValueError(f"{len(self.windows)} windows for {plan.sources} sources")
         self._terms = terms
         self._memo = ConditionMemo(plan.conditions, terms)
+        self._memoised = [
+            (position, number, view.constants[1])
+            for view in plan.views
+            for position, conditions in enumerate(view.conditions)
+            for number in conditions
+            if plan.conditions[number].wants_memo
+        ]
         self._tables = Pointers(build_tables(plan))
         self._capacities = capacities or Capacities()
         self._memory = allocate(plan, self._capacities)
@@ -257,12 +264,9 @@ class WindowRun:
         memo = self._memo.reserve()
         if memo is not self._memory.memo:
             self._memory = self._memory._replace(memo=memo)
-        for view in self.plan.views:
-            predicate = view.constants[1]
-            for conditions, ids in zip(view.conditions, batch.ids, strict=True):
-                for number in conditions:
-                    if self.plan.conditions[number].wants_memo:
-                        self._memo.outcomes(number, ids[batch.predicate == predicate] if predicate else ids)
+        for position, number, predicate in self._memoised:
+            ids = batch.ids[position]
+            self._memo.outcomes(number, ids[batch.predicate == predicate] if predicate else ids)
 
     def _point(self, arrays: k.Memory | TermColumns) -> Pointers:
         """The pointer table of a group of arrays, made anew only when the group has been replaced."""
@@ -319,6 +323,8 @@ class WindowRun:
         if not listed and len(self._widths) == 1 and self._reports[0] == kind:
             return (Rows(out["at"].astype(np.int64), values),)
         mine = out["kind"] == kind
+        if len(self._widths) == 1:
+            return (Rows(out["at"][mine].astype(np.int64), values[mine]),)
         queries, at, values = out["query"][mine], out["at"][mine].astype(np.int64), values[mine]
         order = np.argsort(queries, kind="stable")
         ends = np.searchsorted(queries[order], np.arange(len(self._widths) + 1))

@@ -34,6 +34,9 @@ class Merged:
 def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64s) -> Merged:
     """Complete events by source, each in order of time. counts: i64[sources], the instants of each source so far; they
     go on here."""
+    busy = [number for number, batch in enumerate(batches) if len(batch)]
+    if len(busy) == 1 and batches[busy[0]].time[0] == batches[busy[0]].time[-1]:
+        return _one_instant(windows, batches[busy[0]], busy[0], counts)
     times = [batch.time for batch in batches]
     instants = np.unique(np.concatenate(times))
     low = np.empty((len(instants), len(windows)), np.int64)
@@ -54,3 +57,15 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
         batch, clock, source = batch.take(order), clock[order], source[order]
     first = np.append(np.searchsorted(batch.time, instants), len(batch))
     return Merged(batch, clock.astype(np.int64), source, first.astype(np.int64), instants, low)
+
+
+def _one_instant(windows: Sequence[Window], batch: EventBatch, source: int, counts: I64s) -> Merged:
+    """The same for events of one source at one time: what a live stream brings."""
+    time, events = int(batch.time[0]), len(batch)
+    counts[source] += windows[source].counted
+    clocks = [int(count) if window.counted else time for window, count in zip(windows, counts, strict=True)]
+    low = [window.low_of(clock) for window, clock in zip(windows, clocks, strict=True)]
+    return Merged(
+        batch, np.full(events, clocks[source]), np.full(events, source, np.int32), np.array([0, events]),
+        batch.time[:1], np.array([low]),
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Random conjunctions over windows and a knowledge base that changes, folded in every way that is done incrementally."""
+"""Random conjunctions over windows and a knowledge base that changes, folded in all ways that are incremental."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ NUMBERS = {
               '"3"^^<{}byte>'],
     "double": ['"0.5"^^<{}double>', '"-2.25"^^<{}double>', '"3.0E4"^^<{}double>'],
     "mixed": ['"1"^^<{}integer>', '"2.5"^^<{}decimal>', '"-0.25"^^<{}double>', '"8.5"^^<{}float>'],
-    "odd": ['"1"^^<{}integer>', '"text"', '"2.5"^^<{}decimal>', '"9223372036854775807"^^<{}integer>', '"INF"^^<{}double>'],
+    "odd": ['"1"^^<{}integer>', '"text"', '"2.5"^^<{}decimal>', '"9223372036854775807"^^<{}integer>',
+            '"INF"^^<{}double>'],
 }  # fmt: skip
-AGGREGATES = ("COUNT(*)", "COUNT(?y)", "COUNT(DISTINCT ?y)", "SUM(?y)", "SUM(DISTINCT ?y)", "AVG(?y)", "MIN(?y)", "MAX(?y)",
-              "AVG(DISTINCT ?y)", "MIN(?x)")  # fmt: skip
+AGGREGATES = (
+    "COUNT(*)", "COUNT(?y)", "COUNT(DISTINCT ?y)", "SUM(?y)", "SUM(DISTINCT ?y)", "AVG(?y)", "AVG(DISTINCT ?y)",
+    "MIN(?y)", "MAX(?y)", "MIN(?x)",
+)  # fmt: skip
 HAVING = ("", "", " HAVING(COUNT(*) > 1)", " HAVING(SUM(?y) > 2 || MIN(?y) < 0)", " HAVING(AVG(?y) != 1)")
 
 
@@ -54,14 +57,25 @@ def _kb(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-_OF_WINDOW = ("?x :p ?y", "?x :p ?y . ?x :q ?z", "?x :p ?y . ?y :q ?z", "?x :p ?y . ?x :p ?z", "?x ?w ?y", "?x :p ?y . ?x :q _:n",
-              "?x :p ?y FILTER(?y != 2)", "?x :p ?y . ?x ?w ?z FILTER(?y != ?z)", "?x :p ?y . ?y :r :a")  # fmt: skip
-_OF_OTHER = ("", "", "", "", " WINDOW :v { ?x :q ?u }", " WINDOW :v { ?x :p ?y }", " WINDOW :v { ?u :r ?x . ?u :q ?t }",
-             " WINDOW :v { ?u :r _:m }")  # fmt: skip
-_OF_KB = (*[""] * 6, " GRAPH :g { ?x :p ?k }", " ?x :q ?k .", " ?x :q ?k . ?k :p ?k2 .", " ?y :p ?k . GRAPH :h { ?k ?kp ?x }",
-          " GRAPH ?g { ?x ?kp ?k }", " ?x :p/:q ?k .", " ?x (:p|:q) ?k .", " ?x :p+ :b .", " ?x ^:q ?k .", " { ?x :p ?k } UNION { ?k :q ?x }",
-          " GRAPH :g { ?x :p ?k FILTER(isIRI(?k)) }", " :a :p :b .", " GRAPH :g { ?x :p _:k }", " GRAPH ?g { :a :p :b }",
-          " GRAPH :g { ?x :p ?k OPTIONAL { ?k :q ?k3 } FILTER(!bound(?k3)) }")  # fmt: skip
+_OF_WINDOW = (
+    "?x :p ?y", "?x :p ?y . ?x :q ?z", "?x :p ?y . ?y :q ?z", "?x :p ?y . ?x :p ?z", "?x ?w ?y",
+    "?x :p ?y . ?x :q _:n", "?x :p ?y FILTER(?y != 2)", "?x :p ?y . ?x ?w ?z FILTER(?y != ?z)", "?x :p ?y . ?y :r :a",
+)  # fmt: skip
+_OF_OTHER = (
+    *[""] * 4, " WINDOW :v { ?x :q ?u }", " WINDOW :v { ?x :p ?y }", " WINDOW :v { ?u :r ?x . ?u :q ?t }",
+    " WINDOW :v { ?u :r _:m }",
+)  # fmt: skip
+_OF_KB = (
+    *[""] * 6, " GRAPH :g { ?x :p ?k }", " ?x :q ?k .", " ?x :q ?k . ?k :p ?k2 .",
+    " ?y :p ?k . GRAPH :h { ?k ?kp ?x }", " GRAPH ?g { ?x ?kp ?k }", " ?x :p/:q ?k .", " ?x (:p|:q) ?k .",
+    " ?x :p+ :b .", " ?x ^:q ?k .", " { ?x :p ?k } UNION { ?k :q ?x }", " GRAPH :g { ?x :p ?k FILTER(isIRI(?k)) }",
+    " :a :p :b .", " GRAPH :g { ?x :p _:k }", " GRAPH ?g { :a :p :b }",
+    " GRAPH :g { ?x :p ?k OPTIONAL { ?k :q ?k3 } FILTER(!bound(?k3)) }",
+)  # fmt: skip
+HEADS = (
+    ("SELECT *", ""), ("SELECT ?y ?nothing", ""), ("SELECT DISTINCT ?x", ""), ("ASK", ""), ("SELECT DISTINCT *", ""),
+    ("CONSTRUCT { ?x :made ?y }", ""), *[("", "")] * 5,
+)  # fmt: skip
 
 
 @st.composite
@@ -75,8 +89,7 @@ def conjunctions(draw: st.DrawFn) -> Changing:
     if known and ":g" not in known and "?g" not in known and draw(st.integers(0, 3)) == 0:
         froms += draw(st.sampled_from(["\nFROM :g", "\nFROM :g FROM :h"]))
     where += other + known + draw(st.sampled_from(["", "", " FILTER(?x != ?y)", " FILTER(isIRI(?y) || ?y > 1)"]))
-    head, tail = draw(st.sampled_from([("SELECT *", ""), ("SELECT ?y ?nothing", ""), ("SELECT DISTINCT ?x", ""), ("ASK", ""),
-                                       ("SELECT DISTINCT *", ""), ("CONSTRUCT { ?x :made ?y }", ""), *[("", "")] * 5]))  # fmt: skip
+    head, tail = draw(st.sampled_from(HEADS))
     if not head:
         listed = draw(st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=3))
         keys = draw(st.sampled_from(["", "", "?x", "?y", "?x ?y"]))
