@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.memory.pointers import WORDS
 from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.terms import columns
 from oxiseq.engine.kernels.windows import views as v
-from oxiseq.engine.kernels.windows.hashing import find_pair, pair_hash
+from oxiseq.engine.kernels.windows.hashing import fetch_entry, find_pair, pair_hash
 from oxiseq.engine.kernels.windows.joining import begin_join, join
 from oxiseq.engine.kernels.windows.records import (
     ALL,
@@ -61,13 +61,15 @@ from oxiseq.engine.kernels.windows.records import (
     WHOLE,
     Memory,
 )
-from oxiseq.engine.kernels.windows.storing import fetch_stored, refresh_entry, remove_entry, store_entry
+from oxiseq.engine.kernels.windows.storing import fetch_joined, fetch_stored, refresh_entry, remove_entry, store_entry
 
 _ACCEPTED, _REFUSED, _ASKED = 1, 0, -1
 _FAR: Final = 1 << 13
 """Entries from which on it pays to fetch memory ahead."""
 _AHEAD: Final = 8
 """So many triples."""
+_NEAR: Final = 4
+"""So many before an entry is wanted whose place has been brought by then."""
 _BATCH: Final = WORDS * Memory._fields.index("batch")
 
 
@@ -138,7 +140,8 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
             t = end
         while t < end:
             if far and t + _AHEAD < triples:
-                _look_out(T, S, B, t + _AHEAD, source)
+                _look_out(T, S, B, t + _AHEAD, source, True)
+                _look_out(T, S, B, t + _NEAR, source, False)
             need = _take(T, S, C, B, t, source, clock[event], several)
             if need != DONE:
                 scalars[EVENT], scalars[TRIPLE] = event, t
@@ -150,20 +153,28 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
 
 
 @inner
-def _look_out(T: Any, S: Any, B: Any, t: int, source: int) -> None:
+def _look_out(T: Any, S: Any, B: Any, t: int, source: int, first: bool) -> None:
     """Have the processor bring what a later triple, of the same source as likely as not, will need: in large windows it
-    waits for memory half of the time."""
+    waits for memory half of the time. At `first` its places in the tables, later the entry that stands there."""
     p, predicate_number, view0 = np.int64(v.predicate(B)[t]), v.predicate_number(T), v.view0(T)
     if p >= predicate_number.shape[1] or predicate_number[source, p] == 0:
         return
     number = np.int64(predicate_number[source, p])
     s, o = np.int64(v.subject(B)[t]), np.int64(v.object_(B)[t])
+    view = np.int64(-1)
     if view0[number] < view0[number + 1]:
-        fetch_stored(T, S, v.view_at(T)[view0[number]], s, p, o)
+        view = np.int64(v.view_at(T)[view0[number]])
     elif v.with_object(T)[number]:
         found = _object_list(T, number << 32 | o)
         if found >= 0:
-            fetch_stored(T, S, v.object_at(T)[v.object0(T)[found]], s, p, o)
+            view = np.int64(v.object_at(T)[v.object0(T)[found]])
+    if view < 0:
+        return
+    if first:
+        fetch_stored(T, S, view, s, p, o)
+        fetch_joined(T, S, view, s, p, o)
+    else:
+        fetch_entry(S, view, s, p, o)
 
 
 @inner
@@ -276,6 +287,7 @@ def _accepts(T: Any, S: Any, C: Any, filter0: int, filter1: int, s: int, p: int,
 def _evict(T: Any, S: Any, C: Any, B: Any) -> int:
     """Each source's entries; one that is being joined is still its source's first when this is called again."""
     scalars, entries, listed = v.scalars(S), v.entries(S), v.listed(S)
+    ended = v.reports(S)[0] & ENDED
     for source in range(listed.shape[0]):
         low = v.low(B)[scalars[INSTANT], source]
         while True:
@@ -286,6 +298,8 @@ def _evict(T: Any, S: Any, C: Any, B: Any) -> int:
             if following >= 0 and scalars[COUNT] > _FAR:
                 entry = entries[following]
                 fetch_stored(T, S, entry.of, entry.s, entry.p, entry.o)
+                if ended:
+                    fetch_joined(T, S, entry.of, entry.s, entry.p, entry.o)
             if _joins(T, S, C, e, ENDED) != DONE:
                 return OUT_FULL
             remove_entry(T, S, e)
