@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.memory.pointers import WORDS
 from oxiseq.engine.kernels.memory.raw import get
 from oxiseq.engine.kernels.terms import columns
 from oxiseq.engine.kernels.windows import views as v
-from oxiseq.engine.kernels.windows.hashing import fetch_entry, find_pair, pair_hash
+from oxiseq.engine.kernels.windows.hashing import find_pair, pair_hash
 from oxiseq.engine.kernels.windows.joining import begin_join, join
 from oxiseq.engine.kernels.windows.records import (
     ALL,
@@ -68,8 +68,6 @@ _FAR: Final = 1 << 13
 """Entries from which on it pays to fetch memory ahead."""
 _AHEAD: Final = 8
 """So many triples."""
-_NEAR: Final = 4
-"""So many before an entry is wanted whose place has been brought by then."""
 _BATCH: Final = WORDS * Memory._fields.index("batch")
 
 
@@ -140,8 +138,7 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
             t = end
         while t < end:
             if far and t + _AHEAD < triples:
-                _look_out(T, S, B, t + _AHEAD, source, True)
-                _look_out(T, S, B, t + _NEAR, source, False)
+                _look_out(T, S, B, t + _AHEAD, source)
             need = _take(T, S, C, B, t, source, clock[event], several)
             if need != DONE:
                 scalars[EVENT], scalars[TRIPLE] = event, t
@@ -153,28 +150,20 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
 
 
 @inner
-def _look_out(T: Any, S: Any, B: Any, t: int, source: int, first: bool) -> None:
+def _look_out(T: Any, S: Any, B: Any, t: int, source: int) -> None:
     """Have the processor bring what a later triple, of the same source as likely as not, will need: in large windows it
-    waits for memory half of the time. At `first` its places in the tables, later the entry that stands there."""
+    waits for memory half of the time."""
     p, predicate_number, view0 = np.int64(v.predicate(B)[t]), v.predicate_number(T), v.view0(T)
     if p >= predicate_number.shape[1] or predicate_number[source, p] == 0:
         return
     number = np.int64(predicate_number[source, p])
     s, o = np.int64(v.subject(B)[t]), np.int64(v.object_(B)[t])
-    view = np.int64(-1)
     if view0[number] < view0[number + 1]:
-        view = np.int64(v.view_at(T)[view0[number]])
+        fetch_stored(T, S, v.view_at(T)[view0[number]], s, p, o)
     elif v.with_object(T)[number]:
         found = _object_list(T, number << 32 | o)
         if found >= 0:
-            view = np.int64(v.object_at(T)[v.object0(T)[found]])
-    if view < 0:
-        return
-    if first:
-        fetch_stored(T, S, view, s, p, o)
-        fetch_joined(T, S, view, s, p, o)
-    else:
-        fetch_entry(S, view, s, p, o)
+            fetch_stored(T, S, v.object_at(T)[v.object0(T)[found]], s, p, o)
 
 
 @inner

@@ -16,7 +16,6 @@ from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.records import (
     BUCKET,
     BUCKETS,
-    ENTRY,
     INDEX_OBJECT,
     INDEX_PREDICATE,
     INDEX_SUBJECT,
@@ -30,10 +29,8 @@ _B: Final = -4417276706812531889
 _C: Final = 1609587929392839161
 """Odd, without a pattern in their bits."""
 _LOW: Final = 0xFFFFFFFF
-_ENTRIES: Final = WORDS * Memory._fields.index("entries")
 _PAIRS: Final = WORDS * Memory._fields.index("pairs")
 _BUCKETS: Final = WORDS * Memory._fields.index("buckets")
-_ENTRY_SIZE: Final = ENTRY.itemsize
 _PAIR_SIZE: Final = PAIR.itemsize
 _BUCKET_SIZE: Final = BUCKET.itemsize
 
@@ -80,15 +77,6 @@ def fetch_pair(S: Any, view: int, s: int, p: int, o: int) -> None:
     """`find_pair` will be called soon."""
     mask = get(S, _PAIRS + 1) - 1
     fetch(get(S, _PAIRS) + (pair_hash(view, s, p, o) & mask) * _PAIR_SIZE)
-
-
-@inner
-def fetch_entry(S: Any, view: int, s: int, p: int, o: int) -> None:
-    """The same, when the place in the table is there already: the entry that stands in it."""
-    pairs = v.pairs(S)
-    e = np.int64(pairs[pair_hash(view, s, p, o) & (pairs.shape[0] - 1)].entry) - 1
-    if e >= 0:
-        fetch(get(S, _ENTRIES) + e * _ENTRY_SIZE)
 
 
 @inner
