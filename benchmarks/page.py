@@ -1,7 +1,7 @@
 """Pictures of the page for README: `python -m benchmarks.page [FOLDER]`.
 
 It serves an empty store, runs the guided example in a real browser and takes the pictures: the page, light, dark and on
-a phone, a timeline, an automaton.
+a phone, a timeline, an automaton, and why there is no match in a time that has none.
 """
 
 from __future__ import annotations
@@ -24,6 +24,11 @@ from benchmarks.browser import Scheme, browser, missing, open_page, show, until,
 FOLDER = Path(__file__).parent / "pictures"
 _SETTLE = 0.6
 """Seconds in which the page draws itself anew."""
+_WHY = """
+document.getElementById('past-from').value = '2008-11-24T00:00';
+document.getElementById('past-to').value = '2008-12-05T00:00';
+document.getElementById('why').click();
+"""
 _DONE = (
     "document.getElementById('notice').dataset.kind === 'good' && "
     "document.querySelectorAll('#detail .subject').length"
@@ -70,6 +75,10 @@ def take(driver: WebDriver, folder: Path) -> None:
     time.sleep(_SETTLE)
     save(driver, folder / "timeline.png", "#timeline svg")
     save(driver, folder / "automaton.png", "#automaton svg")
+    driver.execute_script(_WHY)
+    until(driver, "document.querySelector('#past .reasons')", 60)
+    time.sleep(_SETTLE)
+    save(driver, folder / "why.png", "#looking-back")
 
 
 _VIEWS: tuple[tuple[str, int, int, Scheme], ...] = (

@@ -50,7 +50,7 @@ def render(query: AnyQuery) -> str:
     lines += [f"PREFIX {prefix}: <{iri}>" for prefix, iri in query.prefixes]
     lines.append(render_form(query.form, writer))
     if query.window is not None:
-        lines.append(_window(query.window))
+        lines.append(render_window(query.window))
     if query.partition is not None:
         lines.append("PARTITION BY " + " ".join(writer.term(v) for v in query.partition.by))
     if query.consumption is not None:
@@ -120,7 +120,8 @@ def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
     return f"DEFINE GPM {gpm.name} ON {gpm.stream} {writer.group(gpm.pattern, '  ')}"
 
 
-def _window(window: Window) -> str:
+def render_window(window: Window) -> str:
+    """`WITHIN 10 MINUTES SLIDING`."""
     end = " SLIDING" if window.sliding else ""
     if window.events:
         return f"WITHIN {window.size} EVENTS{end}"

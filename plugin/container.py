@@ -95,19 +95,20 @@ class Answers(ABC, Generic[M]):
 
     def timeline(self, most: int = SHOWN) -> Svg:
         """The first `most` matches over time as SVG: a lane per GPM or variable, a band per match."""
-        shown = [_moments(match) for _, match in zip(range(most), self, strict=False)]
+        shown = [moments(match) for _, match in zip(range(most), self, strict=False)]
         return timeline(shown, len(self))
 
     def _repr_html_(self) -> str:
         rows = [_html_row(self._cells(match), "td") for _, match in zip(range(SHOWN), self, strict=False)]
-        return f"<table><caption>{len(self)} matches</caption>{_html_row(self._header, 'th')}{''.join(rows)}</table>"
+        table = f"<table><caption>{len(self)} matches</caption>{_html_row(self._header, 'th')}{''.join(rows)}</table>"
+        return f"<div>{self.timeline() if self else ''}{table}</div>"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self)} of ({', '.join(self.variables)})>"
 
 
-def _moments(match: Any) -> dict[str, list[int]]:
-    """The times of a match's events by lane; where a language has none, of its instant."""
+def moments(match: Any) -> dict[str, list[int]]:
+    """The times (µs) of a match's events by lane; where a language has none, of its instant."""
     events = getattr(match, "events", None)
     if events is not None:
         return {name: [time for _, time in of] for name, of in events.items()}

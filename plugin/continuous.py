@@ -5,15 +5,30 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
+from oxiseq.container import Answers
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.exchange import Exchange, Timed
 from oxiseq.feed import Feed
-from oxiseq.languages.front import AnswerShape
+from oxiseq.languages.front import AnswerShape, Front
 from oxiseq.late import LateEvent, late_events
+from oxiseq.live_view import EVERY, MATCHES, LiveView
 from oxiseq.pictures.tables import html_table
+from oxiseq.reasons.read import Span, read_history
+from oxiseq.reasons.why import SHOWN, Why, why_of
+from oxiseq.reasons.windows import same_windows
+from oxiseq.spaseq.explain import explain
+from oxiseq.spaseq.match import Shape
 
 M = TypeVar("M", bound=Timed)
 IDLE = 0.05
@@ -30,12 +45,21 @@ class ContinuousQuery(Generic[M]):
     def __init__(
         self,
         text: str,
+        front: Front[Any, Any],
         run: AnyRun,
         shape: AnswerShape[M],
         feed: Feed,
         feeders: Callable[[ContinuousQuery[Any]], tuple[ContinuousQuery[Any], ...]],
+        kb: KnowledgeBase,
+        start: int | None = None,
     ) -> None:
         self.text = text
+        self.found = 0
+        """How many matches it has found."""
+        self._front = front
+        self._kb = kb
+        self._start = start
+        self._views: tuple[LiveView, ...] = ()
         self._feed = feed
         self._run = run
         self._shape = shape
@@ -69,6 +93,18 @@ class ContinuousQuery(Generic[M]):
         while (match := self._take(deadline, idle)) is not None:
             yield match
 
+    def take(self) -> Answers[M]:
+        """All matches that have been found and not been handed out, at once: `to_pandas()`, `to_arrow()`, and a table
+        in a notebook. Nothing is waited for; what has come for the newest instant stays open."""
+        with self._arrived:
+            self._iterated = True
+            batches = list(self._waiting)
+            if self._next:
+                batches[0] = batches[0].take(np.arange(self._next, len(batches[0])))
+            self._waiting.clear()
+            self._next = 0
+            return self._front.gathered(self._shape, batches, self._run.events)
+
     def on_match(self, callback: Callable[[M], object]) -> None:
         """Call `callback` with each match that completes from now on, in the pushing thread."""
         with self._arrived:
@@ -79,6 +115,50 @@ class ContinuousQuery(Generic[M]):
         with self._arrived:
             late, self._late = self._late, []
             return late_events(late, self._shape.terms)
+
+    def why(
+        self, begin: int | datetime | None = None, end: int | datetime | None = None, provenance: int = SHOWN
+    ) -> Why:
+        """Why it matched and why it did not, over the events that its streams keep (`Stream.keep`), with the knowledge
+        base of now; see `oxiseq.why`.
+
+        Raises OxiseqError if none of its streams keeps events, and for a query that is not SPAseq; KbError, LimitError.
+        """
+        plan, run = self._plan, self._run
+        if plan is None or not isinstance(run, QueryRun):
+            raise OxiseqError("why is told of SPAseq queries only")
+        kept = {iri: events for iri in self.reads if (events := self._feed.kept(iri)) is not None}
+        if not kept:
+            streams = " nor ".join(f"<{iri}>" for iri in self.reads)
+            raise OxiseqError(f"no events are kept of {streams}: call store.stream(...).keep(10_000) before they come")
+        times = [None if t is None else to_microseconds(t) for t in (begin, end)]
+        start = self._start if self._start is not None else same_windows(plan.query.window, run.window_start)
+        history = read_history(plan.query, kept, Span(*times), start, run.lateness)
+        return why_of(plan.query, history, self._kb, provenance)
+
+    def live(self, every: float = EVERY, matches: int = MATCHES) -> LiveView:
+        """A view of it that a notebook shows and keeps up to date: counts, and the newest `matches` from now on, looked
+        at each `every` seconds. `view.stop()` ends it."""
+        view = LiveView(self, every, matches)
+        with self._arrived:
+            self._views = (*self._views, view)
+        return view
+
+    def unwatch(self, view: LiveView) -> None:
+        """Tell a view no more."""
+        with self._arrived:
+            self._views = tuple(each for each in self._views if each is not view)
+
+    @property
+    def _plan(self) -> QueryPlan | None:
+        """Of SPAseq."""
+        shape: object = self._shape
+        return shape.plan if isinstance(shape, Shape) else None
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return self._closed
 
     @property
     def late(self) -> int:
@@ -166,6 +246,9 @@ class ContinuousQuery(Generic[M]):
         if late is not None:
             self._shape.terms.hold(*late.ids)
             self._late.append((stream, late))
+        self.found += sum(map(len, batches))
+        for view in self._views:
+            view.receive(batches, self._shape.match)
         callbacks, into = tuple(self._callbacks), self.feeds
         if self._iterated or not callbacks:
             self._waiting += batches
@@ -181,8 +264,9 @@ class ContinuousQuery(Generic[M]):
 
     def _repr_html_(self) -> str:
         rows = [("reads", ", ".join(self.reads)), ("events", f"{self.events:,}"), ("late", f"{self.late:,}")]
-        rows += [(kind, f"{count:,}") for kind, count in self.state.items()]
-        return html_table(", ".join(self.variables), rows, self.text)
+        rows += [("matches", f"{self.found:,}"), *((kind, f"{count:,}") for kind, count in self.state.items())]
+        drawn = "" if self._plan is None else explain(self._plan).to_svg()
+        return f"<div>{html_table(', '.join(self.variables), rows, self.text)}{drawn}</div>"
 
     def __repr__(self) -> str:
         return f"<ContinuousQuery {', '.join(self.variables)}: {self.events} events>"

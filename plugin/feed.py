@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pyoxigraph import Triple
+
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.runs import AnyRun, Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.exchange import Exchange
+from oxiseq.kept import Kept
 from oxiseq.spaseq.match import Match
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ class Feed:
         self._exchange = Exchange(push)
         self._queries: dict[AnyRun, AnyQuery] = {}
         self._last_push: dict[str, float] = {}
+        self._kept: dict[str, Kept] = {}
+        self._terms = terms
 
     @property
     def queries(self) -> tuple[AnyQuery, ...]:
@@ -49,7 +54,25 @@ class Feed:
         """Events of a stream, in order of arrival."""
         with self.lock:
             self._last_push[stream] = time.monotonic()
+            if stream in self._kept:
+                self._kept[stream].add(batch)
             self._hand_on(self._runs.push(stream, batch), stream)
+
+    def keep(self, stream: str, most: int) -> None:
+        """Keep so many of the newest events of a stream from now on; none for 0."""
+        with self.lock:
+            if most == 0:
+                self._kept.pop(stream, None)
+            elif stream in self._kept:
+                self._kept[stream].trim(most)
+            else:
+                self._kept[stream] = Kept(self._terms, most)
+
+    def kept(self, stream: str) -> list[tuple[int, tuple[Triple, ...]]] | None:
+        """(time in µs, triples) of the events that are kept, in order of arrival; None where none are to be."""
+        with self.lock:
+            kept = self._kept.get(stream)
+            return None if kept is None else kept.events()
 
     def punctuate(self, stream: str, until: int) -> None:
         """No event of `stream` before `until` (µs) will come."""

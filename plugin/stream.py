@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.time import to_microseconds
@@ -49,6 +50,13 @@ class Stream:
             self.events += len(batch)
             self._feed.push(self.iri, batch)
             self._terms.collect_if_due()
+
+    def keep(self, events: int) -> None:
+        """Keep the newest so many events in memory from now on, so that `query.why()` can be asked of them; 0: none, as
+        at first. Raises OxiseqError for less."""
+        if events < 0:
+            raise OxiseqError(f"a stream cannot keep {events} events")
+        self._feed.keep(self.iri, events)
 
     def advance(self, time: int | datetime) -> None:
         """Punctuation: no event before `time` will come any more (if one does, it is late)."""

@@ -10,13 +10,14 @@ from html import escape
 from typing import Any
 
 from oxiseq.driving import Driver, microseconds
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery
-from oxiseq.knowledge import Kb, kb_store
+from oxiseq.knowledge import Asked, Kb, kb_store
 from oxiseq.languages.front import Options
 from oxiseq.languages.registry import check_kb, front_of
+from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.rows import EVENTS, Row, cell_key, cell_text, row_of
 
 
@@ -67,11 +68,15 @@ def what_if(
     return compared(*queries, streams, kb, Options(begin, microseconds(lateness)))
 
 
-def compared(draft: AnyQuery, against: AnyQuery, streams: Mapping[str, Any], kb: Kb, options: Options) -> WhatIf:
-    """The same of checked queries; a stream that only one of them reads is given to that one."""
-    store = None if kb is None else kb_store(kb)
-    found = [_rows(query, streams, store, options) for query in (draft, against)]
-    (mine, new), (theirs, old) = found
+def compared(
+    draft: AnyQuery, against: AnyQuery, streams: Mapping[str, Any], kb: Kb, options: Options,
+    draft_options: Options | None = None, bounds: Bounds = FREE,
+) -> WhatIf:  # fmt: skip
+    """The same of checked queries; a stream that only one of them reads is given to that one. `draft_options`: those of
+    the draft, where they are others. Raises LimitError beyond what `bounds` allows."""
+    store = kb if kb is None or isinstance(kb, Asked) else kb_store(kb)
+    mine, new = _rows(draft, streams, store, draft_options or options, bounds)
+    theirs, old = _rows(against, streams, store, options, bounds)
     columns = ("time", *(v for v in mine if v in theirs))
     if len(columns) == 1 and mine and theirs:
         raise OxiseqError(f"the answers have no variable in common: {', '.join(mine)} and {', '.join(theirs)}")
@@ -80,7 +85,7 @@ def compared(draft: AnyQuery, against: AnyQuery, streams: Mapping[str, Any], kb:
 
 
 def _rows(
-    query: AnyQuery, streams: Mapping[str, Any], kb: Kb, options: Options
+    query: AnyQuery, streams: Mapping[str, Any], kb: Kb, options: Options, bounds: Bounds
 ) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     front = front_of(query)
     check_kb(front, kb)
@@ -90,8 +95,14 @@ def _rows(
     for name, events in streams.items():
         if name in names:
             driver.attach(names[name], events)
-    rows = [row_of(match) for match in driver.matches()]
-    return driver.shape.variables, [{k: v for k, v in row.items() if not k.startswith(EVENTS)} for row in rows]
+    rows: list[tuple[int, dict[str, Any]]] = []
+    for batch in driver.batches(bounds.check):
+        if bounds.matches is not None and len(rows) + len(batch) > bounds.matches:
+            raise LimitError(len(rows) + len(batch), bounds.matches, "matches of a query that is compared")
+        for match in (driver.shape.match(batch, i) for i in range(len(batch))):
+            row = {k: v for k, v in row_of(match).items() if not k.startswith(EVENTS)}
+            rows.append((match.time, row))
+    return driver.shape.variables, [row for _, row in sorted(rows, key=lambda each: each[0])]
 
 
 def _left(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> tuple[Row, ...]:

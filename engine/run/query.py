@@ -8,21 +8,22 @@ Nothing here does I/O; the KB is reached through the `KnowledgeBase` protocol.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.kb import HeldKb, KnowledgeBase
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.matching.matcher import Rows, StreamMatcher
+from oxiseq.engine.matching.matcher import Rows
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, Clock, Instants
 from oxiseq.engine.run.letters import LetterRows, Source
 from oxiseq.engine.run.partitions import Partitions, Split
@@ -33,8 +34,6 @@ from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
-_NO_ANSWERS: dict[str, KbAnswer] = {}
-_FORMER: Final = -(1 << 62)
 CHUNK = 16_384
 """Instants worked through at a time, so that memory does not grow with a batch."""
 
@@ -57,22 +56,13 @@ class QueryRun:
         self.clock = Clock(len(plan.streams), lateness, start)
         self._joined = _Counters(0, 0, 0)
         self._terms = terms
-        self._kb = kb
-        self._held = HeldKb(kb)
         self._start = start
-        self._matchers = [
-            StreamMatcher(request, terms, self._held) if request is not None else None for request in plan.requests
-        ]
+        self._answers = KbAnswers(plan, terms, kb)
         self._terms_stored = np.array([v != PARTITION for v in plan.stored], np.bool_)
         self._letters = LetterRows(plan, terms)
         self._capacities = capacities or Capacities()
         self._begin()
-        self._kept_answers: list[tuple[int, dict[str, KbAnswer], int]] = []
         terms.register(self)
-        self._answering = [name for name, gpm in plan.gpms.items() if gpm.kb is not None]
-        self._reads_kb = any(gpm.kb is not None for gpm in plan.gpms.values()) or any(
-            asked.parts.in_place for request in plan.requests if request is not None for asked in request.requests
-        )
         self._partly_native = any(request is not None and not request.all_native for request in plan.requests)
         window = plan.window
         if window is not None and self._partitions is None:
@@ -133,6 +123,11 @@ class QueryRun:
     def events(self) -> int:
         """How many events it has received."""
         return self.clock.events - self._joined.events
+
+    @property
+    def window_start(self) -> int | None:
+        """The t of tumbling windows (µs); None before the first event where none was given."""
+        return self._start
 
     @property
     def late(self) -> int:
@@ -216,19 +211,15 @@ class QueryRun:
             "matches": self.matches, "resets": self.resets.save(), "start": self._start,
             "joined": list(self._joined), "kept_rows": self._kept_rows,
             "sequence": sequence, "rows": self._rows.save(self._terms_stored, terms),
-            "answers": self._writer.save(self._rows, terms), "kept": self._save_kept(terms),
+            "answers": self._writer.save(self._rows, terms), "kept": self._answers.save(terms),
             "deferred": None if self._deferred is None else self._deferred.save(),
             "partitions": None if self._partitions is None else self._partitions.table.save(terms),
         }  # fmt: skip
-        return {**state, "blanks": [_named(blanks, terms) for blanks in self._kb_blanks(ask=False)]}
+        return {**state, "blanks": self._answers.save_blanks(terms)}
 
     def recognise(self, state: State, terms: KnownTerms) -> None:
         """Before `restore`: which of the saved blank nodes are the KB's, as it is now. Raises KbError."""
-        if any(saved["labels"] for saved in state["blanks"]):
-            for blanks, saved in zip(self._kb_blanks(ask=not state["kept"]), state["blanks"], strict=True):
-                for label, was in zip(saved["labels"], saved["ids"].tolist(), strict=True):
-                    if label in blanks:
-                        terms.same(was, blanks[label])
+        self._answers.recognise(state["blanks"], terms, ask=not state["kept"])
 
     def restore(self, state: State, clock: Clock, terms: KnownTerms) -> None:
         """Go on from a saved state, with a clock in the state of then; for a run that has not seen any event."""
@@ -244,89 +235,7 @@ class QueryRun:
             self._deferred.restore(state["deferred"])
         if self._partitions is not None:
             self._partitions.table.restore(state["partitions"], terms)
-        self._restore_kept(state["kept"], terms)
-
-    def _kb_blanks(self, ask: bool) -> list[dict[str, int]]:
-        """The KB's blank nodes that it has met, by label: in each answer, in each copy of graphs."""
-        patterns = [self.plan.gpms[name].kb for name in self._answering]
-        copies = [matcher.graphs for matcher in self._matchers if matcher is not None]
-        if ask:
-            for pattern in patterns:
-                if pattern is not None:
-                    pattern.answer(self._kb)
-            for graphs in copies:
-                if graphs is not None:
-                    graphs.refresh()
-        return [each.blanks for each in (*patterns, *copies) if each is not None]
-
-    def _save_kept(self, terms: SavedTerms) -> list[State]:
-        if not self._kept_answers:
-            return []
-        oldest = self._kept_answers[0][2]
-        kept: list[State] = [
-            {"until": until, "answers": {name: answer.save(terms) for name, answer in answers.items()}}
-            for until, answers, _ in self._kept_answers
-        ]
-        copies = [None if matcher is None else matcher.graphs for matcher in self._matchers]
-        kept[0]["graphs"] = [
-            graphs.save(terms) if graphs is not None and graphs.version == oldest else None for graphs in copies
-        ]
-        return kept
-
-    def _restore_kept(self, kept: list[State], terms: KnownTerms) -> None:
-        """Versions of the KB that were before are told apart by numbers that it never has."""
-        for number, each in enumerate(kept):
-            answers = {}
-            for name, answer in each["answers"].items():
-                pattern = self.plan.gpms[name].kb
-                assert pattern is not None  # that is why it was kept
-                answers[name] = pattern.restored(answer, terms)
-            self._kept_answers.append((int(each["until"]), answers, _FORMER - number))
-        for matcher, saved in zip(self._matchers, kept[0]["graphs"] if kept else (), strict=False):
-            if saved is not None and matcher is not None and matcher.graphs is not None:
-                matcher.graphs.restore(saved, _FORMER, terms)
-
-    # --- the KB -------------------------------------------------------------------------------------
-
-    def keep_answers(self) -> bool:
-        """The KB is about to change: what has been pushed so far keeps the answers of now. Whether some do that did not
-        before.
-
-        Of patterns that are evaluated in place only the copy before the first change is kept while events wait.
-        """
-        newest = self.clock.newest
-        if not self.clock.open or not self._reads_kb:
-            return False
-        if self._kept_answers and self._kept_answers[-1][0] >= newest:
-            return False  # nothing has come since the change before
-        if not self._kept_answers:
-            for matcher in self._matchers:
-                if matcher is not None:
-                    matcher.refresh()
-        self._kept_answers.append((newest, self._answers(), self._kb.version))
-        return True
-
-    def _answers(self) -> dict[str, KbAnswer]:
-        answers = {}
-        for name in self._answering:
-            kb = self.plan.gpms[name].kb
-            assert kb is not None  # that is why it is answering
-            answers[name] = kb.answer(self._kb)
-        return answers
-
-    def _answers_at(self, instants: Instants, low: int) -> tuple[dict[str, KbAnswer], int]:
-        """The KB answers that hold for the instants from `low` on, and the first instant for which they do not."""
-        if not self._reads_kb:
-            return _NO_ANSWERS, len(instants.time)
-        while self._kept_answers and low < len(instants.time):
-            bound, answers, version = self._kept_answers[0]
-            high = int(np.searchsorted(instants.time, bound, "right"))
-            if high > low:
-                self._held.held = version
-                return answers, high
-            self._kept_answers.pop(0)
-        self._held.held = None
-        return self._answers(), len(instants.time)
+        self._answers.restore(state["kept"], terms)
 
     # --- instants → matches -------------------------------------------------------------------------
 
@@ -336,7 +245,7 @@ class QueryRun:
         total = len(instants.time)
         low = 0
         while low < total or low == 0:
-            answers, high = self._answers_at(instants, low)
+            answers, high = self._answers.at(instants, low)
             high = min(low + CHUNK, high)
             part = instants.slice(low, high)
             found += self._work(part, self._rows_of(part), high >= total, answers)
@@ -349,34 +258,37 @@ class QueryRun:
         `found`: per stream a list of each request's rows (None: it matches by itself after all); `last`: the rest of
         the instants is nothing. Not for a query with `own_answers`.
         """
-        answers, _ = self._answers_at(part, 0)
+        answers, _ = self._answers.at(part, 0)
         return self._work(part, self._rows_of(part, found), last, answers)
 
     def _rows_of(self, part: Instants, found: Sequence[list[Rows]] | None = None) -> list[list[Rows]]:
         if found is None:
             return [[] if matcher is None else matcher.rows(batch)
-                    for matcher, batch in zip(self._matchers, part.batches, strict=True)]
+                    for matcher, batch in zip(self._answers.matchers, part.batches, strict=True)]
         if not self._partly_native:
             return list(found)
         return [[] if matcher is None else matcher.rows(batch, rows)
-                for matcher, batch, rows in zip(self._matchers, part.batches, found, strict=True)]
+                for matcher, batch, rows in zip(self._answers.matchers, part.batches, found, strict=True)]
 
     @property
     def reads_kb(self) -> bool:
         """Whether its matches depend on the knowledge base too."""
-        return self._reads_kb
+        return self._answers.reads_kb
 
     @property
     def kb_texts(self) -> tuple[str, ...]:
         """What it asks the knowledge base, as SPARQL."""
-        patterns = [self.plan.gpms[name].kb for name in self._answering]
-        copies = [matcher.graphs for matcher in self._matchers if matcher is not None]
-        return tuple(dict.fromkeys(each.text for each in (*patterns, *copies) if each is not None))
+        return self._answers.texts
+
+    def keep_answers(self) -> bool:
+        """The KB is about to change: what has been pushed so far keeps the answers of now. Whether some do that did not
+        before."""
+        return self._answers.keep(self.clock)
 
     @property
     def own_answers(self) -> bool:
         """Whether events wait for which the KB's answers of an earlier moment hold."""
-        return bool(self._kept_answers)
+        return self._answers.kept
 
     @property
     def watchful(self) -> bool:
@@ -386,7 +298,7 @@ class QueryRun:
     @property
     def nothing(self) -> list[list[Rows]]:
         """Per stream and request rows that are none, for `step`."""
-        return [[] if matcher is None else list(matcher.nothing) for matcher in self._matchers]
+        return [[] if matcher is None else list(matcher.nothing) for matcher in self._answers.matchers]
 
     def follow(self, clock: Clock) -> None:
         """Go on with another clock, in the same state; the counters go on from where they are."""
@@ -433,7 +345,7 @@ class QueryRun:
         """The letters' rows, into the buffer and the row store."""
         settings = self._letters.settings
         settings[lr.FIRST_NUMBER] = number if split is None else 0
-        if self._reads_kb:
+        if self.reads_kb:
             settings[lr.EPOCH] = self._rows.epoch(answers)
         if self.plan.window is not None:
             settings[lr.WINDOW_START] = self._window_start
@@ -511,13 +423,6 @@ class QueryRun:
             if self._deferred is not None and window.sliding:
                 floor -= window.size  # a match is held for a window's length after its end
             self._rows.forget(floor, 0)
-
-
-def _named(blanks: dict[str, int], terms: SavedTerms) -> State:
-    """Those of the KB's blank nodes that a saved state names."""
-    ids = np.array([*blanks.values()], np.uint32)
-    named = terms.named(ids)
-    return {"labels": [label for label, there in zip(blanks, named.tolist(), strict=True) if there], "ids": ids[named]}
 
 
 def _deferred(plan: QueryPlan) -> DeferredMatches | None:

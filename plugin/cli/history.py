@@ -14,12 +14,11 @@ from oxiseq.cli.knowledge import combined
 from oxiseq.cli.options import QuerySource
 from oxiseq.cli.request import HistoryRequest
 from oxiseq.cli.running import stream_files
-from oxiseq.engine.kb import StoreKb
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import FILE_NAME, Journal, LogSource
-from oxiseq.knowledge import Kb, kb_store
+from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
 from oxiseq.reasons.read import Span, read_history
@@ -36,7 +35,7 @@ def tell_why(source: QuerySource, request: HistoryRequest, form: str, matches: i
         span = Span(None, None) if request.location is not None else Span(request.begin, request.end)
         history = read_history(query, {iri: e for iri, e in streams.items() if _reads(query, iri)}, span, request.start,
                                request.lateness, time_predicate=NamedNode(request.time_predicate))  # fmt: skip
-        why = why_of(query, history, StoreKb(kb_store(kb)), matches)
+        why = why_of(query, history, knowledge_of(kb), matches)
     if form == "json":
         return json.dumps(why.to_json(), indent=2, ensure_ascii=False) + "\n"
     return why.to_prov() if form == "prov" else str(why)

@@ -8,7 +8,7 @@ from typing import BinaryIO, ClassVar
 from oxiseq.ceql.event import ComplexShape
 from oxiseq.ceql.explain import as_dot, as_text, explain_ceql
 from oxiseq.ceql.formats import check_complex_format, complex_rows, complex_text, is_number, write_complex
-from oxiseq.ceql.matches import by_positions
+from oxiseq.ceql.matches import ComplexMatches, by_positions
 from oxiseq.ceql.packing import heading_of, pack_complex
 from oxiseq.ceql.replay import CeqlReplay
 from oxiseq.engine.cea.plan import compile_ceql
@@ -66,6 +66,9 @@ class CeqlFront(Front[CeqlQuery, ComplexEvents]):
             return batches
         batch = ComplexEvents.concat(list(batches), shape.words)
         return iter([batch.take(by_positions(batch))])
+
+    def gathered(self, shape: ComplexShape, batches: Sequence[ComplexEvents], events: int) -> ComplexMatches:
+        return ComplexMatches(shape, ComplexEvents.concat(batches, shape.words), events)
 
     def table(self, shape: ComplexShape, batches: Iterable[ComplexEvents]) -> Table:
         header, rows = complex_rows(shape, ComplexEvents.concat(list(batches), shape.words))

@@ -14,6 +14,7 @@ from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.epsparql.answer import IntervalShape
+from oxiseq.epsparql.answers import IntervalMatches
 from oxiseq.epsparql.explain import as_dot, as_text, explain_intervals
 from oxiseq.epsparql.formats import interval_rows, interval_text, write_intervals
 from oxiseq.epsparql.replay import IntervalReplay, read_rules
@@ -63,6 +64,9 @@ class EpFront(Front[EpQuery, MatchBatch]):
         self, shape: IntervalShape, batches: Iterator[MatchBatch], *, ties: bool = False
     ) -> Iterator[MatchBatch]:
         return batches
+
+    def gathered(self, shape: IntervalShape, batches: Sequence[MatchBatch], events: int) -> IntervalMatches:
+        return IntervalMatches(shape, MatchBatch.concat(list(batches), len(shape.variables)), events)
 
     def table(self, shape: IntervalShape, batches: Iterable[MatchBatch]) -> Table | None:
         if shape.asks:

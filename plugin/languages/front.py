@@ -15,6 +15,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, BinaryIO, ClassVar, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from oxiseq.container import Answers
 from oxiseq.driving import Driver
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
@@ -127,6 +128,10 @@ class Front(ABC, Generic[Q, B]):
     @abstractmethod
     def ordered(self, shape: Any, batches: Iterator[B], *, ties: bool = False) -> Iterator[B]:
         """The matches in order of end time; with `ties` those of one end by their events."""
+
+    @abstractmethod
+    def gathered(self, shape: Any, batches: Sequence[B], events: int) -> Answers[Any]:
+        """The matches in one container, as `run` answers them; `events`: how many events were read."""
 
     @abstractmethod
     def table(self, shape: Any, batches: Iterable[B]) -> Table | None:

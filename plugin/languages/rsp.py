@@ -21,6 +21,7 @@ from oxiseq.journal import Heading, pack_matches
 from oxiseq.knowledge import Kb
 from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text, without_names
 from oxiseq.rsp.answer import AnswerShape
+from oxiseq.rsp.answers import WindowAnswers
 from oxiseq.rsp.explain import as_dot, as_text, explain_rsp
 from oxiseq.rsp.formats import answer_text, write_answers
 from oxiseq.rsp.replay import RspReplay
@@ -67,6 +68,9 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
     ) -> Iterator[MatchBatch]:
         """As they come: that is the order of instants."""
         return batches
+
+    def gathered(self, shape: AnswerShape, batches: Sequence[MatchBatch], events: int) -> WindowAnswers:
+        return WindowAnswers(shape, MatchBatch.concat(list(batches), len(shape.variables)), events)
 
     def table(self, shape: AnswerShape, batches: Iterable[MatchBatch]) -> Table | None:
         if shape.asks:

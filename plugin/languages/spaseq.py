@@ -31,6 +31,7 @@ from oxiseq.spaseq.formats import (
     write_results,
 )
 from oxiseq.spaseq.match import Shape
+from oxiseq.spaseq.matches import Matches
 from oxiseq.spaseq.replay import Replay
 
 
@@ -72,6 +73,9 @@ class SpaseqFront(Front[Query, MatchBatch]):
         if completes_in_order(shape) and not ties:
             return batches
         return iter([sorted_batch(shape, batches, ties=ties)])
+
+    def gathered(self, shape: Shape, batches: Sequence[MatchBatch], events: int) -> Matches:
+        return Matches(shape, sorted_batch(shape, batches), events)
 
     def table(self, shape: Shape, batches: Iterable[MatchBatch]) -> Table | None:
         if shape.plan.answer.ask:

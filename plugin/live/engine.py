@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from oxiseq.driving import microseconds
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.runs import AnyRun, Runs
@@ -25,9 +23,10 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.journal import Found, Heading, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
-from oxiseq.languages.front import AnswerShape, Front, Options, said, without_reports
-from oxiseq.languages.registry import front_of, rules_of
+from oxiseq.languages.front import AnswerShape, Front
+from oxiseq.languages.registry import front_of
 from oxiseq.live.budgets import Budget, Watch
+from oxiseq.live.options import options_of
 
 LOG = logging.getLogger("oxiseq.live")
 
@@ -92,17 +91,11 @@ class Engine:
         """A query that has seen nothing yet. Raises QueryError, BudgetError, OxiseqError."""
         query = load(text, language)
         front = front_of(query)
-        begin = None if options.get("start") is None else to_microseconds(options["start"])
-        asked = said(options.get("report"), options.get("instants"), options.get("consumption"))
-        given = Options(
-            begin, microseconds(options.get("lateness", 0)), options.get("streamNames", {}), said=asked,
-            rules=rules_of(front, options.get("rules", ())), reads=tuple(options.get("reads", ())),
-        )  # fmt: skip
-        without_reports(front, given)
+        given = options_of(front, options)
         run, shape = front.compile(query, self.terms, self._kb, given)
         budget = self._budget.of(options)
         budget.check(run)
-        return LiveQuery(name, front, run, shape, front.heading(shape), begin, watch=budget.watch())
+        return LiveQuery(name, front, run, shape, front.heading(shape), given.start, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""

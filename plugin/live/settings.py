@@ -21,6 +21,7 @@ class LiveSettings:
     `queries`, `streams`: at most; `checkpoint`: between checkpoints; `upkeep`: between deletions of what is old;
     `page`: matches or events of one answer; `graphs`: triples of events that are held in memory for SPARQL, and
     `unasked`: after how long without a question those of a stream are let go of;
+    `past`: triples of events that one look at the past reads, and `past_matches`: matches of each query that it runs;
     `refresh`: between questions to a KB elsewhere (None: never again);
     `budget`: of the state of a query that has none of its own.
     """
@@ -39,5 +40,7 @@ class LiveSettings:
     page: int = 10_000
     graphs: int = 4_000_000
     unasked: float = 600.0
+    past: int = 2_000_000
+    past_matches: int = 20_000
     refresh: float | None = None
     budget: Budget = field(default_factory=Budget)

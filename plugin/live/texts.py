@@ -82,7 +82,7 @@ def _events(matches: StoredMatches, index: int) -> dict[str, list[dict[str, str]
 
 @lru_cache(4096)
 def _json_cell(text: str) -> str:
-    return json.dumps(_json_term(term_of(text)))
+    return json.dumps(json_term(term_of(text)))
 
 
 def term_of(text: str) -> Any:
@@ -98,15 +98,15 @@ def term_of(text: str) -> Any:
     return quad.object
 
 
-def _json_term(term: Any) -> dict[str, Any]:
-    """As in the SPARQL 1.1 Query Results JSON Format."""
+def json_term(term: Any) -> dict[str, Any]:
+    """A term as in the SPARQL 1.1 Query Results JSON Format."""
     if isinstance(term, NamedNode):
         return {"type": "uri", "value": term.value}
     if isinstance(term, BlankNode):
         return {"type": "bnode", "value": term.value}
     if not isinstance(term, Literal):
         parts = (("subject", term.subject), ("predicate", term.predicate), ("object", term.object))
-        return {"type": "triple", "value": {name: _json_term(part) for name, part in parts}}
+        return {"type": "triple", "value": {name: json_term(part) for name, part in parts}}
     made = {"type": "literal", "value": term.value}
     if term.language is not None:
         made["xml:lang"] = term.language

@@ -12,11 +12,12 @@ _WIDTH = 720
 _TICKS = 4
 
 
-def timeline(matches: Sequence[Mapping[str, Sequence[int]]], total: int) -> Svg:
-    """`matches`: per match the times (µs) of its events by lane; `total`: how many there are in all."""
+def timeline(matches: Sequence[Mapping[str, Sequence[int]]], total: int, which: str = "first") -> Svg:
+    """`matches`: per match the times (µs) of its events by lane; `total`: how many there are in all, of which these
+    are the first, or `which`."""
     lanes = list(dict.fromkeys(lane for match in matches for lane in match))
     times = [t for match in matches for of in match.values() for t in of]
-    title = f"{total} matches" if total == len(matches) else f"the first {len(matches)} of {total} matches"
+    title = f"{total} matches" if total == len(matches) else f"the {which} {len(matches)} of {total} matches"
     if not times:
         return picture(_WIDTH, 30, [text(10, 20, title, anchor="start")], title)
     low, high = min(times), max(times)

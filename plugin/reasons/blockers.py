@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.sequence.positions import flatten
 from oxiseq.grammar.algebra import Not, Op, Query, Sequence
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.places import atoms
+from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.read import History
 from oxiseq.reasons.relax import Relaxation
 from oxiseq.reasons.replaying import Found, answered
 from oxiseq.reasons.stages import Items, beginnings, with_items
 
 
-def blockers(query: Query, relaxation: Relaxation, found: Found, history: History, kb: StoreKb) -> tuple[int, ...]:
+def blockers(
+    query: Query, relaxation: Relaxation, found: Found, history: History, kb: KnowledgeBase, bounds: Bounds = FREE
+) -> tuple[int, ...]:
     """Times (µs) at which the negated element is seen where a near match must not have it; the same query with that
     element in its positive form is asked. Empty where that cannot be asked."""
     assert relaxation.negated is not None
@@ -29,7 +32,7 @@ def blockers(query: Query, relaxation: Relaxation, found: Found, history: Histor
     if negated & set(own):
         return ()
     try:
-        answer = answered(with_items(query, items), history, kb)
+        answer = answered(with_items(query, items), history, kb, bounds)
     except OxiseqError:
         return ()
     seen = {

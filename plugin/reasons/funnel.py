@@ -11,7 +11,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.expressions.exact import holds
-from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.matching.matcher import Occurrences, StreamMatcher
 from oxiseq.engine.matching.plan import GpmRequest, compile_stream
@@ -59,7 +59,7 @@ class Funnel:
         return self.steps[-1].events if self.steps else self.saw
 
 
-def funnels(query: Query, history: History, kb: StoreKb) -> Iterator[Funnel]:
+def funnels(query: Query, history: History, kb: KnowledgeBase) -> Iterator[Funnel]:
     """One per GPM, in the text's order. Raises KbError, LimitError."""
     iris = {s.name: s.iri.value for s in query.streams}
     write = SparqlWriter(dict(query.prefixes))
@@ -70,7 +70,7 @@ def funnels(query: Query, history: History, kb: StoreKb) -> Iterator[Funnel]:
 
 
 class _Funnel:
-    def __init__(self, gpm: Gpm, batch: EventBatch, history: History, kb: StoreKb, write: SparqlWriter) -> None:
+    def __init__(self, gpm: Gpm, batch: EventBatch, history: History, kb: KnowledgeBase, write: SparqlWriter) -> None:
         self.parts: GpmParts = split_gpm(gpm)
         self.batch, self.history, self.kb, self.write = batch, history, kb, write
         self.left = np.ones(len(batch), np.bool_)
@@ -88,7 +88,8 @@ class _Funnel:
         if plain:
             for each in found[: len(plain)]:
                 self.left &= self._events(each.event)
-            yield Step("constants", f"a triple for each of {len(plain)} patterns", int(self.left.sum()))
+            each_of = f"each of {len(plain)} patterns" if len(plain) > 1 else "its pattern"
+            yield Step("constants", f"a triple for {each_of}", int(self.left.sum()))
         rows = found[len(plain) :]
         yield self._step("pattern", "the graph pattern", rows[0].event, None, ())
         for number, condition in enumerate(parts.filters):

@@ -60,12 +60,12 @@ def read_history(
         parts = list(_batches(events, terms, on_error, time_predicate))
         for part in parts:
             terms.hold(*part.ids)
-        whole, behind = _in_order(parts, lateness)
+        whole, behind = in_order(parts, lateness)
         late += behind
         if start is None and len(whole):
             first = int(whole.time[0]) if first is None else min(first, int(whole.time[0]))
-        batches[iri] = _within(whole, span)
-    empty, _ = _in_order([], 0)
+        batches[iri] = within(whole, span)
+    empty, _ = in_order([], 0)
     return History(terms, {iri: batches.get(iri, empty) for iri in dict.fromkeys(names.values())}, first, late)
 
 
@@ -80,7 +80,7 @@ def _batches(
         yield encode_events(events, terms)
 
 
-def _in_order(parts: list[EventBatch], lateness: int) -> tuple[EventBatch, int]:
+def in_order(parts: list[EventBatch], lateness: int) -> tuple[EventBatch, int]:
     """One batch without late events, those of one time merged; and how many were late."""
     times = np.concatenate([np.zeros(0, np.int64), *(part.time for part in parts)])
     sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(part.offset) for part in parts)]).astype(np.int64)
@@ -101,7 +101,8 @@ def _in_order(parts: list[EventBatch], lateness: int) -> tuple[EventBatch, int]:
     return EventBatch(instants, offset, *(column[flat] for column in columns)), len(times) - len(kept)
 
 
-def _within(batch: EventBatch, span: Span) -> EventBatch:
+def within(batch: EventBatch, span: Span) -> EventBatch:
+    """The events of a time, of a batch that is in order."""
     low = 0 if span.begin is None else int(np.searchsorted(batch.time, span.begin))
     high = len(batch) if span.end is None else int(np.searchsorted(batch.time, span.end))
     high = max(high, low)

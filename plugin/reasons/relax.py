@@ -23,6 +23,7 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
 )
 from oxiseq.grammar.places import atoms
+from oxiseq.grammar.render import render_window
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import conjuncts, expression_variables, prev_variables, split_gpm, visible_variables
 from oxiseq.reasons.stages import Beginning, Items, with_items
@@ -55,7 +56,7 @@ def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
     write = SparqlWriter(dict(query.prefixes))
     here = with_items(query, items)
     if query.window is not None and at.gap:
-        yield Relaxation("window", "WITHIN", replace(here, window=None), names=last)
+        yield Relaxation("window", render_window(query.window), replace(here, window=None), names=last)
     yield from _orders(query, items, at.gap, last)
     yield from _negations(query, items, at.gap, last)
     for name in last:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.clock import AFTER_ALL
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Limit, Query, Select
-from oxiseq.reasons.read import History
+from oxiseq.reasons.bounds import FREE, Bounds
+from oxiseq.reasons.read import History, Span, within
 from oxiseq.spaseq.match import Shape
 
 MOST = 1_000
 """Matches of one completing event that are counted."""
+STEP = 1_024
+"""Instants that are worked through at a time."""
 
 Events: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 """(GPM, the times of its events), by name."""
@@ -42,13 +46,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """All matches; `more` if of some completing event only the first `MOST` were taken."""
+    """All matches; `more` if only the first were taken, of some completing event or of all."""
 
     found: tuple[Found, ...]
     more: bool
 
 
-def answered(query: Query, history: History, kb: StoreKb, *, as_is: bool = False) -> Answered:
+def answered(
+    query: Query, history: History, kb: KnowledgeBase, bounds: Bounds = FREE, *, as_is: bool = False
+) -> Answered:
     """Every match with all variables; without the query's strategy, CONSUME BY and LIMIT unless `as_is`."""
     bare = replace(query, form=Select(None), limit=Limit(MOST), consumption=None)
     if as_is:
@@ -56,16 +62,27 @@ def answered(query: Query, history: History, kb: StoreKb, *, as_is: bool = False
     plan = compile_query(bare, history.terms)
     run, shape = QueryRun(plan, history.terms, kb, history.start), Shape(plan, history.terms)
     found: list[Found] = []
-    for iri in plan.streams:
-        batch = history.batches[iri]
-        if len(batch):
-            run.push(iri, batch)
-        run.punctuate(iri, AFTER_ALL)
     ends: Counter[int] = Counter()
-    for part in run.advance():
+    for part in _worked(run, history, bounds):
         ends.update(part.time.tolist())
         for i in range(len(part)):
+            if len(found) == bounds.matches:
+                return Answered(tuple(found), True)
             match = shape.match(part, i)
             events = tuple(sorted((gpm, tuple(t for _, t in each)) for gpm, each in match.events.items()))
             found.append(Found(match.bindings, events))
     return Answered(tuple(found), any(count >= MOST for count in ends.values()))
+
+
+def _worked(run: QueryRun, history: History, bounds: Bounds) -> Iterator[MatchBatch]:
+    """The events step by step, all streams to the same time; matches as they are found."""
+    begin = None
+    for until in (*history.instants[STEP::STEP].tolist(), None):
+        for iri in run.plan.streams:
+            batch = within(history.batches[iri], Span(begin, until))
+            if len(batch):
+                run.push(iri, batch)
+            run.punctuate(iri, AFTER_ALL if until is None else until)
+        begin = until
+        bounds.check()
+        yield from run.advance()

@@ -23,7 +23,7 @@ def as_text(why: Why, time: Callable[[int], str] = to_text) -> str:
 def lines(why: Why, time: Callable[[int], str] = to_text) -> Iterator[str]:
     """The same by lines."""
     late = f", {why.late} events came too late to be seen" if why.late else ""
-    yield f"{_count(why.found, 'match', 'matches')}{late}"
+    yield f"{'at least ' * why.more}{_count(why.found, 'match', 'matches')}{late}"
     yield "graph patterns"
     for funnel in why.gpms:
         yield from _funnel(funnel, time)

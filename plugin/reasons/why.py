@@ -15,12 +15,13 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds, to_text
-from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
-from oxiseq.knowledge import Kb, kb_store
+from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.reasons.blockers import blockers
+from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.funnel import Funnel, funnels
 from oxiseq.reasons.provenance import Provenance, provenances, to_prov
 from oxiseq.reasons.read import History, Span, read_history
@@ -67,8 +68,8 @@ class Why:
 
     `gpms`: per graph pattern how far its events came. `stages`: how many matches the beginnings of the sequence have.
     `stopped`: the first stage that has none, None if all have some; `reasons`: what its last step fails by (of the last
-    stage if none has stopped). `found`: how many matches the query as it stands has. `matches`: what some of them were
-    made of. `late`: events that came too late to be seen.
+    stage if none has stopped). `found`: how many matches the query as it stands has (at least so many if `more`).
+    `matches`: what some of them were made of. `late`: events that came too late to be seen.
     """
 
     gpms: tuple[Funnel, ...]
@@ -76,6 +77,7 @@ class Why:
     stopped: str | None
     reasons: tuple[Reason, ...]
     found: int
+    more: bool
     late: int
     matches: tuple[Provenance, ...] = field(repr=False)
 
@@ -123,39 +125,43 @@ def why(
     times = [None if t is None else to_microseconds(t) for t in (begin, end, start)]
     history = read_history(query, streams, Span(times[0], times[1]), times[2], microseconds(lateness), on_error,
                            predicate)  # fmt: skip
-    return why_of(query, history, StoreKb(kb_store(kb)), provenance)
+    return why_of(query, history, knowledge_of(kb), provenance)
 
 
-def why_of(query: Query, history: History, kb: StoreKb, provenance: int = SHOWN) -> Why:
+def why_of(
+    query: Query, history: History, kb: KnowledgeBase, provenance: int = SHOWN, bounds: Bounds = FREE
+) -> Why:
     """The same of a history."""
     stages: list[Stage] = []
     last, answer = None, None
     for last in beginnings(query):
-        answer = answered(with_items(query, last.items), history, kb)
+        answer = answered(with_items(query, last.items), history, kb, bounds)
         stages.append(Stage(last.text, len(answer.found), answer.more))
         if not answer.found:
             break
     assert last is not None and answer is not None, "a sequence has an element"
-    reasons = tuple(_reasons(query, last, answer, history, kb))
-    whole = answered(query, history, kb, as_is=True) if answer.found else answer
+    reasons = tuple(_reasons(query, last, answer, history, kb, bounds))
+    whole = answered(query, history, kb, bounds, as_is=True) if answer.found else answer
     return Why(
         tuple(funnels(query, history, kb)), tuple(stages), None if answer.found else last.text, reasons,
-        len(whole.found), history.late, tuple(provenances(query, whole.found[:provenance], history, kb)),
+        len(whole.found), whole.more, history.late, tuple(provenances(query, whole.found[:provenance], history, kb)),
     )  # fmt: skip
 
 
-def _reasons(query: Query, at: Beginning, strict: Answered, history: History, kb: StoreKb) -> Iterator[Reason]:
+def _reasons(
+    query: Query, at: Beginning, strict: Answered, history: History, kb: KnowledgeBase, bounds: Bounds
+) -> Iterator[Reason]:
     """Those that would find more, the most first."""
     known = {found.key for found in strict.found}
     reasons = []
     for relaxation in relaxations(query, at):
         try:
-            answer = answered(relaxation.query, history, kb)
+            answer = answered(relaxation.query, history, kb, bounds)
         except OxiseqError:
             continue  # a variant that the engine refuses tells nothing
         new = [found for found in answer.found if _as_strict(found, relaxation).key not in known]
         if new:
-            nearest = tuple(_near(query, relaxation, found, history, kb) for found in _nearest(new, relaxation))
+            nearest = tuple(_near(query, relaxation, found, history, kb, bounds) for found in _nearest(new, relaxation))
             reasons.append(Reason(relaxation.kind, relaxation.text, len(new), answer.more, nearest))
     yield from sorted(reasons, key=lambda reason: -reason.matches)
 
@@ -179,12 +185,16 @@ def _nearest(found: Sequence[Found], relaxation: Relaxation) -> list[Found]:
     return sorted(found, key=length)[:SHOWN]
 
 
-def _near(query: Query, relaxation: Relaxation, found: Found, history: History, kb: StoreKb) -> Near:
+def _near(
+    query: Query, relaxation: Relaxation, found: Found, history: History, kb: KnowledgeBase, bounds: Bounds
+) -> Near:
     values = {name: found.bindings[name] for name in relaxation.shown if name in found.bindings}
-    return Near(dict(found.events), values, _words(query, relaxation, found, history, kb))
+    return Near(dict(found.events), values, _words(query, relaxation, found, history, kb, bounds))
 
 
-def _words(query: Query, relaxation: Relaxation, found: Found, history: History, kb: StoreKb) -> str:
+def _words(
+    query: Query, relaxation: Relaxation, found: Found, history: History, kb: KnowledgeBase, bounds: Bounds
+) -> str:
     times = [t for _, of in found.events for t in of]
     if relaxation.kind == "window":
         return _window_words(query, min(times), max(times), history)
@@ -193,9 +203,11 @@ def _words(query: Query, relaxation: Relaxation, found: Found, history: History,
         before = max((t for t in times if t < min(here)), default=min(here))
         instants = history.instants
         between = instants[(instants > before) & (instants < max(here)) & ~np.isin(instants, times)]
+        if len(between) == 1:
+            return f"one instant comes before, {to_text(int(between[0]))}"
         return f"{len(between)} instants come before, the first at {to_text(int(between[0]))}" if len(between) else ""
     if relaxation.kind == "negation" and relaxation.negated is not None:
-        seen = blockers(query, relaxation, found, history, kb)
+        seen = blockers(query, relaxation, found, history, kb, bounds)
         return f"there is one at {', '.join(to_text(t) for t in seen[:SHOWN])}" if seen else ""
     return ""
 
@@ -206,8 +218,19 @@ def _window_words(query: Query, first: int, last: int, history: History) -> str:
     if window.events:
         instants = history.instants
         return f"{int(np.searchsorted(instants, last) - np.searchsorted(instants, first)) + 1} instants"
-    span = f"it takes {(last - first) / 1_000_000:g} s of {window.size / 1_000_000:g} s"
+    span = f"it takes {_length(last - first)} of {_length(window.size)}"
     return span if window.sliding else f"{span}, and windows begin at fixed times"
+
+
+def _length(micros: int) -> str:
+    """Microseconds for people: `1 day 2 h`."""
+    parts = []
+    for size, one, many in ((86_400_000_000, "day", "days"), (3_600_000_000, "h", "h"), (60_000_000, "min", "min")):
+        number, micros = divmod(micros, size)
+        parts += [f"{number:,} {one if number == 1 else many}"] if number else []
+    if micros or not parts:
+        parts.append(f"{micros / 1_000_000:.6f}".rstrip("0").rstrip(".") + " s")
+    return " ".join(parts)
 
 
 def _plain(value: Any) -> Any:

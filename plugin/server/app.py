@@ -13,11 +13,12 @@ from oxiseq.server.conversion import request_of, response_to
 from oxiseq.server.cors import allow_origin, preflight
 from oxiseq.server.live import LiveApplication
 from oxiseq.server.page import ENDPOINTS as PAGE
-from oxiseq.server.page import add_page
+from oxiseq.server.page import Kind, add_page
 from oxiseq.server.refusals import as_problem, refusal
 from oxiseq.server.settings import ServerSettings
-from oxiseq.sparql import Problem, Request, Response
+from oxiseq.sparql import Problem, Request, Response, SparqlEndpoint
 from oxiseq.sparql.endpoint import is_writing
+from oxiseq.sparql.upstream import Upstream
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
 _SPARQL = ("/query", "/update", "/store", "/store/<path:name>")
@@ -65,10 +66,15 @@ def create_app(
         # to replace the method is how Flask says that an application is wrapped
         app.wsgi_app = LiveApplication(live, chosen, app.wsgi_app)  # type: ignore[method-assign]
     _add_health(app, endpoint, live)
-    add_page(app)
+    add_page(app, _kind(endpoint, live))
     _add_checks(app, chosen)
     app.register_error_handler(HTTPException, lambda error: refusal(as_problem(error), flask.request))
     return app
+
+
+def _kind(endpoint: Answers, live: LiveRoutes | None) -> Kind:
+    read_only = isinstance(endpoint, SparqlEndpoint | Upstream) and endpoint.settings.read_only
+    return Kind(live is not None, read_only, isinstance(endpoint, Upstream))
 
 
 def _add_health(app: flask.Flask, endpoint: Answers, live: LiveRoutes | None) -> None:

@@ -90,6 +90,7 @@ def response_to(response: Response, request: werkzeug.Request) -> flask.Response
     if response.status != 204:
         headers.append(("Vary", "Accept, Accept-Encoding"))
     if response.header("content-encoding") is None and not _live(response) and _worth(body, request):
+        headers = [(name, value) for name, value in headers if name != "Content-Length"]  # that of an upstream's
         headers.append(("Content-Encoding", "gzip"))
         body = _packed(body) if isinstance(body, bytes) else _PackedSent(body)
     made = flask.Response(body, response.status, headers, direct_passthrough=True)

@@ -8,14 +8,14 @@ routes use.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import flask
 import werkzeug
 from werkzeug.exceptions import HTTPException
 
 from oxiseq.live.api import LiveRoutes
-from oxiseq.live.api.routes import FIRST, READING
+from oxiseq.live.api.routes import FIRST, changes
 from oxiseq.server.access import check_token
 from oxiseq.server.conversion import request_of, response_to
 from oxiseq.server.cors import allow_origin, preflight
@@ -25,8 +25,6 @@ from oxiseq.sparql import Problem
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
-_READING: Final = ("GET", "HEAD", "OPTIONS")
 
 
 class LiveApplication:
@@ -49,8 +47,7 @@ class LiveApplication:
         if self._settings.cors and request.method == "OPTIONS":
             return preflight(request)
         try:
-            reading = request.method in _READING or request.path.rstrip("/") in READING
-            check_token(request, self._settings.tokens, writing=not reading)
+            check_token(request, self._settings.tokens, writing=changes(request.method, request.path))
             asked = request_of(request, self._settings.body)
         except Problem as problem:
             return refusal(problem, request)

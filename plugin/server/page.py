@@ -1,7 +1,9 @@
-"""The page at `/`, its files below `/ui/`. They tell nothing of the data, so they need no token."""
+"""The page at `/`, its files below `/ui/`, and what kind of server this is. They tell nothing of the data, so they need
+no token."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import flask
@@ -10,12 +12,22 @@ from werkzeug.exceptions import NotFound
 from oxiseq.page import SECURITY, asset
 from oxiseq.page.assets import INDEX
 
-ENDPOINTS: Final = ("page", "page-file")
+ENDPOINTS: Final = ("page", "page-file", "page-server")
 """Names of the routes here."""
 
 
-def add_page(app: flask.Flask) -> None:
-    """Its two routes."""
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the page has to know before it asks: whether there are streams and continuous queries (`live`), whether
+    updates are refused, whether another endpoint answers SPARQL."""
+
+    live: bool
+    read_only: bool
+    upstream: bool
+
+
+def add_page(app: flask.Flask, kind: Kind) -> None:
+    """Its routes."""
 
     def page() -> flask.Response:
         return _sent(INDEX)
@@ -24,7 +36,13 @@ def add_page(app: flask.Flask) -> None:
         return _sent(path)
 
     app.add_url_rule("/", ENDPOINTS[0], page)
+    def server() -> flask.Response:
+        response = flask.jsonify(asdict(kind))
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
     app.add_url_rule("/ui/<path:path>", ENDPOINTS[1], file)
+    app.add_url_rule("/ui/server.json", ENDPOINTS[2], server)
 
 
 def _sent(path: str) -> flask.Response:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from oxiseq.engine.kb import StoreKb
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.errors import OxiseqError
-from oxiseq.knowledge import kb_store
+from oxiseq.knowledge import knowledge_of
 from oxiseq.reasons.read import Span, read_history
 from oxiseq.reasons.text import lines
 from oxiseq.reasons.why import why_of
@@ -24,7 +23,7 @@ def reasons(result: Result) -> list[str]:
     span = Span(None, None if until is None else until + 1)
     try:
         history = read_history(case.query, streams, span, case.options.start, case.options.lateness)
-        why = why_of(case.query, history, StoreKb(kb_store(case.kb)), 0)
+        why = why_of(case.query, history, knowledge_of(case.kb), 0)
     except OxiseqError as error:
         return [f"why not: cannot be told: {error}"]
     return ["why not: " + line if number == 0 else line for number, line in enumerate(lines(why, case.written))]

@@ -1,6 +1,6 @@
 """Killed at random moments, or with the end of its WAL torn off: what was acknowledged is there, nothing is half there.
 
-`OXISEQ_PROFILE=nightly` kills 50 times, else 10.
+`OXISEQ_PROFILE=nightly` kills 50 times, else 6.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from killed_child import THREADS, batch_times
 
 from oxiseq.journal import Durability, Journal
 
-KILLS = 50 if os.environ.get("OXISEQ_PROFILE") == "nightly" else 10
+KILLS = 50 if os.environ.get("OXISEQ_PROFILE") == "nightly" else 6
 CHILD = Path(__file__).with_name("killed_child.py")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -16,15 +16,17 @@ import pytest
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install 'oxiseq[test]'")
 
+from http_client import ask
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from servers import served
+from servers import ours, served
+from test_upstream_live import EX, NAMED, PAID, TURTLE, in_front, people
 
 from benchmarks.browser import browser, complaints, hosts, missing, open_page, show, until, value
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, Tokens
-from oxiseq.sparql import SparqlEndpoint
+from oxiseq.sparql import SparqlEndpoint, SparqlSettings
 from oxiseq.store import Store
 
 if TYPE_CHECKING:
@@ -160,6 +162,63 @@ def test_what_is_there_is_offered(page: WebDriver) -> None:
     until(page, f"{text} === 'PREFIX prov: <http://www.w3.org/ns/prov#>'")
 
 
+def test_why_and_why_not_by_keys(page: WebDriver) -> None:
+    _guided(page)
+    page.execute_script("document.getElementById('past-to').focus()")
+    while not value(page, "document.activeElement.id === 'why'"):  # through the parts of a date
+        ActionChains(page).send_keys(Keys.TAB).perform()
+    ActionChains(page).send_keys(Keys.ENTER).perform()
+    verdict = until(page, "document.querySelector('#past .verdict')?.textContent", 60)
+    known = value(page, "document.querySelector('#queries .figure b').textContent")
+    assert verdict.startswith(f"{known} matches in 230 events, 2008-07-01 to 2009-05-29")
+    stages = "[...document.querySelectorAll('ul.funnel li')].map(each => each.querySelector('code').textContent)"
+    assert value(page, stages) == ["A", "A; B", "A; B; C"]
+    assert value(page, "document.querySelector('.share .full').style.width") == "100%"
+    page.execute_script(
+        "document.getElementById('past-from').value = '2008-11-24T00:00';"
+        "document.getElementById('past-to').value = '2008-12-05T00:00'"
+    )
+    click(page, "why")
+    until(page, "document.querySelector('#past .verdict')?.textContent.startsWith('0 matches in 8 events')")
+    assert "FILTER(?p2 <= 0.88 * ?p1)" in value(page, "document.querySelector('#past .reasons').textContent")
+    assert value(page, "document.querySelector('.funnel .stop code').textContent") == "A; B"
+    page.execute_script("document.getElementById('past-to').value = document.getElementById('past-from').value")
+    click(page, "why")
+    until(page, "document.querySelector('#past').textContent === 'The query’s streams keep no events of that time.'")
+
+
+def test_what_the_text_in_the_editor_would_gain_and_lose(page: WebDriver) -> None:
+    _guided(page)
+    write(page, "SELECT * { ?s ?p ?o }", "sparql")
+    click(page, "what-if")
+    until(page, "document.querySelector('#past .bad')?.textContent.startsWith('The editor holds SPARQL')")
+    text = value(page, "fetch('/ui/guide/v-shape.spaseq').then(each => each.text())")
+    write(page, text.replace("0.88", "0.8"), "spaseq")
+    click(page, "what-if")
+    verdict = until(page, "document.querySelector('#past .verdict')?.textContent", 60)
+    signs = value(page, "[...document.querySelectorAll('#past tbody tr')].map(each => each.className)")
+    counts = [signs.count("gained"), signs.count("lost")]
+    assert verdict.startswith(f"The editor’s text gains {counts[0]} and loses {counts[1]} of the matches of guide-v")
+    assert counts[1] > 5
+    write(page, text, "spaseq")
+    click(page, "what-if")
+    until(page, "document.querySelector('#past .verdict')?.textContent.includes('gains 0 and loses 0')")
+
+
+def test_what_a_match_derives_from_is_saved_as_rdf(page: WebDriver, tmp_path: Path) -> None:
+    _guided(page)
+    page.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    page.execute_script("document.querySelector('#matches tbody button').click()")
+    until(page, "document.querySelector('#detail-rdf a')")
+    page.execute_script("document.querySelector('#detail-rdf a').click()")
+    for _ in range(100):
+        if found := list(tmp_path.glob("guide-v-shape-match-*.trig")):
+            break
+        time.sleep(0.05)
+    assert found[0].read_text().count("wasDerivedFrom") == 4  # three events, and the graph of the facts
+    assert "urn:oxiseq:match:guide-v-shape:" in found[0].read_text()
+
+
 def test_a_phone_and_the_dark(page: WebDriver) -> None:
     _guided(page)
     show(page, 390, 844, "dark")
@@ -167,6 +226,9 @@ def test_a_phone_and_the_dark(page: WebDriver) -> None:
     assert value(page, "document.documentElement.scrollWidth") == 390
     ground = value(page, "getComputedStyle(document.body).backgroundColor")
     assert ground == "rgb(18, 22, 23)"
+    click(page, "why")
+    until(page, "document.querySelector('#past .reasons')", 60)
+    assert value(page, "document.documentElement.scrollWidth") == 390
     show(page, 390, 844, "light")
     until(page, "getComputedStyle(document.body).backgroundColor !== 'rgb(18, 22, 23)'")
 
@@ -181,6 +243,62 @@ def test_the_token_is_asked_for_once_and_kept(driver: WebDriver, tmp_path: Path)
         open_page(driver, guarded)
         assert not value(driver, "document.getElementById('token').open")
         driver.get("about:blank")
+
+
+def test_a_server_that_is_read_only_says_what_it_refuses(driver: WebDriver) -> None:
+    endpoint = SparqlEndpoint(Store(), SparqlSettings(read_only=True))
+    with served(endpoint, ServerSettings(port=0, threads=8)) as address:
+        open_page(driver, address)
+        complaints(driver)
+        mode = value(driver, "document.getElementById('mode').textContent")
+        assert mode.startswith("Read-only: queries are answered; updates are refused, and there are no streams")
+        assert value(driver, "document.getElementById('status').dataset.state") == "good"
+        shown = "[...document.querySelectorAll('.needs-live')].filter(each => each.offsetParent !== null).length"
+        assert value(driver, shown) == 0
+        assert value(driver, "[...document.getElementById('language').options].map(each => each.value)") == ["sparql"]
+        write(driver, "ASK { }", "sparql")
+        click(driver, "run")
+        until(driver, "document.getElementById('result-title').textContent === 'Yes'")
+        write(driver, "SELECT * { ?s ?p }", "sparql")
+        click(driver, "run")  # errors are told by the answer: nothing is checked while one types
+        until(driver, f"{EDITOR}.querySelector('.cm-lintRange-error')?.textContent === '}}'")
+        assert len(complaints(driver)) == 1  # that answer, and nothing before it
+        write(driver, "INSERT DATA { <urn:a> <urn:b> <urn:c> }", "sparql")
+        click(driver, "run")
+        until(driver, "document.getElementById('notice').textContent === 'the server is read-only'")
+        driver.get("about:blank")
+
+
+def test_in_front_of_another_endpoint(driver: WebDriver, tmp_path: Path) -> None:
+    with ExitStack() as behind:
+        url = behind.enter_context(ours())
+        people(url, ann="Ann")
+        with in_front(url, tmp_path) as (address, _):
+            open_page(driver, address)
+            complaints(driver)
+            mode = "document.getElementById('mode').textContent"
+            assert until(driver, f"{mode}.endsWith('nothing yet. Ask again')")
+            write(driver, NAMED, "spaseq", "named")
+            click(driver, "register")
+            until(driver, "document.querySelector('#queries [data-query=named]')?.ariaPressed === 'true'", 60)
+            until(driver, f"/1 pattern, asked \\d{{4}}-/.test({mode})")
+            event = f"<{EX}ann> <{EX}paid> 5 .".encode()
+            for second in (1, 2):
+                assert ask(address, "POST", f"{PAID}?time={second}000000", [TURTLE], event).status == 200
+            until(driver, "document.querySelector('#matches tbody button')").click()
+            facts = until(driver, "document.querySelector('#detail .facts')?.textContent")
+            assert "facts that it used" in facts and "Ann" in facts
+            click(driver, "why")
+            until(driver, "document.querySelector('#past .verdict')?.textContent.startsWith('2 matches in 2')", 60)
+            assert complaints(driver) == []
+            behind.close()  # the endpoint goes away: what is kept goes on
+            write(driver, "ASK { }", "sparql")
+            click(driver, "run")
+            until(driver, "document.getElementById('notice').textContent.includes('refused')")
+            driver.execute_script("document.querySelector('#mode button').click()")
+            until(driver, f"{mode}.includes('It does not answer now')")
+            assert value(driver, "document.getElementById('status').dataset.state") == "good"
+            driver.get("about:blank")
 
 
 def _guided(page: WebDriver) -> None:

@@ -10,7 +10,8 @@ import pytest
 from oxiseq.page import asset
 from oxiseq.page.assets import _all
 from oxiseq.server import ServerSettings, Tokens, create_app
-from oxiseq.sparql import SparqlEndpoint
+from oxiseq.sparql import SparqlEndpoint, SparqlSettings
+from oxiseq.sparql.upstream import Upstream
 from oxiseq.store import Store
 
 CLOSED = ServerSettings(tokens=Tokens(read="r", write="w"))
@@ -24,6 +25,18 @@ def test_the_page_needs_no_token_and_allows_no_other_host() -> None:
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert not re.search(r"https?:", policy)
+
+
+def test_what_kind_of_server_it_is_is_told_without_a_token() -> None:
+    kinds = []
+    for endpoint in (SparqlEndpoint(Store()), SparqlEndpoint(Store(), SparqlSettings(read_only=True)),
+                     Upstream("http://127.0.0.1:9", SparqlSettings(read_only=True))):  # fmt: skip
+        answer = create_app(endpoint, CLOSED).test_client().get("/ui/server.json")
+        assert (answer.status_code, answer.content_type) == (200, "application/json")
+        kinds.append(answer.json)
+    assert kinds[0] == {"live": False, "read_only": False, "upstream": False}
+    assert kinds[1] == {"live": False, "read_only": True, "upstream": False}
+    assert kinds[2] == {"live": False, "read_only": True, "upstream": True}
 
 
 @pytest.mark.parametrize("path", sorted(_all()))

@@ -63,6 +63,13 @@ def test_requests_pass_and_answers_pass_back(behind: str) -> None:
         assert ask(address, "GET", "/ready").status == 200
 
 
+def test_an_answer_that_is_packed_here_has_no_longer_the_length_of_there(behind: str) -> None:
+    with in_front(behind) as address:
+        packed = ask(address, "GET", SELECT, [("Accept-Encoding", "gzip"), ("Accept", "text/csv")])
+        assert packed.headers["content-encoding"] == "gzip"
+        assert gzip.decompress(packed.body) == b"o\r\n"
+
+
 def test_a_packed_request_is_unpacked_and_tokens_stay_with_us(behind: str) -> None:
     with in_front(behind, server=ServerSettings(port=0, tokens=Tokens("r", "w"))) as address:
         headers = [TURTLE, ("Content-Encoding", "gzip"), ("Authorization", "Bearer w")]

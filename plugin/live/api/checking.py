@@ -48,6 +48,6 @@ ROUTES: Final = (
         "POST", "/check", check, "check",
         "What is wrong with a query or an update, or worth a look: as `oxiseq check --json` says it, columns and lines "
         "counted from 1. Nothing is run; of SPARQL the first error is told.",
-        bodies=(*MEDIA_TYPES, _QUERY, _UPDATE), answers={200: Answer("It.", schema="Findings")},
+        bodies=(*MEDIA_TYPES, _QUERY, _UPDATE), answers={200: Answer("It.", schema="Findings")}, reading=True,
     ),
 )  # fmt: skip

@@ -38,6 +38,7 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
     return made | ({"required": list(required)} if required else {})
 
 _TEXTS: Final = {"type": "array", "items": _TEXT}
+_LIST: Final = {"type": "array", "items": {"type": "object"}}
 
 _REPORT: Final = {"type": "string", "enum": [r.value for r in Report]}
 _CONSUMPTION: Final = {"type": "string", "enum": [c.value for c in Consume]}
@@ -86,6 +87,23 @@ SCHEMAS: Final[dict[str, Any]] = {
     "Explained": _object(
         ("language", "explanation"), language=_LANGUAGE, explanation={"type": "object"},
         waiting={"type": ["array", "null"], "items": _COUNT},
+    ),
+    "Why": _object(
+        ("gpms", "stages", "stopped", "reasons", "found", "more", "late", "matches", "looked"),
+        gpms=_LIST, stages=_LIST, stopped={"type": ["string", "null"]}, reasons=_LIST, found=_COUNT,
+        more={"type": "boolean"}, late=_COUNT, matches=_LIST,
+        looked=_object(("events", "first", "last"), events=_COUNT, first={"type": ["integer", "null"]},
+                       last={"type": ["integer", "null"]}),
+    ),
+    "WhatIf": _object(
+        ("columns", "kept", "gained", "lost"), columns=_TEXTS, kept=_COUNT, gained=_LIST, lost=_LIST,
+    ),
+    "MadeOf": _object(
+        ("id", "query", "time", "bindings", "events", "facts"), id=_COUNT, query=_TEXT, time=_TEXT,
+        bindings={"type": "object"},
+        events={"type": "array", "items": _object(("gpm", "stream", "time", "triples"), gpm=_TEXT, stream=_TEXT,
+                                                  time=_TEXT, triples={"type": "array"})},
+        facts={"type": ["array", "null"], "description": "Triples or quads; null: this language does not tell them."},
     ),
     "Findings": _object(
         ("findings",),

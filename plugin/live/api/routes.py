@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.languages.registry import MEDIA_TYPES
-from oxiseq.live.api import checking, kb, matches, once, queries, streams
+from oxiseq.live.api import checking, kb, matches, once, past, queries, streams
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
 from oxiseq.live.api.services import StreamServices
@@ -95,6 +95,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *streams.ROUTES,
     *queries.ROUTES,
     *matches.ROUTES,
+    *past.ROUTES,
     *once.ROUTES,
     *kb.ROUTES,
     *checking.ROUTES,
@@ -105,5 +106,12 @@ ROUTES: Final[tuple[Route, ...]] = (
 _PATTERNS: Final = tuple((route, route.path.strip("/").split("/")) for route in ROUTES)
 FIRST: Final = frozenset(route.path.split("/")[1] for route in ROUTES) - {"query"}
 """First parts of the paths that are all ours."""
-READING: Final = frozenset({"/check"})
-"""Paths at which POST changes nothing."""
+_READING: Final = tuple(pattern for route, pattern in _PATTERNS if route.reading)
+
+
+def changes(method: str, path: str) -> bool:
+    """Whether a request may change something, so that it needs the token for writing."""
+    if method in ("GET", "HEAD", "OPTIONS"):
+        return False
+    given = path.strip("/").split("/")
+    return method != "POST" or all(_parts(pattern, given) is None for pattern in _READING)

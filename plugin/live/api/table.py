@@ -73,7 +73,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method of a path; parts of the path in braces are variables. bodies: media types that it takes."""
+    """A method of a path; parts of the path in braces are variables. bodies: media types that it takes; reading: it
+    changes nothing, though its method is POST."""
 
     method: str
     path: str
@@ -84,6 +85,7 @@ class Route:
     bodies: tuple[str, ...] = ()
     body_schema: str | None = None
     answers: Mapping[int, Answer] = field(default_factory=dict)
+    reading: bool = False
 
 
 def natural(text: str, name: str, most: int = (1 << 62)) -> int:

@@ -3,7 +3,9 @@
 import { startGuide } from "./guide.js";
 import { byId } from "./dom.js";
 import { startMatches } from "./panels/matches.js";
+import { startMode } from "./panels/mode.js";
 import { tell } from "./panels/notices.js";
+import { startPast } from "./panels/past.js";
 import { startPlan } from "./panels/plan.js";
 import { choose, startActions, startQueries } from "./panels/queries.js";
 import { startStreams } from "./panels/streams.js";
@@ -18,6 +20,8 @@ startQueries((query) => put(query.text, query.language, query.name));
 startActions();
 startMatches();
 startPlan();
+startPast();
+startMode();
 startGuide();
 byId("use-token").addEventListener("click", async () => (await changeToken()) && refresh());
 on(["live"], ({ live }) => {

@@ -1,6 +1,6 @@
 // What the server tells when it is asked, once a second while somebody looks: streams, queries, counts per state.
 
-import { Problem, getJson, queryPath, send } from "./api.js";
+import { getJson, queryPath, send } from "./api.js";
 import { set, state } from "./state.js";
 
 const EVERY = 1000, KEPT = 60;
@@ -18,15 +18,14 @@ export async function refresh() {
 
 document.addEventListener("visibilitychange", () => document.hidden || refresh());
 
-/** Whether there are streams, and the languages of continuous queries, from the server's description of itself. */
+/** What kind of server this is; and the languages of continuous queries, from its description of itself. */
 export async function discover() {
-  try {
-    const { components } = await getJson("/openapi.json");
-    set({ live: true, languages: components.schemas.NewQuery.properties.language.enum });
-  } catch (problem) {
-    if (!(problem instanceof Problem) || problem.status === 404 || problem.status === 405) set({ live: false });
-    else throw problem;
-  }
+  const server = await getJson("/ui/server.json");
+  set({ server, live: server.live });
+  status(true);
+  if (!server.live) return;
+  const { components } = await getJson("/openapi.json");
+  set({ languages: components.schemas.NewQuery.properties.language.enum });
 }
 
 async function ask() {
@@ -36,6 +35,7 @@ async function ask() {
     set({ streams: streams.map((each) => rated(each, state.streams, "iri", each.next, now)),
       queries: queries.map((each) => rated(each, state.queries, "name", each.events, now)) });
     status(true);
+    if (state.server.upstream) set({ kb: await getJson("/kb") });
     await explain();
   } catch (error) {
     status(false, error);

@@ -54,6 +54,13 @@ export function shortTime(text) {
   return DAY.exec(text)?.[1] ?? text.replace("T", " ").replace(/(\.\d+?)0+(?=Z|$)/, "$1").replace(/\.0?(?=Z|$)/, "").replace(/Z$/, "");
 }
 
+/** Microseconds since 1970, as people read them. */
+export function shortMicros(micros) {
+  const seconds = Math.floor(micros / 1e6);
+  const rest = String(micros - seconds * 1e6).padStart(6, "0");
+  return shortTime(new Date(seconds * 1000).toISOString().replace(/\.\d+Z$/, `.${rest}Z`));
+}
+
 export const isNumber = (term) =>
   term?.type === "literal" && /#(integer|decimal|double|float|int|long|nonNegativeInteger)$/.test(term.datatype ?? "");
 
@@ -64,12 +71,15 @@ export function eventsOf(text) {
   const times = new Map();
   const graphs = new Map();
   for (const line of text.split("\n")) {
-    const terms = [...line.matchAll(TERM)].map(termOf);
+    const terms = termsIn(line);
     if (terms.length === 3 && terms[1].value === AT_TIME) times.set(terms[0].value, terms[2].value);
     if (terms.length === 4) graphs.set(terms[3].value, [...(graphs.get(terms[3].value) ?? []), terms.slice(0, 3)]);
   }
   return [...times].map(([graph, time]) => ({ time, triples: graphs.get(graph) ?? [] }));
 }
+
+/** The terms of an N-Triples text: one, or those of a triple or quad. */
+export const termsIn = (text) => [...text.matchAll(TERM)].map(termOf);
 
 function termOf([, iri, blank, text, datatype, language]) {
   if (iri !== undefined) return { type: "uri", value: iri };

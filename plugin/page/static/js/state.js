@@ -1,6 +1,8 @@
 // What the page knows, and who wants to hear of it. Panels read `state` and listen; only this file changes it.
 
 export const state = {
+  server: { live: null, read_only: false, upstream: false }, // as GET /ui/server.json has it
+  kb: null, // with another endpoint behind: how its answers are, as GET /kb has them
   live: null, // whether the server has streams and queries; null: not known yet
   languages: ["spaseq"], // of continuous queries
   streams: [], // as GET /streams has them, with rate and history

@@ -1,8 +1,9 @@
-// The match that is looked at: its events' graphs with their times, and what the knowledge base says of what they name.
+// The match that is looked at: what it was made of, its events' graphs with their times and the facts of the knowledge
+// base; also to be saved as PROV-O.
 
-import { select } from "../api.js";
+import { queryPath, select, send } from "../api.js";
 import { byId, fill, h } from "../dom.js";
-import { XSD, shortIri, shortTime } from "../rdf.js";
+import { shortIri, shortTime } from "../rdf.js";
 import { selectedQuery } from "../state.js";
 import { graph } from "./graph.js";
 
@@ -18,45 +19,58 @@ export async function showDetail(match, lanes) {
   if (!match) return;
   byId("detail-title").textContent = `Match ${match.id}`;
   const body = byId("detail-body");
+  fill(byId("detail-rdf"));
   fill(body, h("p", { class: "muted" }, "…"));
   try {
-    const parts = await events(match, lanes);
-    const facts = await knowledge(parts, match);
-    if (key === shown) fill(body, ...parts.map(card), facts);
+    const path = `${queryPath(selectedQuery().name)}/matches/${match.id}/provenance`;
+    const told = await (await send(path, { headers: { Accept: "application/json" } })).json();
+    const facts = told.facts ? used(told.facts) : await knowledge(told.events, match);
+    const more = told.events.length - MOST_EVENTS;
+    if (key === shown) {
+      fill(body, told.events.slice(0, MOST_EVENTS).map((event) => card(event, lanes.indexOf(event.gpm))),
+        more > 0 ? h("p", { class: "muted" }, `${more} more events`) : null, facts);
+      fill(byId("detail-rdf"), saved(path, match));
+    }
   } catch (problem) {
     if (key === shown) fill(body, h("p", { class: "bad" }, problem.message));
   }
 }
 
-/** [{ gpm, lane, stream, time, triples }] in order of time, as far as the streams keep them. */
-async function events(match, lanes) {
-  const order = Object.keys(match.events);
-  const wanted = order.flatMap((gpm) => match.events[gpm].map((event) => ({ gpm, lane: lanes.indexOf(gpm), ...event })));
-  const found = wanted.sort((a, b) => a.time.localeCompare(b.time)).slice(0, MOST_EVENTS);
-  const streams = [...new Set(found.map(({ stream }) => stream))];
-  const graphs = new Map();
-  for (const stream of streams) {
-    const times = [...new Set(found.filter((each) => each.stream === stream).map(({ time }) => time))];
-    for (const { time, s, p, o, t } of await select(eventQuery(stream, times))) {
-      const key = `${stream} ${Date.parse(t.value)}`;
-      graphs.set(key, [...(graphs.get(key) ?? []), [s, p, o]]);
-    }
-  }
-  return found.map((each) => ({ ...each, triples: graphs.get(`${each.stream} ${Date.parse(each.time)}`) ?? [] }));
-}
-
-const eventQuery = (stream, times) => `SELECT ?t ?s ?p ?o { SERVICE <${stream}> {
-  ?event <http://www.w3.org/ns/prov#generatedAtTime> ?t . GRAPH ?event { ?s ?p ?o }
-  FILTER(?t IN (${times.map((time) => `"${time}"^^<${XSD}dateTime>`).join(", ")})) } } ORDER BY ?t ?s ?p`;
-
-function card({ gpm, lane, stream, time, triples }) {
+function card({ gpm, stream, time, triples }, lane) {
   return h("section", { class: "card-event" },
     h("h4", {}, h("span", { class: `tag gpm-${(lane < 0 ? 0 : lane) % 8}` }, gpm), " ", shortTime(time),
       h("span", { class: "muted", title: stream }, " ", shortIri(stream))),
     triples.length ? graph(triples) : h("p", { class: "muted" }, "The stream keeps this event no longer."));
 }
 
-/** Facts about the IRIs of the match's rows and events, from the graphs that the query asks. */
+/** The facts that the match used: subject, predicate, object and perhaps graph. */
+function used(facts) {
+  return facts.length ? known("facts that it used", facts.slice(0, MOST_FACTS)) : null;
+}
+
+const known = (title, triples) => h("section", { class: "card-event facts" },
+  h("h4", {}, h("span", { class: "tag" }, "KB"), ` ${title}`), graph(triples));
+
+/** A link to the same as RDF. It is fetched here, since a link sends no token. */
+function saved(path, match) {
+  const name = `${selectedQuery().name}-match-${match.id}.trig`;
+  const link = h("a", { href: path, download: name, title: "What the match derives from, as RDF" }, "PROV-O (TriG)");
+  link.addEventListener("click", async (event) => {
+    if (link.href.startsWith("blob:")) return;
+    event.preventDefault();
+    try {
+      const response = await send(path, { headers: { Accept: "application/trig" } });
+      link.href = URL.createObjectURL(new Blob([await response.text()], { type: "application/trig" }));
+      link.click();
+    } catch (problem) {
+      link.replaceWith(h("span", { class: "bad" }, problem.message));
+    }
+  });
+  return link;
+}
+
+/** For languages that do not tell it: facts about the IRIs of the match's row and events, from the graphs that the query
+ * asks. */
 async function knowledge(parts, match) {
   const text = selectedQuery()?.text ?? "";
   const graphs = graphsOf(text);
@@ -68,12 +82,10 @@ async function knowledge(parts, match) {
   const rows = await select(`SELECT ?s ?p ?o { VALUES ?g { ${bracketed(graphs)} } VALUES ?s { ${bracketed(iris)} }
     GRAPH ?g { ?s ?p ?o } } ORDER BY ?s ?p LIMIT ${MOST_FACTS}`);
   const values = new Set(Object.values(match.bindings).map((term) => term.value));
-  const known = Map.groupBy ? [...Map.groupBy(rows, ({ s }) => s.value).values()] : [rows];
-  const used = known.filter((group) => group.some(({ s, o }) => values.has(o.value) || bound.includes(s.value)));
-  const kept = (used.length ? used : known).flat();
-  if (!kept.length) return null;
-  return h("section", { class: "card-event facts" },
-    h("h4", {}, h("span", { class: "tag" }, "KB"), " what the knowledge base says"), graph(kept.map(({ s, p, o }) => [s, p, o])));
+  const subjects = Map.groupBy ? [...Map.groupBy(rows, ({ s }) => s.value).values()] : [rows];
+  const close = subjects.filter((group) => group.some(({ s, o }) => values.has(o.value) || bound.includes(s.value)));
+  const kept = (close.length ? close : subjects).flat();
+  return kept.length ? known("what the knowledge base says", kept.map(({ s, p, o }) => [s, p, o])) : null;
 }
 
 const bracketed = (iris) => iris.map((iri) => `<${iri}>`).join(" ");

@@ -28,8 +28,8 @@ export function startWorkbench() {
   byId("register").addEventListener("click", register);
   byId("name").addEventListener("keydown", (event) => event.key === "Enter" && register());
   offer();
-  const draft = JSON.parse(sessionStorage.getItem(DRAFT) ?? "null");
-  put(draft?.text ?? FIRST_TEXT, draft?.language ?? "sparql", draft?.name ?? "");
+  const kept = JSON.parse(sessionStorage.getItem(DRAFT) ?? "null");
+  put(kept?.text ?? FIRST_TEXT, kept?.language ?? "sparql", kept?.name ?? "");
 }
 
 /** Another text into the editor. */
@@ -62,6 +62,9 @@ function changed(text) {
   clearTimeout(timer);
   timer = setTimeout(check, WAIT);
 }
+
+/** What is in the editor: { text, language, type }. */
+export const draft = () => ({ text: editor.text(), language: language(), type: mediaType(editor.text()) });
 
 function mediaType(text) {
   if (language() !== "sparql") return `application/${language()}-query`;
@@ -157,11 +160,16 @@ async function busy(button, work) {
   } catch (problem) {
     if (!(problem instanceof Problem)) throw problem;
     tell(problem.message, "bad");
-    if (problem.findings) show(problem.findings);
-    else if (problem.line) show([{ severity: "error", message: problem.message, line: problem.line, column: problem.column }]);
+    point(problem);
   } finally {
     byId(button).disabled = false;
   }
+}
+
+/** Underline what a refusal says of the text. */
+export function point(problem) {
+  if (problem.findings) show(problem.findings);
+  else if (problem.line) show([{ severity: "error", message: problem.message, line: problem.line, column: problem.column }]);
 }
 
 /** Predicates of the store, for completion. */

@@ -1,0 +1,141 @@
+"""Looking back: why a query matched or did not, what a draft would have found, what a match was made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.grammar import QueryError, load
+from oxiseq.languages.registry import MEDIA_TYPES
+from oxiseq.live.api.problems import as_problem, query_problem
+from oxiseq.live.api.queries import NAME
+from oxiseq.live.api.streams import time_of
+from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, natural, unsupported
+from oxiseq.live.made_of import made_of
+from oxiseq.live.past import Past, Told
+from oxiseq.reasons.read import Span
+from oxiseq.sparql.evaluation import Sink
+from oxiseq.sparql.media import wanted
+from oxiseq.sparql.messages import Response
+
+TRIG: Final = "application/trig"
+_MATCHES: Final = 100
+"""Matches of which it is told what they were made of."""
+_USUAL: Final = 3
+_WHY: Final[dict[str, Literal["json", "text", "prov"]]] = {JSON: "json", "text/plain": "text", TRIG: "prov"}
+_MADE_OF: Final[dict[str, Literal["json", "prov"]]] = {JSON: "json", TRIG: "prov"}
+_TYPES: Final = {"json": JSON, "text": "text/plain; charset=utf-8", "prov": TRIG}
+
+
+def why(call: Call) -> Response:
+    """GET /queries/{query}/why."""
+    form = wanted(call.request.header("accept"), _WHY)
+    span, given = _span(call), call.number("matches", _MATCHES)
+    most = _USUAL if given is None else given
+
+    def told(check: Callable[[], None]) -> str:
+        found = Past(call.service, span, check).why(call.parts["query"], most)
+        if form == "json":
+            return _text(_why_value(found))
+        return found.why.to_prov() if form == "prov" else str(found.why)
+
+    return _answered(call, told, _TYPES[form])
+
+
+def what_if(call: Call) -> Response:
+    """POST /queries/{query}/what-if."""
+    media_type, span = call.request.media_type or "", _span(call)
+    if media_type not in MEDIA_TYPES:
+        raise unsupported(call.request, tuple(MEDIA_TYPES))
+    language, text = MEDIA_TYPES[media_type], call.request.text()
+    try:
+        draft = load(text, language)
+    except QueryError as error:
+        raise query_problem(error, text, language) from None
+
+    def told(check: Callable[[], None]) -> str:
+        try:
+            found = Past(call.service, span, check).what_if(call.parts["query"], draft)
+        except QueryError as error:
+            raise query_problem(error, text, language) from None
+        return _text(found.to_json())
+
+    return _answered(call, told, JSON)
+
+
+def provenance(call: Call) -> Response:
+    """GET /queries/{query}/matches/{match}/provenance."""
+    form = wanted(call.request.header("accept"), _MADE_OF)
+    number = natural(call.parts["match"], "the match's id")
+
+    def told(check: Callable[[], None]) -> str:
+        found = made_of(call.service, call.parts["query"], number, check)
+        return _text(found.to_json()) if form == "json" else found.to_prov()
+
+    return _answered(call, told, _TYPES[form])
+
+
+def _answered(call: Call, told: Callable[[Callable[[], None]], str], media_type: str) -> Response:
+    """The text, made on a thread with the limits of SPARQL's answers."""
+    def work(sink: Sink) -> None:
+        sink.begin(media_type)
+        try:
+            text = told(sink.check)
+        except OxiseqError as error:
+            raise as_problem(error) from None
+        sink.write(text.encode())
+
+    return call.evaluations.answer(work)
+
+
+def _why_value(told: Told) -> dict[str, Any]:
+    looked = {"events": told.events, "first": told.first, "last": told.last}
+    return {**told.why.to_json(), "looked": looked}
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False) + "\n"
+
+
+def _span(call: Call) -> Span:
+    begin, end = (None if (given := call.one(name)) is None else time_of(given, name) for name in ("from", "to"))
+    return Span(begin, end)
+
+
+_RANGE: Final = (
+    Parameter("from", "Only events from then on, xsd:dateTime or microseconds. Default: all that are kept."),
+    Parameter("to", "Only events before that."),
+)
+_LATE: Final = {503: Answer("The time limit is reached.", ())}
+
+ROUTES: Final = (
+    Route(
+        "GET", "/queries/{query}/why", why, "why",
+        "Why a SPAseq query matched or did not, over the events that its streams keep, with the knowledge base of now: "
+        "as `oxiseq why --json` says it, times in microseconds, terms as N-Triples; `looked` is what was looked at. As "
+        "PROV-O in TriG: what the matches were made of.",
+        (NAME, *_RANGE, Parameter("matches", "Of how many matches it is told what they were made of.",
+                                  {"type": "integer", "minimum": 0, "maximum": _MATCHES})),
+        answers={200: Answer("It.", tuple(_WHY), "Why"), 403: Answer("Too many events: choose a shorter time.", ()),
+                 **_LATE},
+    ),
+    Route(
+        "POST", "/queries/{query}/what-if", what_if, "whatIf",
+        "The matches that a draft, the body, gains and loses against a registered query over the events that are kept; "
+        "nothing is changed. Rows are compared by their time and by the variables that both answer.",
+        (NAME, *_RANGE), tuple(MEDIA_TYPES),
+        answers={200: Answer("It.", schema="WhatIf"), 403: Answer("Too many events: choose a shorter time.", ()),
+                 **_LATE},
+        reading=True,
+    ),
+    Route(
+        "GET", "/queries/{query}/matches/{match}/provenance", provenance, "provenance",
+        "What a match was made of: its events' triples, as far as the streams keep them, and for SPAseq the facts of "
+        "the knowledge base that it used; also as PROV-O in TriG.",
+        (NAME, Parameter("match", "The match's id.", {"type": "integer", "minimum": 1}, "path", 1)),
+        answers={200: Answer("It.", tuple(_MADE_OF), "MadeOf"), 404: Answer("No such match.", ()),
+                 410: Answer("It is deleted.", ()), **_LATE},
+    ),
+)  # fmt: skip

@@ -1,0 +1,149 @@
+"""Looking back: what the events that are kept say of a registered query.
+
+    journal ─(a range of time, bounded)─▶ why, what if
+
+The query is run again, with the knowledge base of now, over the events that the log holds: also those from before it
+was registered, and none that retention has deleted. Queries at work are not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.kb import KnowledgeBase, Solution
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.languages import AnyQuery
+from oxiseq.journal import LogSource, UnknownError
+from oxiseq.knowledge import Kb, knowledge_of
+from oxiseq.languages.front import Options
+from oxiseq.languages.registry import front_of
+from oxiseq.live.errors import BoundError
+from oxiseq.live.options import fitting, options_of
+from oxiseq.live.remote import RemoteKnowledge
+from oxiseq.live.service import LiveService
+from oxiseq.reasons.bounds import Bounds
+from oxiseq.reasons.read import Span, read_history
+from oxiseq.reasons.why import Why, why_of
+from oxiseq.reasons.windows import same_windows
+from oxiseq.what_if import WhatIf, compared
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Why, and of what: how many events were looked at, from the first to the last (µs; None: there were none)."""
+
+    why: Why
+    events: int
+    first: int | None
+    last: int | None
+
+
+class Past:
+    """The events of a range of time. `check` is called now and then, and may raise."""
+
+    def __init__(self, service: LiveService, span: Span, check: Callable[[], None]) -> None:
+        self._service, self._span = service, span
+        self._bounds = Bounds(service.settings.past_matches, check)
+
+    def why(self, name: str, provenance: int) -> Told:
+        """Why a SPAseq query matches there, and why not. Raises UnknownError, BoundError, KbError; OxiseqError for a
+        query of another language."""
+        record = self._service.queries.get(name).record
+        query = load(record.text, record.language)
+        if not isinstance(query, Query):
+            raise OxiseqError(f"why is told of SPAseq queries only, and {name} is one of {record.language.upper()}")
+        front = front_of(query)
+        front.prepare()
+        options = self._on_its_grid(name, query, options_of(front, record.options))
+        streams = self._sources(s.iri.value for s in query.streams)
+        history = read_history(query, streams, Span(), options.start, options.lateness)
+        kb = asked_once(self._service)
+        why = why_of(query, history, kb, provenance, self._bounds)
+        instants = history.instants
+        ends = (int(instants[0]), int(instants[-1])) if len(instants) else (None, None)
+        return Told(why, sum(map(len, history.batches.values())), *ends)
+
+    def what_if(self, name: str, draft: AnyQuery) -> WhatIf:
+        """A draft against a registered query, under the options of that one. Raises UnknownError, BoundError,
+        LimitError, QueryError, KbError; OxiseqError where the answers have nothing in common."""
+        record = self._service.queries.get(name).record
+        query = load(record.text, record.language)
+        fronts = front_of(query), front_of(draft)
+        for front in fronts:
+            front.prepare()
+        streams = tuple(stream.iri for stream in self._service.streams.all())
+        options = replace(options_of(fronts[0], record.options), reads=streams)
+        if isinstance(query, Query):
+            options = self._on_its_grid(name, query, options)
+        kb: Kb = self._service.kb_of_now if all(front.asks_kb for front in fronts) else None
+        mine = fitting(fronts[1], options)
+        return compared(draft, query, self._sources(streams), kb, options, mine, self._bounds)
+
+    # --- what they read -----------------------------------------------------------------------------
+
+    def _on_its_grid(self, name: str, query: Query, options: Options) -> Options:
+        """With tumbling windows as the query at work has them."""
+        if options.start is not None:
+            return options
+        live = self._service.worker.find(name)
+        start = live.run.window_start if live is not None and isinstance(live.run, QueryRun) else None
+        return replace(options, start=same_windows(query.window, start))
+
+    def _source(self, iri: str) -> LogSource:
+        return LogSource(self._service.journal, iri, self._span.begin, self._span.end)
+
+    def _sources(self, iris: Iterable[str]) -> dict[str, Callable[[TermDictionary], Iterator[EventBatch]]]:
+        """Stream IRI → its events, of streams that there are."""
+        return {iri: self._bounded(iri) for iri in dict.fromkeys(iris) if knows(self._service, iri)}
+
+    def _bounded(self, iri: str) -> Callable[[TermDictionary], Iterator[EventBatch]]:
+        most = self._service.settings.past
+
+        def batches(terms: TermDictionary) -> Iterator[EventBatch]:
+            triples = 0
+            for batch in self._source(iri)(terms):
+                self._bounds.check()
+                triples += batch.triples
+                if triples > most:
+                    raise BoundError(f"the events of <{iri}> of that time have more than {most:,} triples, which is "
+                                     "the most that is looked at: choose a shorter time")  # fmt: skip
+                yield batch
+
+        return batches
+
+
+class _Remembered:
+    """A KB that is asked each question once."""
+
+    version = 1
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+        self._known: dict[str, list[Solution]] = {}
+
+    def solutions(self, query_text: str) -> Iterable[Solution]:
+        """Raises KbError."""
+        if query_text not in self._known:
+            self._known[query_text] = list(self._kb.solutions(query_text))
+        return self._known[query_text]
+
+
+def asked_once(service: LiveService) -> KnowledgeBase:
+    """The knowledge base of now, for one look at the past: an endpoint elsewhere is asked the same only once."""
+    kb = knowledge_of(service.kb_of_now)
+    return _Remembered(kb) if isinstance(service.store, RemoteKnowledge) else kb
+
+
+def knows(service: LiveService, iri: str) -> bool:
+    """Whether there is such a stream."""
+    try:
+        service.streams.get(iri)
+    except UnknownError:
+        return False
+    return True

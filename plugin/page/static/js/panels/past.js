@@ -1,0 +1,75 @@
+// Looking back: why the chosen query matched or did not, and what the editor's text would have found instead, over the
+// events that the streams keep.
+
+import { Problem, queryPath, send } from "../api.js";
+import { byId, fill, h } from "../dom.js";
+import { declared } from "../rdf.js";
+import { on, selectedQuery, state } from "../state.js";
+import { difference } from "./difference.js";
+import { tell } from "./notices.js";
+import { reasons } from "./why.js";
+import { draft, point } from "./workbench.js";
+
+let shownFor = null;
+let asking = null;
+
+export function startPast() {
+  byId("why").addEventListener("click", why);
+  byId("what-if").addEventListener("click", whatIf);
+  on(["selected", "queries"], follow);
+}
+
+/** Another query is chosen: what was found is of another one. */
+function follow() {
+  const query = selectedQuery();
+  byId("why").hidden = query !== null && query.language !== "spaseq";
+  if (state.selected === shownFor) return;
+  shownFor = state.selected;
+  asking?.abort();
+  show(null);
+}
+
+const why = () => look("why", async (name, range, signal) => {
+  const response = await send(`${queryPath(name)}/why${range}`, { headers: { Accept: "application/json" }, signal });
+  return reasons(await response.json(), declared(selectedQuery()?.text ?? ""));
+});
+
+const whatIf = () => look("what-if", async (name, range, signal) => {
+  const { text, language, type } = draft();
+  if (language === "sparql") throw new Problem(0, { title: "The editor holds SPARQL. Choose the language of a query over streams there, and change its text: what it finds is compared with this query." });
+  const response = await send(`${queryPath(name)}/what-if${range}`, { method: "POST", headers: { "Content-Type": type }, body: text, signal });
+  return difference(await response.json(), name, declared(text));
+});
+
+async function look(button, work) {
+  asking?.abort();
+  const mine = asking = new AbortController();
+  byId(button).disabled = true;
+  show(h("p", { class: "muted" }, "Looking … the first time kernels are compiled, which takes some seconds."));
+  try {
+    const found = await work(state.selected, range(), mine.signal);
+    if (mine !== asking) return;
+    show(found);
+    tell(byId("past").querySelector(".verdict")?.textContent ?? "");
+  } catch (problem) {
+    if (!(problem instanceof Problem) && problem.name !== "AbortError") throw problem;
+    if (mine !== asking || problem.name === "AbortError") return;
+    show(h("p", { class: "bad" }, problem.message));
+    if (button === "what-if") point(problem);
+  } finally {
+    byId(button).disabled = false;
+  }
+}
+
+function show(content) {
+  const place = byId("past");
+  place.hidden = content === null;
+  fill(place, content ?? []);
+}
+
+/** The query string of the two fields, which are in UTC. */
+function range() {
+  const given = ["from", "to"].map((name) => [name, byId(`past-${name}`).value]).filter(([, value]) => value);
+  const text = new URLSearchParams(given.map(([name, value]) => [name, `${/T\d\d:\d\d$/.test(value) ? `${value}:00` : value}Z`]));
+  return given.length ? `?${text}` : "";
+}
