@@ -3,10 +3,10 @@
 Where it stands: algebra → **what is joined, how its rows are folded**, or the reason why Oxigraph is asked → native.py.
 
 WHERE must be a conjunction: triple patterns and WINDOW over contents, triple patterns and GRAPH over the KB, FILTERs.
-Each content is a source of `engine/windows`; each pattern on the KB is one too, which holds the newest answer to it.
-What is on the KB and no plain triple pattern (a path, GRAPH ?g, UNION...) is asked of the KB as a table whose rows are
-kept as triples. Rows are folded where they are not told as they are: DISTINCT, ASK, blank nodes that rows do not tell
-apart, GROUP BY and aggregates.
+Each content is a source of `engine/windows`; each graph of the KB that patterns are about is one too, which holds the
+newest answer. What is on the KB and no plain triple pattern (a path, GRAPH ?g, UNION...) is asked of the KB as a table
+whose rows are kept as triples. Rows are folded where they are not told as they are: DISTINCT, ASK, blank nodes that
+rows do not tell apart, GROUP BY and aggregates.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.windows import ConjunctiveQuery, Window, compile_windows, not_native
 from oxiseq.grammar.algebra import (
     Aggregate,
+    Bind,
     Call,
     Expression,
     Filter,
@@ -63,8 +64,8 @@ class KbPart:
     text: str
     width: int
     triples: tuple[tuple[Slot, Slot, Slot], ...]
-    graph: int | None = None
-    """The column that must be an IRI: a graph's name."""
+    graphs: tuple[int, ...] = ()
+    """The columns that must be IRIs: graphs' names."""
 
     @property
     def keyed(self) -> bool:
@@ -138,6 +139,7 @@ def compile_native(query: RspQuery, around: Surroundings) -> NativePlan:
     joined = _Joined(query, around)
     for element in query.body.where.elements:
         joined.add(element)
+    joined.finish()
     found = ConjunctiveQuery(tuple(joined.patterns), tuple(joined.filters), tuple(joined.sources))
     reason = not_native(found)
     if reason is not None:
@@ -198,6 +200,7 @@ class _Joined:
     patterns: list[TriplePattern] = field(default_factory=list)
     sources: list[int] = field(default_factory=list)
     filters: list[Expression] = field(default_factory=list)
+    known: list[_Known] = field(default_factory=list)
     kb: list[KbPart] = field(default_factory=list)
     hidden: set[BlankNode] = field(default_factory=set)
     labels: set[BlankNode] = field(default_factory=set)
@@ -210,7 +213,7 @@ class _Joined:
                 if self.around.default:
                     self._pattern(element, self.around.default[0])
                 else:
-                    self._of_kb(element, self.query.default_graphs)
+                    self.known.append(_Known(element, (element,), self.query.default_graphs))
             case WindowPattern(NamedNode() as name, inner):
                 self._group(inner, "WINDOW")
                 for pattern in _patterns(inner):
@@ -218,8 +221,7 @@ class _Joined:
             case GraphPattern(NamedNode() as name, inner) if _is_plain(inner):
                 self._may_name(name)
                 self._group(inner, "GRAPH")
-                for pattern in _patterns(inner):
-                    self._of_kb(pattern, (name,))
+                self.known.append(_Known(element, tuple(_patterns(inner)), (name,)))
             case Filter(condition) if not holds_exists(condition):
                 self.filters.append(condition)
             case GraphPattern() | PathPattern() | Union():
@@ -265,22 +267,8 @@ class _Joined:
         self.patterns.append(pattern)
         self.sources.append(source)
 
-    def _of_kb(self, pattern: TriplePattern, graphs: Sequence[NamedNode]) -> None:
-        """A triple pattern on the KB: its default graph, or some graphs merged."""
-        self._pattern(pattern, len(self.around.windows) + len(self.kb))
-        named = TriplePattern(blank_variable(pattern.subject), pattern.predicate, blank_variable(pattern.object))
-        terms = (named.subject, named.predicate, named.object)
-        shown = tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable)))
-        asked: PatternElement = named
-        if graphs:
-            places = tuple(Group((GraphPattern(g, Group((named,))),)) for g in graphs)
-            asked = Union(places) if len(places) > 1 else GraphPattern(graphs[0], Group((named,)))
-        text = select_text(SubSelect(None, Group((asked,))), shown)
-        subject, predicate, object_ = (_slot(t, shown) for t in terms)
-        self.kb.append(KbPart(text, len(shown), ((subject, predicate, object_),)))
-
     def _table(self, element: PatternElement) -> None:
-        """What the KB alone answers, as a table. A row is a node, with a triple for each column."""
+        """What the KB alone answers and is no triple pattern."""
         inside = Group((element,))
         ends = (element.subject, element.object) if isinstance(element, PathPattern) else ()
         if any(isinstance(t, BlankNode) for t in ends):
@@ -290,9 +278,32 @@ class _Joined:
             raise NotIncrementalError("a function that answers otherwise each time")
         if self.around.default or self.query.default_graphs or self.query.named_graphs or _asks_windows(inside):
             raise NotIncrementalError(f"WHERE is no conjunction of triple patterns: {_name(element)}")
-        shown = visible_variables(inside)
-        if set(shown) - certain_variables(inside):
+        if set(visible_variables(inside)) - certain_variables(inside):
             raise NotIncrementalError(f"what the KB is asked may leave variables unbound: {_name(element)}")
+        self.known.append(_Known(element))
+
+    def finish(self) -> None:
+        """Sources for what is on the KB. A question for each graph, and for each table with all that is joined with it
+        there: a KB elsewhere tells blank nodes apart within one answer only."""
+        places: dict[tuple[NamedNode, ...], list[TriplePattern]] = {}
+        for joined in _connected(self.known):
+            if any(not each.patterns for each in joined):
+                self._rows([each.element for each in joined])
+                continue
+            for each in joined:
+                places.setdefault(each.graphs, []).extend(each.patterns)
+        for graphs, patterns in places.items():
+            for pattern in patterns:
+                self._pattern(pattern, len(self.around.windows) + len(self.kb))
+            self.kb.append(KbPart(_triples_text(patterns, graphs), 3, ((0, 1, 2),)))
+
+    def _rows(self, elements: Sequence[PatternElement]) -> None:
+        """A table: each row is a node, with a triple for each column."""
+        ends = [t for e in elements if isinstance(e, TriplePattern) for t in (e.subject, e.object)]
+        if any(isinstance(t, BlankNode) for t in ends):
+            raise NotIncrementalError("a blank node beside what else the KB is asked")
+        inside = Group(tuple(elements))
+        shown = visible_variables(inside)
         row, source = BlankNode(f"oxiseqrow{len(self.kb)}"), len(self.around.windows) + len(self.kb)
         self.hidden.add(row)
         triples: list[tuple[Slot, Slot, Slot]] = [(ROW, value_predicate(i), i) for i in range(len(shown))]
@@ -301,15 +312,68 @@ class _Joined:
         if not shown:
             triples.append((ROW, ROW_MARK, ROW_MARK))
             self._pattern(TriplePattern(row, ROW_MARK, ROW_MARK), source)
-        graph = element.name if isinstance(element, GraphPattern) else None
-        column = shown.index(graph) if isinstance(graph, Variable) else None
+        named = [e.name for e in elements if isinstance(e, GraphPattern)]
+        columns = tuple(shown.index(name) for name in named if isinstance(name, Variable))
         text = select_text(SubSelect(None, inside), shown)
-        self.kb.append(KbPart(text, len(shown), tuple(triples), column))
+        self.kb.append(KbPart(text, len(shown), tuple(triples), columns))
 
 
-def _slot(term: TermOrVariable, shown: Sequence[Variable]) -> Slot:
-    assert not isinstance(term, BlankNode)  # it is a variable by now
-    return shown.index(term) if isinstance(term, Variable) else term
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An element of WHERE that is on the KB: triple patterns on some graphs merged (none: the default graph), or,
+    without patterns, a table."""
+
+    element: PatternElement
+    patterns: tuple[TriplePattern, ...] = ()
+    graphs: tuple[NamedNode, ...] = ()
+
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """Those that it binds."""
+        return frozenset(visible_variables(Group((self.element,))))
+
+
+def _connected(known: Sequence[_Known]) -> list[list[_Known]]:
+    """Elements that share variables, directly or by way of others."""
+    found: list[list[_Known]] = []
+    for each in known:
+        mine = [joined for joined in found if any(each.variables & other.variables for other in joined)]
+        found = [joined for joined in found if joined not in mine]
+        found.append([*(other for joined in mine for other in joined), each])
+    return found
+
+
+_PLACES: Final = (Variable("s"), Variable("p"), Variable("o"))
+
+
+def _triples_text(patterns: Sequence[TriplePattern], graphs: Sequence[NamedNode]) -> str:
+    """The question for all triples that agree with one of the patterns."""
+    branches = [branch for pattern in dict.fromkeys(patterns) for branch in _branches(pattern, graphs)]
+    element = branches[0] if len(branches) == 1 else Union(tuple(branches))
+    return select_text(SubSelect(None, Group((element,))), _PLACES)
+
+
+def _branches(pattern: TriplePattern, graphs: Sequence[NamedNode]) -> Iterator[Group]:
+    """?s ?p ?o of the triples that agree with a pattern, by graph."""
+    first: dict[TermOrVariable, Variable] = {}
+    terms: list[TermOrVariable] = []
+    binds = []
+    for term, place in zip((pattern.subject, pattern.predicate, pattern.object), _PLACES, strict=True):
+        if isinstance(term, Variable | BlankNode) and term not in first:
+            first[term] = place
+            terms.append(place)
+            continue
+        known = first.get(term, term)
+        assert not isinstance(known, BlankNode)  # it is among the first
+        terms.append(known)
+        binds.append(Bind(known, place))
+    subject, predicate, object_ = terms
+    assert isinstance(predicate, NamedNode | Variable)
+    asked = TriplePattern(subject, predicate, object_)
+    for graph in graphs:
+        yield Group((GraphPattern(graph, Group((asked,))), *binds))
+    if not graphs:
+        yield Group((asked, *binds))
 
 
 def _patterns(group: Group) -> Iterator[TriplePattern]:

@@ -68,7 +68,7 @@ class KbEvents:
     def _solutions(self, part: KbPart) -> list[tuple[Term, ...]]:
         """In an order that does not depend on the KB's."""
         found = (tuple(solution[i] for i in range(part.width)) for solution in self._kb.solutions(part.text))
-        kept = [row for row in found if part.graph is None or isinstance(row[part.graph], NamedNode)]
+        kept = [row for row in found if all(isinstance(row[i], NamedNode) for i in part.graphs)]
         return sorted(kept, key=lambda row: [_text(term) for term in row])
 
     def _id(self, term: Term, ids: dict[Term | None, int]) -> int:

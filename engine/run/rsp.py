@@ -139,6 +139,11 @@ class RspRun(AloneRun):
     def reads_kb(self) -> bool:
         return self._plan.reads_kb
 
+    @property
+    def kb_texts(self) -> tuple[str, ...]:
+        """Of what is answered incrementally; else a copy of graphs is asked for when it is needed."""
+        return () if self._plan.native is None else tuple(part.text for part in self._plan.native.kb)
+
     def save(self, terms: SavedTerms) -> State:
         return {
             "arrivals": self._arrivals.save(terms),
