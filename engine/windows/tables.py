@@ -15,8 +15,6 @@ from oxiseq.engine.kernels.memory.pointers import I32, I64, Array
 from oxiseq.engine.kernels.windows import records as k
 from oxiseq.engine.windows.plan import OBJECT, PREDICATE, SUBJECT, CompiledQuery, PatternPlan, View, WindowPlan
 
-MOST_PROBES: Final = 4
-"""Of one view."""
 _INDEX: Final = {SUBJECT: k.INDEX_SUBJECT, PREDICATE: k.INDEX_PREDICATE, OBJECT: k.INDEX_OBJECT}
 
 
@@ -27,8 +25,7 @@ def build_tables(plan: WindowPlan) -> k.Tables:
     programs = [code.add(program.tolist()) for program in plan.programs]
     filters = [[(c, position, *programs[c]) for position, c in _filters(view)] for view in plan.views]
     starts = _starts(plan)
-    probes = _probes(plan)
-    filter0, start0, probe0 = _starts_of(filters), _starts_of(starts), _starts_of(probes)
+    filter0, start0 = _starts_of(filters), _starts_of(starts)
     index = _indexes(plan)
     queries = _Queries(code)
     for query in plan.queries:
@@ -43,15 +40,13 @@ def build_tables(plan: WindowPlan) -> k.Tables:
         object_at=_flat(list(routes.by_object.values())),
         views=np.array(
             [
-                (*view.constants, view.equal, index[i], *filter0[i : i + 2], *start0[i : i + 2], view.source,
-                 *probe0[i : i + 2])
+                (*view.constants, view.equal, index[i], *filter0[i : i + 2], *start0[i : i + 2], view.source)
                 for i, view in enumerate(plan.views)
             ],
             k.VIEW,
         ),
         filters=_records([f for each in filters for f in each], k.FILTER),
         starts=_records([s for each in starts for s in each], k.START),
-        probes=_records([p for each in probes for p in each], k.PROBE),
         queries=_records(queries.queries, k.QUERY),
         patterns=_records([(p.view, *p.variables) for q in plan.queries for p in q.patterns], k.PATTERN),
         contains=np.array(queries.contains, np.int64),
@@ -91,19 +86,6 @@ def _starts(plan: WindowPlan) -> list[list[tuple[int, int]]]:
             for j, pattern in enumerate(query.patterns):
                 starts[pattern.view].append((number, j))
     return starts
-
-
-def _probes(plan: WindowPlan) -> list[list[tuple[int, int, int]]]:
-    """By view the buckets that joins of its entries look for first: (view, position, position in the entry). Only a
-    few: they are fetched ahead."""
-    found: list[dict[tuple[int, int, int], None]] = [{} for _ in plan.views]
-    for query in plan.queries:
-        for j, pattern in enumerate(query.patterns):
-            for mine, variable in enumerate(pattern.variables):
-                for i, other in enumerate(query.patterns):
-                    if variable >= 0 and i != j and variable in other.variables:
-                        found[pattern.view][other.view, other.variables.index(variable), mine] = None
-    return [list(each)[:MOST_PROBES] for each in found]
 
 
 def _indexes(plan: WindowPlan) -> list[int]:

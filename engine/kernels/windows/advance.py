@@ -61,7 +61,7 @@ from oxiseq.engine.kernels.windows.records import (
     WHOLE,
     Memory,
 )
-from oxiseq.engine.kernels.windows.storing import fetch_joined, fetch_stored, refresh_entry, remove_entry, store_entry
+from oxiseq.engine.kernels.windows.storing import fetch_stored, refresh_entry, remove_entry, store_entry
 
 _ACCEPTED, _REFUSED, _ASKED = 1, 0, -1
 _FAR: Final = 1 << 13
@@ -276,7 +276,6 @@ def _accepts(T: Any, S: Any, C: Any, filter0: int, filter1: int, s: int, p: int,
 def _evict(T: Any, S: Any, C: Any, B: Any) -> int:
     """Each source's entries; one that is being joined is still its source's first when this is called again."""
     scalars, entries, listed = v.scalars(S), v.entries(S), v.listed(S)
-    ended = v.reports(S)[0] & ENDED
     for source in range(listed.shape[0]):
         low = v.low(B)[scalars[INSTANT], source]
         while True:
@@ -287,8 +286,6 @@ def _evict(T: Any, S: Any, C: Any, B: Any) -> int:
             if following >= 0 and scalars[COUNT] > _FAR:
                 entry = entries[following]
                 fetch_stored(T, S, entry.of, entry.s, entry.p, entry.o)
-                if ended:
-                    fetch_joined(T, S, entry.of, entry.s, entry.p, entry.o)
             if _joins(T, S, C, e, ENDED) != DONE:
                 return OUT_FULL
             remove_entry(T, S, e)

@@ -77,15 +77,9 @@ VIEW = np.dtype(
         ("start0", "i4"),
         ("start1", "i4"),
         ("source", "i4"),  # whose triples it holds
-        ("probe0", "i4"),
-        ("probe1", "i4"),
     ],
     align=True,
 )
-
-PROBE = np.dtype([("of", "i4"), ("position", "i4"), ("mine", "i4")], align=True)
-"""A bucket that the join of a view's entry looks for first: the view and position of its key, and the position in the
-entry of its term."""
 
 FILTER = np.dtype([("condition", "i4"), ("position", "i4"), ("code0", "i4"), ("code1", "i4")], align=True)
 """A view's filter: number of the condition, the position that it is about, its program."""
@@ -167,7 +161,6 @@ class Tables(NamedTuple):
     views: Array
     filters: Array
     starts: Array
-    probes: Array
     queries: Array
     patterns: Array
     contains: Array

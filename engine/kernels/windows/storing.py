@@ -121,16 +121,6 @@ def fetch_stored(T: Any, S: Any, view: int, s: int, p: int, o: int) -> None:
 
 
 @inner
-def fetch_joined(T: Any, S: Any, view: int, s: int, p: int, o: int) -> None:
-    """A triple of this view will be joined soon."""
-    shape, probes = v.views(T)[view], v.probes(T)
-    for i in range(shape.probe0, shape.probe1):
-        probe = probes[i]
-        term = s if probe.mine == 0 else p if probe.mine == 1 else o
-        fetch_bucket(S, bucket_key(probe.of, probe.position, term))
-
-
-@inner
 def remove_entry(T: Any, S: Any, e: int) -> None:
     """An entry leaves; its record will be used again."""
     scalars, entries = v.scalars(S), v.entries(S)
