@@ -25,6 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oxiseq.asking_why import why
     from oxiseq.ceql.event import ComplexEvent
     from oxiseq.ceql.matches import ComplexMatches
     from oxiseq.continuous import ContinuousQuery
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from oxiseq.epsparql.answers import IntervalMatches
     from oxiseq.explaining import explain
     from oxiseq.grammar import check, parse, render
-    from oxiseq.reasons.why import Why, why
+    from oxiseq.reasons.report import Why
     from oxiseq.replay import run
     from oxiseq.rsp.answer import Answer
     from oxiseq.rsp.answers import WindowAnswers
@@ -47,9 +48,9 @@ _HOMES = {
     "ContinuousQuery": "continuous", "EventError": "engine.errors", "IntervalMatch": "epsparql.answer",
     "IntervalMatches": "epsparql.answers", "KbError": "engine.errors", "LimitError": "engine.errors",
     "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
-    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.why",
+    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.report",
     "WindowAnswers": "rsp.answers", "check": "grammar", "explain": "explaining", "parse": "grammar",
-    "render": "grammar", "run": "replay", "why": "reasons.why",
+    "render": "grammar", "run": "replay", "why": "asking_why",
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
@@ -20,12 +21,13 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.exchange import Exchange, Timed
 from oxiseq.feed import Feed
-from oxiseq.languages.front import AnswerShape, Front
+from oxiseq.grammar import load
+from oxiseq.languages.front import AnswerShape, Front, Options
 from oxiseq.late import LateEvent, late_events
 from oxiseq.live_view import EVERY, MATCHES, LiveView
 from oxiseq.pictures.tables import html_table
-from oxiseq.reasons.read import Span, read_history
-from oxiseq.reasons.why import SHOWN, Why, why_of
+from oxiseq.reasons.read import Reading, Span
+from oxiseq.reasons.report import SHOWN, Why, WhyRequest
 from oxiseq.reasons.windows import same_windows
 from oxiseq.spaseq.explain import explain
 from oxiseq.spaseq.match import Shape
@@ -51,14 +53,14 @@ class ContinuousQuery(Generic[M]):
         feed: Feed,
         feeders: Callable[[ContinuousQuery[Any]], tuple[ContinuousQuery[Any], ...]],
         kb: KnowledgeBase,
-        start: int | None = None,
+        options: Options,
     ) -> None:
         self.text = text
         self.found = 0
         """How many matches it has found."""
         self._front = front
         self._kb = kb
-        self._start = start
+        self._options = options
         self._views: tuple[LiveView, ...] = ()
         self._feed = feed
         self._run = run
@@ -122,19 +124,25 @@ class ContinuousQuery(Generic[M]):
         """Why it matched and why it did not, over the events that its streams keep (`Stream.keep`), with the knowledge
         base of now; see `oxiseq.why`.
 
-        Raises OxiseqError if none of its streams keeps events, and for a query that is not SPAseq; KbError, LimitError.
+        Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
         """
-        plan, run = self._plan, self._run
-        if plan is None or not isinstance(run, QueryRun):
-            raise OxiseqError("why is told of SPAseq queries only")
         kept = {iri: events for iri in self.reads if (events := self._feed.kept(iri)) is not None}
         if not kept:
             streams = " nor ".join(f"<{iri}>" for iri in self.reads)
             raise OxiseqError(f"no events are kept of {streams}: call store.stream(...).keep(10_000) before they come")
         times = [None if t is None else to_microseconds(t) for t in (begin, end)]
-        start = self._start if self._start is not None else same_windows(plan.query.window, run.window_start)
-        history = read_history(plan.query, kept, Span(*times), start, run.lateness)
-        return why_of(plan.query, history, self._kb, provenance)
+        options = replace(self._options, start=self._first)
+        request = WhyRequest(Reading(Span(*times), options.start, options.lateness), provenance)
+        kb = self._kb if self._front.asks_kb else None
+        return self._front.why(load(self.text, self._front.language), kept, kb, options, request)
+
+    @property
+    def _first(self) -> int | None:
+        """The t of its tumbling windows."""
+        run, plan = self._run, self._plan
+        if self._options.start is not None or plan is None or not isinstance(run, QueryRun):
+            return self._options.start
+        return same_windows(plan.query.window, run.window_start)
 
     def live(self, every: float = EVERY, matches: int = MATCHES) -> LiveView:
         """A view of it that a notebook shows and keeps up to date: counts, and the newest `matches` from now on, looked

@@ -1,22 +1,33 @@
-"""`oxiseq.explain`: what a query is compiled to, for notebooks."""
+"""`oxiseq.explain`: what a query is compiled to."""
 
 from __future__ import annotations
 
-from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.terms.dictionary import TermDictionary
+from collections.abc import Sequence
+from typing import Literal, overload
+
+from oxiseq.explanation import Explanation
 from oxiseq.grammar import load
-from oxiseq.grammar.algebra import Query
-from oxiseq.knowledge import Kb, kb_store
-from oxiseq.spaseq.explain import Explanation
-from oxiseq.spaseq.explain import explain as explain_plan
+from oxiseq.knowledge import Kb
+from oxiseq.languages.registry import check_kb, front_of, rules_of
+from oxiseq.spaseq.explanation import SpaseqExplanation
 
 
-def explain(text: str, kb: Kb = None) -> Explanation:
-    """What a SPAseq query is compiled to; with `kb` its GRAPH patterns are asked. Notebooks show the automaton.
+@overload
+def explain(text: str, kb: Kb = None, language: Literal["spaseq"] = "spaseq") -> SpaseqExplanation: ...
 
-    Raises QueryError, KbError.
+
+@overload
+def explain(text: str, kb: Kb = None, language: str = "spaseq", *, rules: Sequence[str] = ()) -> Explanation: ...
+
+
+def explain(text: str, kb: Kb = None, language: str = "spaseq", *, rules: Sequence[str] = ()) -> Explanation:
+    """What a query of any language is compiled to: `str()`, `to_json()`, `to_dot()`, `to_svg()`; notebooks show the
+    picture. With `kb` the GRAPH patterns of a SPAseq query are asked, so that their rows can be told. `rules` are those
+    of an EP-SPARQL query.
+
+    Raises QueryError, KbError, OxiseqError for a language that is not known.
     """
-    query = load(text, "spaseq")
-    assert isinstance(query, Query)
-    return explain_plan(compile_query(query, TermDictionary()), None if kb is None else StoreKb(kb_store(kb)))
+    query = load(text, language)
+    front = front_of(query)
+    check_kb(front, kb)
+    return front.explain(query, kb, rules_of(front, rules))

@@ -215,7 +215,7 @@ class Store:
         front.prepare()
         with self._lock:
             run, shape = front.compile(query, self._terms, self._kb, options)
-            registered = ContinuousQuery(text, front, run, shape, self._feed, self._feeders, self._kb, begin)
+            registered = ContinuousQuery(text, front, run, shape, self._feed, self._feeders, self._kb, options)
             self._feed.add(run, registered, begin)
             for iri in shape.reads:
                 self.stream(iri)

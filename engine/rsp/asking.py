@@ -196,7 +196,7 @@ def _rows(asked: AskedMatch) -> PatternElement:
     shown: list[Variable | tuple[Expression, Variable]] = [*asked.variables]
     if asked.timed:
         shown.append(ROW_VARIABLE)
-    return Group((SubSelect(tuple(shown) or ((_TRUE, Variable("oxiseq_one")),), Group((graph,))),))
+    return Group((SubSelect(tuple(shown) or ((_TRUE, Variable("oxiseq_there")),), Group((graph,))),))
 
 
 def select_text(query: SubSelect, shown: Sequence[Variable | tuple[Expression, Variable]]) -> str:

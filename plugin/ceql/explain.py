@@ -12,9 +12,12 @@ from typing import Any
 
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
+from oxiseq.explanation import Explanation
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.render_ceql import render_formula, render_predicate, render_window
 from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.pictures.drawing import Arrow, Node, draw
+from oxiseq.pictures.svg import Svg
 from oxiseq.spaseq.explain_text import quoted
 
 
@@ -41,7 +44,7 @@ class PositionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class CeqlExplanation:
+class CeqlExplanation(Explanation):
     """All of it."""
 
     formula: str
@@ -58,6 +61,30 @@ class CeqlExplanation:
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
+
+    def to_text(self) -> str:
+        return as_text(self)
+
+    def to_dot(self) -> str:
+        return as_dot(self)
+
+    def to_svg(self) -> Svg:
+        """The automaton: a box per event of the formula, `:` on the arrows to the very next event, `;` to any later."""
+        nodes = [Node("start", ""), *map(self._node, self.positions)]
+        arrows = [Arrow("start", f"p{p.number}", ()) for p in self.positions if p.start]
+        for p in self.positions:
+            ways = dict.fromkeys(p.at_once, ":") | dict.fromkeys(p.later, ";")
+            arrows += [Arrow(f"p{p.number}", f"p{after}", (op,)) for after, op in ways.items()]
+        return draw(nodes, arrows, self.formula)
+
+    def _node(self, position: PositionFacts) -> Node:
+        atom = self.atoms[position.atom]
+        names = ", ".join(name for name in position.variables if name != atom.type)
+        return Node(f"p{position.number}", _condition(atom), position.final, names)
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        return (self.formula, f"window: {self.window}, strategy: {self.strategy}, consumption: {self.consumption}")
 
 
 def explain_ceql(plan: CeaPlan) -> CeqlExplanation:

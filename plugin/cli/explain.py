@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import IO, Literal
 
 import click
 
@@ -19,21 +19,27 @@ from oxiseq.cli.options import QueryFile, QuerySource, language_option
 )  # fmt: skip
 @click.option("--rules", metavar="FILE", multiple=True, type=QueryFile(),
               help="EP-SPARQL: a CONSTRUCT rule; may be repeated.")  # fmt: skip
-@click.option("--dot", "form", flag_value="dot", help="The automaton for Graphviz.")
+@click.option("--dot", "form", flag_value="dot", help="The automaton, or the windows or operators, for Graphviz.")
 @click.option("--json", "form", flag_value="json", help="All of it as JSON.")
+@click.option("--svg", metavar="FILE", type=click.File("w", encoding="utf-8", lazy=True),
+              help="The picture into a file; - is standard output.")  # fmt: skip
 def explain_command(
     query: QuerySource, language: str | None, kbs: tuple[str, ...], rules: tuple[QuerySource, ...],
-    form: Literal["dot", "json"] | None,
-) -> None:
-    """What a query is compiled to: its automaton, how each graph pattern is answered, what is remembered.
+    form: Literal["dot", "json"] | None, svg: IO[str] | None,
+) -> None:  # fmt: skip
+    """What a query is compiled to: its automaton, how each graph pattern is answered, what is remembered, and by which
+    key its events could be dealt out to several runs, as on Spark.
 
     Of a CEQL query: its automaton, what is asked of each event, window, strategy, consumption.
+    Of a query over windows: its windows, events and patterns, and how it is evaluated.
     Of an EP-SPARQL query: its operators and what each keeps, its rules in their strata.
 
     \b
     oxiseq explain rises.spaseq --kb companies.ttl
-    oxiseq explain rises.spaseq --dot | dot -Tsvg > rises.svg
+    oxiseq explain rises.spaseq --svg rises.svg
+    oxiseq explain rises.spaseq --dot | dot -Tpng > rises.png
     """
-    from oxiseq.cli.explaining import explained  # noqa: PLC0415  loads the engine: see __init__.py
+    from oxiseq.cli.explaining import explained, written  # noqa: PLC0415  loads the engine: see __init__.py
 
-    click.echo(explained(replace(query, chosen=language), kbs, form or "text", rules), nl=False)
+    explanation = explained(replace(query, chosen=language), kbs, rules)
+    click.echo(written(explanation, form or "text", svg), nl=False)

@@ -3,39 +3,50 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import click
 from pyoxigraph import NamedNode
 
-from oxiseq.cli.knowledge import combined
+from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.options import QuerySource
 from oxiseq.cli.request import HistoryRequest
-from oxiseq.cli.running import stream_files
-from oxiseq.grammar.algebra import Query
-from oxiseq.grammar.errors import OxiseqError
+from oxiseq.cli.running import stream_files, told
+from oxiseq.engine.events.tuples import Naming
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import FILE_NAME, Journal, LogSource
-from oxiseq.knowledge import Kb, knowledge_of
-from oxiseq.languages.front import Options
-from oxiseq.languages.registry import front_of
-from oxiseq.reasons.read import Span, read_history
-from oxiseq.reasons.why import why_of
+from oxiseq.knowledge import Kb
+from oxiseq.languages.front import Options, said, without_reports
+from oxiseq.languages.registry import front_of, rules_of
+from oxiseq.reasons.read import Reading, Span
+from oxiseq.reasons.report import WhyRequest
 from oxiseq.what_if import compared
+
+_PLAIN = Options()
 
 
 def tell_why(source: QuerySource, request: HistoryRequest, form: str, matches: int) -> str:
     """`text`, `json` or `prov`. Raises OxiseqError and click's usage errors."""
     query = source.load()
-    if not isinstance(query, Query):
-        raise OxiseqError(f"{source.name}: why is told of SPAseq queries only, not of {source.language.upper()}")
-    with source.named(), _streams(request, [query]) as (streams, kb):
+    front = front_of(query)
+    checked_kb(front, request.kbs)
+    with source.named():
+        options = Options(
+            request.start, request.lateness, naming=Naming(*request.columns),
+            said=said(None, request.instants, request.consumption),
+            rules=rules_of(front, [rule.text for rule in request.rules]), reads=told(request.streams),
+        )  # fmt: skip
+        without_reports(front, options)
+    with source.named(), _streams(request, [query], options) as (streams, kb):
+        options = replace(options, reads=options.reads or tuple(streams))
+        read = front.replay(query, None, options).streams.values()
         span = Span(None, None) if request.location is not None else Span(request.begin, request.end)
-        history = read_history(query, {iri: e for iri, e in streams.items() if _reads(query, iri)}, span, request.start,
-                               request.lateness, time_predicate=NamedNode(request.time_predicate))  # fmt: skip
-        why = why_of(query, history, knowledge_of(kb), matches)
+        reading = Reading(span, request.start, request.lateness, "stop", NamedNode(request.time_predicate))
+        mine = {iri: events for iri, events in streams.items() if iri in read}
+        why = front.why(query, mine, kb, options, WhyRequest(reading, matches))
     if form == "json":
         return json.dumps(why.to_json(), indent=2, ensure_ascii=False) + "\n"
     return why.to_prov() if form == "prov" else str(why)
@@ -51,18 +62,16 @@ def tell_difference(draft: QuerySource, against: QuerySource, request: HistoryRe
     return json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n" if as_json else str(found)
 
 
-def _reads(query: Query, iri: str) -> bool:
-    return any(s.iri.value == iri for s in query.streams)
-
-
 @contextmanager
-def _streams(request: HistoryRequest, queries: Any) -> Iterator[tuple[Mapping[str, Any], Kb]]:
+def _streams(
+    request: HistoryRequest, queries: Any, options: Options = _PLAIN
+) -> Iterator[tuple[Mapping[str, Any], Kb]]:
     """Stream IRI → its events, and the knowledge base: the folder's where none is named."""
     if (request.location is None) == (not request.streams):
         raise click.UsageError("give --stream or --location")
     kb = combined(request.kbs)
     if request.location is None:
-        yield stream_files(request.streams, _names(queries)), kb
+        yield stream_files(request.streams, _names(queries, options)), kb
         return
     asks = all(front_of(query).asks_kb for query in queries)
     if asks and kb is None and (request.location / "CURRENT").exists():  # every RocksDB folder has that file
@@ -72,11 +81,11 @@ def _streams(request: HistoryRequest, queries: Any) -> Iterator[tuple[Mapping[st
         yield {iri: LogSource(journal, iri, request.begin, request.end) for iri in streams}, kb
 
 
-def _names(queries: tuple[AnyQuery, ...] | list[AnyQuery]) -> dict[str, str]:
+def _names(queries: Sequence[AnyQuery], options: Options) -> dict[str, str]:
     """Name → IRI of all streams of the queries; a name that means two streams is none."""
     names: dict[str, str] = {}
     for query in queries:
-        for name, iri in front_of(query).replay(query, None, Options()).streams.items():
+        for name, iri in front_of(query).replay(query, None, options).streams.items():
             if names.setdefault(name, iri) != iri:
                 raise click.UsageError(f"the queries mean different streams by {name}: give --stream by IRI")
     return names

@@ -60,6 +60,13 @@ class HistoryRequest:
     start: int | None
     lateness: int
     time_predicate: str
+    columns: tuple[str, str] = ("type", "time")
+    """Of tables of tuples: those that hold the type and the time."""
+    instants: tuple[int, ...] | None = None
+    """Of queries over windows, like the next."""
+    consumption: str | None = None
+    rules: tuple[QuerySource, ...] = ()
+    """Of an EP-SPARQL query."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) 
         options = Options(
             request.start, request.lateness, naming=Naming(*request.columns), said=asked,
             rules=rules_of(front, [rule.text for rule in request.rules]),
-            reads=_told(request.streams) if sources is None else tuple(sources),
+            reads=told(request.streams) if sources is None else tuple(sources),
         )  # fmt: skip
         without_reports(front, options)
         replay = front.replay(query, combined(request.kbs), options)
@@ -78,7 +78,7 @@ def stream_files(given: tuple[str, ...], iris: Mapping[str, str]) -> dict[str, P
     return files
 
 
-def _told(given: tuple[str, ...]) -> tuple[str, ...]:
+def told(given: tuple[str, ...]) -> tuple[str, ...]:
     """The streams that are given, for a query that names none: what stands before the file, else a name of ours."""
     return tuple(dict.fromkeys(_iri_before(text) for text in given))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar
 
 from oxiseq.ceql.event import ComplexShape
-from oxiseq.ceql.explain import as_dot, as_text, explain_ceql
+from oxiseq.ceql.explain import explain_ceql
 from oxiseq.ceql.formats import check_complex_format, complex_rows, complex_text, is_number, write_complex
 from oxiseq.ceql.matches import ComplexMatches, by_positions
 from oxiseq.ceql.packing import heading_of, pack_complex
@@ -19,12 +19,17 @@ from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading
 from oxiseq.knowledge import Kb
-from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text
+from oxiseq.languages.front import LOG, Front, Options, Table
+from oxiseq.reasons.ceql.events import opener
+from oxiseq.reasons.ceql.why import why_ceql
+from oxiseq.reasons.read import read_streams
+from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.spaseq.formats import ResultFormat
 
 
@@ -52,9 +57,15 @@ class CeqlFront(Front[CeqlQuery, ComplexEvents]):
     def replay(self, query: CeqlQuery, kb: Kb, options: Options) -> CeqlReplay:
         return CeqlReplay(query, options.start, options.lateness, options.stream_names, options.naming)
 
-    def explained(self, query: CeqlQuery, kb: Kb, form: ExplanationForm) -> str:
-        facts = explain_ceql(compile_ceql(query))
-        return json_text(facts.to_json()) if form == "json" else (as_dot if form == "dot" else as_text)(facts)
+    def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return explain_ceql(compile_ceql(query))
+
+    def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        plan = compile_ceql(query, options.stream_names)
+        names = dict(zip((s.name for s in query.streams), plan.streams, strict=True))
+        vocab = query.vocab or ""
+        history = read_streams(names, streams, asked.reading, opener=opener(options.naming, vocab))
+        return why_ceql(plan, history, asked.provenance, asked.bounds)
 
     def check(self, shape: ComplexShape, format: ResultFormat) -> None:
         check_complex_format(format)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar
 
 from oxiseq.engine.intervals.query import compile_intervals
 from oxiseq.engine.kb import KnowledgeBase
@@ -15,15 +15,21 @@ from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.epsparql.answer import IntervalShape
 from oxiseq.epsparql.answers import IntervalMatches
-from oxiseq.epsparql.explain import as_dot, as_text, explain_intervals
+from oxiseq.epsparql.explain import explain_intervals
+from oxiseq.epsparql.explanation import IntervalExplanation
 from oxiseq.epsparql.formats import interval_rows, interval_text, write_intervals
 from oxiseq.epsparql.replay import IntervalReplay, read_rules
+from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading, pack_matches
-from oxiseq.knowledge import Kb
-from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text, without_names
+from oxiseq.knowledge import Kb, knowledge_of
+from oxiseq.languages.front import LOG, Front, Options, Table, without_names
+from oxiseq.reasons.intervals.asking import Source, opener
+from oxiseq.reasons.intervals.why import why_intervals
+from oxiseq.reasons.read import read_streams
+from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.spaseq.formats import ResultFormat, check_format
 
 _UNNAMED = ("any stream",)
@@ -53,9 +59,17 @@ class EpFront(Front[EpQuery, MatchBatch]):
         without_names(options, "an EP-SPARQL query")
         return IntervalReplay(query, kb, options.rules, options.reads, options.start, options.lateness)
 
-    def explained(self, query: EpQuery, kb: Kb, form: ExplanationForm, rules: Sequence[str] = ()) -> str:
-        facts = explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED))
-        return json_text(facts) if form == "json" else (as_dot if form == "dot" else as_text)(facts)
+    def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))
+
+    def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        without_names(options, "an EP-SPARQL query")
+        rules = tuple(read_rules(options.rules))
+        plan = compile_intervals(query, rules, options.reads)
+        named = {s.iri.value: s.name for q in (query, *rules) for s in q.streams if s.name}
+        names = {named.get(iri, iri): iri for iri in plan.streams}
+        history = read_streams(names, streams, asked.reading, opener=opener)
+        return why_intervals(Source(query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)
 
     def check(self, shape: IntervalShape, format: ResultFormat) -> None:
         check_format(shape, format)

@@ -6,14 +6,13 @@ files and blobs of the journal. Store, server and command line ask the front, ne
 
 from __future__ import annotations
 
-import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any, BinaryIO, ClassVar, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, BinaryIO, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from oxiseq.container import Answers
 from oxiseq.driving import Driver
@@ -24,10 +23,12 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.rsp.plan import UNSAID, RspOptions
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.explanation import Explanation
 from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import Consume, Report
 from oxiseq.journal import Heading
 from oxiseq.knowledge import Kb
+from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.spaseq.formats import ResultFormat
 
 Q = TypeVar("Q")
@@ -35,7 +36,6 @@ W = TypeVar("W", bound=Enum)
 B = TypeVar("B")
 Found_co = TypeVar("Found_co", covariant=True)
 LOG: Final = logging.getLogger("oxiseq")
-ExplanationForm: TypeAlias = Literal["text", "dot", "json"]
 
 
 class Table(NamedTuple):
@@ -116,8 +116,12 @@ class Front(ABC, Generic[Q, B]):
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
 
     @abstractmethod
-    def explained(self, query: Q, kb: Kb, form: ExplanationForm) -> str:
+    def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         """What the query is compiled to; with `kb` its patterns are asked. Raises QueryError, KbError."""
+
+    @abstractmethod
+    def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        """Why it matches or does not, over whole streams. Raises OxiseqError, EventError, KbError, LimitError."""
 
     # --- results ------------------------------------------------------------------------------------
 
@@ -187,8 +191,3 @@ def without_reports(front: Front[Any, Any], options: Options) -> None:
     if options.said != UNSAID and not front.takes_reports:
         kind = front.language.upper()
         raise OxiseqError(f"report, instants and consumption are for queries over windows, not for {kind}")
-
-
-def json_text(values: object) -> str:
-    """For people: indented."""
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"

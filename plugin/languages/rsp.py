@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matching import match
@@ -14,15 +14,20 @@ from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
 from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.journal import Heading, pack_matches
-from oxiseq.knowledge import Kb
-from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text, without_names
+from oxiseq.knowledge import Kb, knowledge_of
+from oxiseq.languages.front import LOG, Front, Options, Table, without_names
+from oxiseq.reasons.read import read_streams
+from oxiseq.reasons.report import Why, WhyRequest
+from oxiseq.reasons.rsp.asking import Source
+from oxiseq.reasons.rsp.why import why_windows
 from oxiseq.rsp.answer import AnswerShape
 from oxiseq.rsp.answers import WindowAnswers
-from oxiseq.rsp.explain import as_dot, as_text, explain_rsp
+from oxiseq.rsp.explain import explain_rsp
 from oxiseq.rsp.formats import answer_text, write_answers
 from oxiseq.rsp.replay import RspReplay
 from oxiseq.spaseq.formats import ResultFormat, check_format, is_numeric, table_rows
@@ -56,9 +61,14 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
         without_names(options, f"a query of {self.language.upper()}")
         return RspReplay(query, kb, options.said, options.start, options.lateness)
 
-    def explained(self, query: RspQuery, kb: Kb, form: ExplanationForm) -> str:
-        facts = explain_rsp(compile_rsp(query, TermDictionary()))
-        return json_text(facts.to_json()) if form == "json" else (as_dot if form == "dot" else as_text)(facts)
+    def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return explain_rsp(compile_rsp(query, TermDictionary()))
+
+    def why(self, query: RspQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        without_names(options, f"a query of {self.language.upper()}")
+        history = read_streams({iri: iri for iri in query.streams}, streams, asked.reading)
+        source = Source(query, history, knowledge_of(kb), asked.bounds)
+        return why_windows(source, options.said, asked.provenance)
 
     def check(self, shape: AnswerShape, format: ResultFormat) -> None:
         check_format(shape, format)

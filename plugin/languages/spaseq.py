@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar
 
-from oxiseq.engine.kb import KnowledgeBase, StoreKb
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.explanation import Explanation
 from oxiseq.first_run import prepare
 from oxiseq.grammar.algebra import Query
 from oxiseq.grammar.languages import Language
 from oxiseq.journal import Heading, pack_matches
-from oxiseq.knowledge import Kb, kb_store
-from oxiseq.languages.front import LOG, ExplanationForm, Front, Options, Table, json_text, without_names
+from oxiseq.knowledge import Kb, knowledge_of
+from oxiseq.languages.front import LOG, Front, Options, Table, without_names
+from oxiseq.reasons.read import read_history
+from oxiseq.reasons.report import Why, WhyRequest
+from oxiseq.reasons.why import why_of
 from oxiseq.spaseq.explain import explain
-from oxiseq.spaseq.explain_text import as_dot, as_text
 from oxiseq.spaseq.formats import (
     ResultFormat,
     check_format,
@@ -59,11 +62,15 @@ class SpaseqFront(Front[Query, MatchBatch]):
         without_names(options, "a SPAseq query")
         return Replay(query, kb, options.start, options.lateness)
 
-    def explained(self, query: Query, kb: Kb, form: ExplanationForm) -> str:
-        explanation = explain(compile_query(query, TermDictionary()), None if kb is None else StoreKb(kb_store(kb)))
-        if form == "json":
-            return json_text(explanation.to_json())
-        return as_dot(explanation) if form == "dot" else as_text(explanation)
+    def explain(self, query: Query, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
+        return explain(compile_query(query, TermDictionary()), None if kb is None else knowledge_of(kb))
+
+    def why(self, query: Query, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
+        without_names(options, "a SPAseq query")
+        reading = asked.reading
+        history = read_history(query, streams, reading.span, reading.start, reading.lateness, reading.on_error,
+                               reading.time_predicate)  # fmt: skip
+        return why_of(query, history, knowledge_of(kb), asked.provenance, asked.bounds)
 
     def check(self, shape: Shape, format: ResultFormat) -> None:
         check_format(shape, format)

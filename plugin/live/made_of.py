@@ -23,7 +23,8 @@ from oxiseq.live.past import asked_once, knows
 from oxiseq.live.service import LiveService
 from oxiseq.live.texts import json_term, term_of
 from oxiseq.reasons.bounds import Bounds
-from oxiseq.reasons.provenance import Provenance, Source, graph_of, provenances, to_prov
+from oxiseq.reasons.origins import graph_of, provenances
+from oxiseq.reasons.provenance import Provenance, Source, to_prov
 from oxiseq.reasons.read import History, in_order
 from oxiseq.reasons.replaying import Found, answered
 from oxiseq.rows import cell_key

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase, Solution
 from oxiseq.engine.run.query import QueryRun
@@ -28,8 +27,8 @@ from oxiseq.live.options import fitting, options_of
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.service import LiveService
 from oxiseq.reasons.bounds import Bounds
-from oxiseq.reasons.read import Span, read_history
-from oxiseq.reasons.why import Why, why_of
+from oxiseq.reasons.read import Reading, Span
+from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.reasons.windows import same_windows
 from oxiseq.what_if import WhatIf, compared
 
@@ -44,30 +43,46 @@ class Told:
     last: int | None
 
 
+@dataclass(slots=True)
+class _Looked:
+    """The events that were read: how many, the first and the last time."""
+
+    events: int = 0
+    first: int | None = None
+    last: int | None = None
+
+    def add(self, batch: EventBatch) -> None:
+        """More of them."""
+        if len(batch):
+            low, high = int(batch.time.min()), int(batch.time.max())
+            self.events += len(batch)
+            self.first = low if self.first is None else min(self.first, low)
+            self.last = high if self.last is None else max(self.last, high)
+
+
 class Past:
     """The events of a range of time. `check` is called now and then, and may raise."""
 
     def __init__(self, service: LiveService, span: Span, check: Callable[[], None]) -> None:
         self._service, self._span = service, span
+        self._looked = _Looked()
         self._bounds = Bounds(service.settings.past_matches, check)
 
     def why(self, name: str, provenance: int) -> Told:
-        """Why a SPAseq query matches there, and why not. Raises UnknownError, BoundError, KbError; OxiseqError for a
-        query of another language."""
+        """Why a query matches there, and why not. Raises UnknownError, BoundError, KbError, LimitError."""
         record = self._service.queries.get(name).record
         query = load(record.text, record.language)
-        if not isinstance(query, Query):
-            raise OxiseqError(f"why is told of SPAseq queries only, and {name} is one of {record.language.upper()}")
         front = front_of(query)
         front.prepare()
-        options = self._on_its_grid(name, query, options_of(front, record.options))
-        streams = self._sources(s.iri.value for s in query.streams)
-        history = read_history(query, streams, Span(), options.start, options.lateness)
-        kb = asked_once(self._service)
-        why = why_of(query, history, kb, provenance, self._bounds)
-        instants = history.instants
-        ends = (int(instants[0]), int(instants[-1])) if len(instants) else (None, None)
-        return Told(why, sum(map(len, history.batches.values())), *ends)
+        options = options_of(front, record.options)
+        if isinstance(query, Query):
+            options = self._on_its_grid(name, query, options)
+        streams = self._sources(front.replay(query, None, options).streams.values())
+        kb = asked_once(self._service) if front.asks_kb else None
+        request = WhyRequest(Reading(Span(), options.start, options.lateness), provenance, self._bounds)
+        why = front.why(query, streams, kb, options, request)
+        looked = self._looked
+        return Told(why, looked.events, looked.first, looked.last)
 
     def what_if(self, name: str, draft: AnyQuery) -> WhatIf:
         """A draft against a registered query, under the options of that one. Raises UnknownError, BoundError,
@@ -110,6 +125,7 @@ class Past:
             for batch in self._source(iri)(terms):
                 self._bounds.check()
                 triples += batch.triples
+                self._looked.add(batch)
                 if triples > most:
                     raise BoundError(f"the events of <{iri}> of that time have more than {most:,} triples, which is "
                                      "the most that is looked at: choose a shorter time")  # fmt: skip

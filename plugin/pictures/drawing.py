@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from oxiseq.pictures.svg import Svg, picture, text
 
 _HEIGHT = 34
 _LINE = 13
 _LETTER = 6.4
+_CAPITAL = 8.6
+_SMALL = 5.4
 _MOST = 40
 """Letters of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`label` is empty for the point where everything begins; `final` gives a double border."""
+    """`label` is empty for the point where everything begins; `final` gives a double border; `note` stands below the
+    label, smaller."""
 
     name: str
     label: str
     final: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +38,12 @@ class Arrow:
     dashed: bool = False
 
 
-def draw(nodes: Sequence[Node], arrows: Sequence[Arrow], title: str) -> Svg:
-    """The picture. The first node is the beginning; nodes that it does not reach stand in its rank."""
+def draw(nodes: Sequence[Node], arrows: Sequence[Arrow], title: str, *, network: bool = False) -> Svg:
+    """The picture. The first node is the beginning; nodes that it does not reach stand in its rank. A `network` has no
+    cycles: each node stands behind all that lead to it."""
+    nodes = [replace(node, label=_cut(node.label), note=_cut(node.note)) for node in nodes]
     arrows = [Arrow(a.source, a.target, tuple(_cut(line) for line in a.lines), a.dashed) for a in arrows]
-    ranks = _ranks(nodes, arrows)
+    ranks = _depths(nodes, arrows) if network else _ranks(nodes, arrows)
     layers: dict[int, list[Node]] = defaultdict(list)
     for node in nodes:
         layers[ranks[node.name]].append(node)
@@ -69,7 +75,8 @@ def _cut(line: str) -> str:
 
 
 def _size(node: Node) -> float:
-    return max(len(node.label) * _LETTER + 20, 40) if node.label else 12
+    letters = sum(_CAPITAL if letter.isupper() else _LETTER for letter in node.label)
+    return max(letters + 20, len(node.note) * _SMALL + 16, 40) if node.label else 12
 
 
 def _ranks(nodes: Sequence[Node], arrows: Sequence[Arrow]) -> dict[str, int]:
@@ -84,6 +91,20 @@ def _ranks(nodes: Sequence[Node], arrows: Sequence[Arrow]) -> dict[str, int]:
     return {node.name: ranks.get(node.name, 0) for node in nodes}
 
 
+def _depths(nodes: Sequence[Node], arrows: Sequence[Arrow]) -> dict[str, int]:
+    """The length of the longest way to each node; what nothing leads to stands just before what it leads to."""
+    ranks = {node.name: 0 for node in nodes}
+    for _ in nodes:
+        for arrow in arrows:
+            ranks[arrow.target] = max(ranks[arrow.target], ranks[arrow.source] + 1)
+    inner = {arrow.target for arrow in arrows}
+    for name in ranks:
+        ahead = [ranks[arrow.target] for arrow in arrows if arrow.source == name]
+        if name not in inner and ahead:
+            ranks[name] = min(ahead) - 1
+    return ranks
+
+
 def _columns(
     layers: dict[int, list[Node]], arrows: Sequence[Arrow], ranks: dict[str, int]
 ) -> tuple[dict[int, float], float]:
@@ -93,7 +114,7 @@ def _columns(
         half = max(_size(node) for node in layers[rank]) / 2
         places[rank] = x + half
         words = [len(line) for a in arrows if min(ranks[a.source], ranks[a.target]) == rank for line in a.lines]
-        x += 2 * half + max([40.0, *(n * 5.4 + 24 for n in words)])
+        x += 2 * half + max([40.0, *(n * _SMALL + 24 for n in words)])
     return places, x
 
 
@@ -106,7 +127,9 @@ def _node(node: Node, x: float, y: float, width: float) -> Iterator[str]:
             f'<rect class="n" rx="8" x="{x - width / 2 - grow:.1f}" y="{y - _HEIGHT / 2 - grow:.1f}" '
             f'width="{width + 2 * grow:.1f}" height="{_HEIGHT + 2 * grow}"/>'
         )
-    yield text(x, y + 4, node.label)
+    yield text(x, y - 2 if node.note else y + 4, node.label)
+    if node.note:
+        yield text(x, y + 11, node.note, small=True)
 
 
 def _arrow(
@@ -119,6 +142,12 @@ def _arrow(
         peak = f"{x0 - 24:.1f} {top - 30:.1f} {x0 + 24:.1f} {top - 30:.1f}"
         path = f"M{x0 - 10:.1f} {top:.1f}C{peak} {x0 + 10:.1f} {top:.1f}"
         middle = x0, top - 26
+    elif ranks[arrow.source] == ranks[arrow.target]:
+        side = 1 if y1 > y0 else -1
+        a, b = (x0 + side * sizes[name] / 2 for name in (arrow.source, arrow.target))
+        bend = max(a * side, b * side) + 26
+        path = f"M{a:.1f} {y0 + 6 * side:.1f}Q{bend * side:.1f} {(y0 + y1) / 2:.1f} {b:.1f} {y1 - 6 * side:.1f}"
+        middle = bend * side, (y0 + y1) / 2
     else:
         back = ranks[arrow.target] <= ranks[arrow.source]
         near = 0 if abs(ranks[arrow.target] - ranks[arrow.source]) == 1 and not back and not number else 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,43 +20,7 @@ from oxiseq.grammar.algebra import Expression, Gpm, Group, Query, TriplePattern
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, expression_variables, split_gpm
 from oxiseq.reasons.read import History
-
-SHOWN = 3
-"""Events that are told of each part."""
-
-
-@dataclass(frozen=True, slots=True)
-class Miss:
-    """An event that came no further: its time (µs), and the values that the part looked at."""
-
-    time: int
-    values: Mapping[str, Term | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A part of a pattern. `kind`: constants, pattern, filter, kb or kb filter; `events` were left after it; `misses`
-    are some of those that it stopped."""
-
-    kind: str
-    text: str
-    events: int
-    misses: tuple[Miss, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Funnel:
-    """One GPM: `saw` events of its stream; FILTERs that need what stands left of it are looked at in the sequence."""
-
-    gpm: str
-    stream: str
-    saw: int
-    steps: tuple[Step, ...]
-
-    @property
-    def passed(self) -> int:
-        """How many events were left in the end."""
-        return self.steps[-1].events if self.steps else self.saw
+from oxiseq.reasons.report import SHOWN, Funnel, Miss, Step
 
 
 def funnels(query: Query, history: History, kb: KnowledgeBase) -> Iterator[Funnel]:

@@ -1,11 +1,11 @@
-"""All events of the streams, in one dictionary, each stream a single batch in order of time."""
+"""All events of the streams, in one dictionary, each stream a single batch in order of time (then of arrival)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the query would see: per stream IRI one batch, an event per instant, in order of time; `start` is the t of
-    tumbling windows, `late` how many events came too late to be seen."""
+    """What the query would see: per stream IRI one batch, in order of time; `start` is the t of tumbling windows,
+    `late` how many events came too late to be seen."""
 
     terms: TermDictionary
     batches: Mapping[str, EventBatch]
@@ -45,67 +45,95 @@ class History:
         return np.unique(np.concatenate([np.zeros(0, np.int64), *(batch.time for batch in self.batches.values())]))
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How streams are read, times in µs: only a span of time, from `start` on, with so much disorder."""
+
+    span: Span = Span()
+    start: int | None = None
+    lateness: int = 0
+    on_error: OnError = "stop"
+    time_predicate: NamedNode = GENERATED_AT
+
+
+Opener: TypeAlias = Callable[[Any, TermDictionary, Reading], Iterator[EventBatch]]
+"""The events that were given of a stream, as batches."""
+
+
 def read_history(
     query: Query, streams: Mapping[str, Any], span: Span, start: int | None, lateness: int,
     on_error: OnError = "stop", time_predicate: NamedNode = GENERATED_AT,
 ) -> History:
-    """Read all that the query reads. Raises EventError, OxiseqError for a stream that it does not read."""
-    terms, names = TermDictionary(), {s.name: s.iri.value for s in query.streams}
-    batches: dict[str, EventBatch] = {}
-    late, first = 0, start
-    for name, events in streams.items():
-        iri = names.get(name, name)
-        if iri not in names.values():
-            raise OxiseqError(f"the query reads no stream {name!r}; it reads {', '.join(names)}")
-        parts = list(_batches(events, terms, on_error, time_predicate))
-        for part in parts:
-            terms.hold(*part.ids)
-        whole, behind = in_order(parts, lateness)
-        late += behind
-        if start is None and len(whole):
-            first = int(whole.time[0]) if first is None else min(first, int(whole.time[0]))
-        batches[iri] = within(whole, span)
-    empty, _ = in_order([], 0)
-    return History(terms, {iri: batches.get(iri, empty) for iri in dict.fromkeys(names.values())}, first, late)
+    """Read all that a SPAseq query reads, an event per instant. Raises EventError, OxiseqError for a stream that it
+    does not read."""
+    names = {s.name: s.iri.value for s in query.streams}
+    return read_streams(names, streams, Reading(span, start, lateness, on_error, time_predicate), merged=True)
 
 
-def _batches(
-    events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode
-) -> Iterator[EventBatch]:
+def opened(events: Any, terms: TermDictionary, reading: Reading) -> Iterator[EventBatch]:
+    """A source, a file, or (time, graph) pairs."""
     if callable(events):
         yield from events(terms)
     elif isinstance(events, str | Path):
-        yield from open_events(events, terms, time_predicate, on_error)
+        yield from open_events(events, terms, reading.time_predicate, reading.on_error)
     else:
         yield encode_events(events, terms)
 
 
-def in_order(parts: list[EventBatch], lateness: int) -> tuple[EventBatch, int]:
+def read_streams(
+    names: Mapping[str, str], streams: Mapping[str, Any], reading: Reading, *, merged: bool = False,
+    opener: Opener = opened,
+) -> History:
+    """Read all streams; `names`: name in the query → IRI. `merged`: simultaneous events of a stream are one; else they
+    stand in order of arrival, and what is before `start` is not seen. Raises EventError, OxiseqError for a stream that
+    the query does not read."""
+    terms = TermDictionary()
+    batches: dict[str, EventBatch] = {}
+    late, first = 0, reading.start
+    for name, events in streams.items():
+        iri = names.get(name, name)
+        if iri not in names.values():
+            raise OxiseqError(f"the query reads no stream {name!r}; it reads {', '.join(names)}")
+        parts = list(opener(events, terms, reading))
+        for part in parts:
+            terms.hold(*part.ids)
+        whole, behind = (in_order if merged else ordered)(parts, reading.lateness)
+        late += behind
+        if not merged and reading.start is not None:
+            whole = within(whole, Span(reading.start, None))
+        if reading.start is None and len(whole):
+            first = int(whole.time[0]) if first is None else min(first, int(whole.time[0]))
+        batches[iri] = within(whole, reading.span)
+    empty = EventBatch.empty()
+    return History(terms, {iri: batches.get(iri, empty) for iri in dict.fromkeys(names.values())}, first, late)
+
+
+def in_order(parts: Sequence[EventBatch], lateness: int) -> tuple[EventBatch, int]:
     """One batch without late events, those of one time merged; and how many were late."""
-    times = np.concatenate([np.zeros(0, np.int64), *(part.time for part in parts)])
-    sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(part.offset) for part in parts)]).astype(np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    columns = [
-        np.concatenate([np.zeros(0, np.uint32), *(getattr(part, name)[part.offset[0] : part.offset[-1]]
-                                                   for part in parts)]).astype(np.uint32)
-        for name in ("subject", "predicate", "object")
-    ]  # fmt: skip
-    newest = np.maximum.accumulate(times) if len(times) else times
-    kept = np.flatnonzero(times >= newest - lateness)
-    order = kept[np.argsort(times[kept], kind="stable")]
-    places = [np.arange(starts[i], starts[i + 1]) for i in order.tolist()]
-    flat = np.concatenate([np.zeros(0, np.int64), *places])
-    instants, first = np.unique(times[order], return_index=True)
-    ends = np.concatenate([[0], np.cumsum(sizes[order])]).astype(np.int64)
-    offset = np.append(ends[first], ends[-1])
-    return EventBatch(instants, offset, *(column[flat] for column in columns)), len(times) - len(kept)
+    batch, late = ordered(parts, lateness)
+    instants, first = np.unique(batch.time, return_index=True)
+    return EventBatch(instants, np.append(batch.offset[first], batch.offset[-1]), *batch.ids), late
+
+
+def ordered(parts: Sequence[EventBatch], lateness: int) -> tuple[EventBatch, int]:
+    """The same, but that events of one time stand in order of arrival."""
+    whole = EventBatch.concat(list(parts))
+    newest = np.maximum.accumulate(whole.time) if len(whole) else whole.time
+    kept = np.flatnonzero(whole.time >= newest - lateness)
+    return whole.take(kept[np.argsort(whole.time[kept], kind="stable")]), len(whole) - len(kept)
+
+
+def spans(history: History, instants: int = 1_024) -> Iterator[Span]:
+    """So many instants each, one after the other; the last one is open."""
+    begin = None
+    for end in (*history.instants[instants::instants].tolist(), None):
+        yield Span(begin, end)
+        begin = end
 
 
 def within(batch: EventBatch, span: Span) -> EventBatch:
-    """The events of a time, of a batch that is in order."""
+    """The events of a span of time, of a batch in order of time."""
     low = 0 if span.begin is None else int(np.searchsorted(batch.time, span.begin))
     high = len(batch) if span.end is None else int(np.searchsorted(batch.time, span.end))
     high = max(high, low)
-    a, b = int(batch.offset[low]), int(batch.offset[high])
-    return EventBatch(batch.time[low:high], batch.offset[low : high + 1] - a, batch.subject[a:b],
-                      batch.predicate[a:b], batch.object[a:b])  # fmt: skip
+    return batch.slice(low, high)

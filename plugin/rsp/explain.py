@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from oxiseq.engine.rsp.plan import RspPlan
+from oxiseq.explanation import Explanation
 from oxiseq.grammar.render import render_expression
 from oxiseq.grammar.render_rsp import amount, render_window
 from oxiseq.grammar.render_sparql import SparqlWriter, event_pattern
 from oxiseq.grammar.rsp_algebra import OnChange, OnClose
+from oxiseq.pictures.svg import Svg
+from oxiseq.rsp.picture import picture
 from oxiseq.spaseq.explain_text import quoted
 
 
@@ -38,7 +41,7 @@ class EventFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class RspExplanation:
+class RspExplanation(Explanation):
     """All of it."""
 
     language: str
@@ -66,6 +69,20 @@ class RspExplanation:
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
+
+    def to_text(self) -> str:
+        return as_text(self)
+
+    def to_dot(self) -> str:
+        return as_dot(self)
+
+    def to_svg(self) -> Svg:
+        return picture(self)
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        how = f"evaluation: {self.evaluation} ({_EVALUATIONS[self.evaluation]})"
+        return (f"{self.form}, {self.report} {self.when}", how)
 
 
 _EVALUATIONS = {

@@ -1,15 +1,12 @@
 """What a query is compiled to, as plain facts.
 
-Where it stands: query plan → **explanation** → text, Graphviz (explain_text.py) or JSON. Nothing is run; with a
-knowledge base its patterns are asked, so that their rows can be told.
+Where it stands: query plan → **facts** (explain_facts.py) → text, Graphviz (explain_text.py), a picture or JSON.
+Nothing is run; with a knowledge base its patterns are asked, so that their rows can be told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from html import escape
-from typing import Any
 
 from pyoxigraph import Variable
 
@@ -18,6 +15,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.bgp import basic_patterns
 from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.matching.plan import StreamPlan
+from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import PARTITION, Check, GuardCheck, Value, ValueKind
@@ -42,138 +40,11 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.render import render
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, subexpressions
-from oxiseq.pictures.drawing import Arrow, Node, draw
-from oxiseq.pictures.svg import Svg
+from oxiseq.spaseq.explain_facts import EdgeFacts, FilterFacts, GpmFacts, KbFacts, StateFacts, StreamFacts, WaitFacts
+from oxiseq.spaseq.explanation import SpaseqExplanation
 
 
-@dataclass(frozen=True, slots=True)
-class FilterFacts:
-    """A condition and how it is decided."""
-
-    text: str
-    how: str
-
-
-@dataclass(frozen=True, slots=True)
-class KbFacts:
-    """P_D of a GPM. `how`: "late enrichment" (rows are only checked, matches are enriched) or "join" (each row is
-    joined at once); `rows`: distinct solutions, None without a knowledge base."""
-
-    how: str
-    variables: tuple[str, ...]
-    shared: tuple[str, ...]
-    filters: tuple[str, ...]
-    rows: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class GpmFacts:
-    """How one graph pattern is answered.
-
-    `answered`: "columns" (the match kernel), "store" (Oxigraph) or "always" (an empty pattern); `reason` says why
-    it is the store, `asked` whether a batch of events or one event at a time. `patterns`: triple patterns of
-    a BGP. `keeps`: the variables that its rows hand on.
-    """
-
-    name: str
-    stream: str
-    negated: bool
-    answered: str
-    reason: str
-    asked: str
-    patterns: int
-    filters: tuple[FilterFacts, ...]
-    keeps: tuple[str, ...]
-    kb: KbFacts | None
-
-
-@dataclass(frozen=True, slots=True)
-class StreamFacts:
-    """A stream; `slots`: the distinct triple patterns that one pass over an event's triples fills."""
-
-    name: str
-    iri: str
-    slots: int
-
-
-@dataclass(frozen=True, slots=True)
-class WaitFacts:
-    """A letter that an edge waits for or must not see.
-
-    `letter`: GPM names, joined at one instant. `target`: the state it leads to (None for a negation). `index`: how
-    the waiting runs are found; `conditions`: what row and run must agree on.
-    """
-
-    letter: str
-    target: int | None
-    index: str
-    conditions: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeFacts:
-    """A wait. `source`: a state, −1 where a match begins. `op`: `,` `;` `:`, or "window" for the wait for the
-    window's end. `live`: the values that tell its runs apart; runs that agree on them are one group."""
-
-    source: int
-    op: str
-    arms: tuple[WaitFacts, ...]
-    guards: tuple[WaitFacts, ...]
-    live: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StateFacts:
-    """A state: which letter was met last, whether a run here is a match, and what it may have bound."""
-
-    number: int
-    letter: str
-    final: bool
-    bound: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """All facts about one compiled query."""
-
-    form: str
-    columns: tuple[str, ...]
-    sequence: str
-    window: str
-    clauses: tuple[str, ...]
-    streams: tuple[StreamFacts, ...]
-    gpms: tuple[GpmFacts, ...]
-    states: tuple[StateFacts, ...]
-    edges: tuple[EdgeFacts, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values, with the names of the fields."""
-        return asdict(self)
-
-    def to_svg(self) -> Svg:
-        """The automaton: a box per state, double where a match ends, an arrow per wait."""
-        nodes = [Node("start", ""), *(Node(f"s{s.number}", s.letter, s.final) for s in self.states)]
-        if any(edge.op == "window" for edge in self.edges):
-            nodes.append(Node("end", "window closed", True))
-        return draw(nodes, [arrow for edge in self.edges for arrow in _arrows(edge)], self.sequence)
-
-    def _repr_html_(self) -> str:
-        facts = [f"{escape(self.sequence)}, window: {escape(self.window)}"]
-        facts += [f"{escape(gpm.name)} on {escape(gpm.stream)}: {escape(gpm.answered)}" for gpm in self.gpms]
-        return f"<div>{self.to_svg()}<ul>{''.join(f'<li>{fact}</li>' for fact in facts)}</ul></div>"
-
-
-def _arrows(edge: EdgeFacts) -> Iterator[Arrow]:
-    source = "start" if edge.source < 0 else f"s{edge.source}"
-    without = tuple(f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards)
-    if edge.op == "window":
-        yield Arrow(source, "end", without, dashed=True)
-    for arm in edge.arms:
-        op = "" if edge.source < 0 else f"{edge.op} "
-        yield Arrow(source, f"s{arm.target}", (op + arm.letter, *arm.conditions, *without))
-
-
-def explain(plan: QueryPlan, kb: KnowledgeBase | None = None) -> Explanation:
+def explain(plan: QueryPlan, kb: KnowledgeBase | None = None) -> SpaseqExplanation:
     """The facts about a compiled query; `kb` is asked the GRAPH patterns. Raises KbError."""
     return _Explainer(plan, kb).explain()
 
@@ -194,14 +65,15 @@ class _Explainer:
         self.kb = kb
         self.write = SparqlWriter(dict(plan.query.prefixes))
 
-    def explain(self) -> Explanation:
+    def explain(self) -> SpaseqExplanation:
         plan, query = self.plan, self.plan.query
-        return Explanation(
+        return SpaseqExplanation(
             form=type(query.form).__name__.upper(),
             columns=tuple(f"?{c.variable.value}" for c in plan.answer.columns),
             sequence=_line_of(render(query), "SEQ("),
             window=window_text(query.window),
             clauses=tuple(self.clauses()),
+            correlation=correlation(plan).text(),
             streams=tuple(self.stream(s.name, s.iri.value) for s in query.streams),
             gpms=tuple(self.gpm(g.name) for g in query.gpms if g.name in plan.gpms),
             states=tuple(self.states()),

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oxiseq.spaseq.explain import EdgeFacts, Explanation, GpmFacts, KbFacts, StateFacts, WaitFacts
+from oxiseq.spaseq.explain_facts import EdgeFacts, GpmFacts, KbFacts, SpaseqFacts, StateFacts, WaitFacts
 
 _OPERATORS = {",": "at the next instant", ";": "at the next one", ":": "at any later one"}
 
 
-def as_text(explanation: Explanation) -> str:
+def as_text(explanation: SpaseqFacts) -> str:
     """The whole explanation, for a terminal."""
     return "\n".join(_lines(explanation)) + "\n"
 
 
-def _lines(explanation: Explanation) -> Iterator[str]:
+def _lines(explanation: SpaseqFacts) -> Iterator[str]:
     yield f"{explanation.form} {' '.join(explanation.columns)}".rstrip()
     yield explanation.sequence
     yield f"window: {explanation.window}"
     yield from explanation.clauses
+    yield f"dealt out to several runs, as on Spark: {explanation.correlation}"
     yield ""
     yield "streams"
     for stream in explanation.streams:
@@ -71,7 +72,7 @@ def _state(state: StateFacts) -> str:
     return f"  state {state.number}, after {state.letter}{final}{bound}"
 
 
-def _leaving(explanation: Explanation, source: int) -> Iterator[str]:
+def _leaving(explanation: SpaseqFacts, source: int) -> Iterator[str]:
     for edge in explanation.edges:
         if edge.source == source:
             yield from _edge(edge)
@@ -100,7 +101,7 @@ def _count(number: int, what: str) -> str:
 # --- Graphviz -------------------------------------------------------------------------------------
 
 
-def as_dot(explanation: Explanation) -> str:
+def as_dot(explanation: SpaseqFacts) -> str:
     """The automaton in Graphviz' language: states with what they carry, waits with operator, letter, conditions."""
     lines = ["digraph query {", "  rankdir=LR;", '  node [shape=box, style=rounded, fontname="sans-serif"];',
              '  edge [fontname="sans-serif", fontsize=10];', '  start [shape=point, label=""];']  # fmt: skip

@@ -112,7 +112,7 @@ def _read(folder: Path, place: str, data: Mapping[str, Any], number: int) -> Cas
         time(data["start"]) if "start" in data else None, span(data.get("lateness", 0)), data.get("stream_names", {}),
         said=said(data.get("report"), [time(t) for t in data["instants"]] if "instants" in data else None,
                   data.get("consumption")),
-        rules=rules_of(front_of(query), data.get("rules", ())),
+        rules=rules_of(front_of(query), _rules(folder, data.get("rules", ()))),
     )  # fmt: skip
     streams = front_of(query).replay(query, None, options).streams
     words = _words(query, data["prefixes"])
@@ -156,6 +156,17 @@ def _kb(folder: Path, data: Mapping[str, Any], words: Words) -> Kb:
             raise TestFileError(f"kb_text is not TriG: {error}") from None
         return store
     return folder / data["kb"] if "kb" in data else None
+
+
+def _rules(folder: Path, given: Any) -> Any:
+    """Texts, or names of files that end with .epsparql."""
+    if not isinstance(given, list):
+        return given
+    return [(folder / each).read_text(encoding="utf-8") if _is_file(each) else each for each in given]
+
+
+def _is_file(rule: object) -> bool:
+    return isinstance(rule, str) and "\n" not in rule and rule.endswith(".epsparql")
 
 
 def _events(folder: Path, data: Mapping[str, Any], read: Reader) -> tuple[Event, ...]:

@@ -149,3 +149,11 @@ def test_the_clauses_and_what_is_done_for_them(folder: Path) -> None:
     assert "CONSUME BY: a match makes all of its partition that has started forgotten" in lines
     assert "LIMIT 2: ends the enumeration" in lines
     assert any("same partition" in line for line in lines)
+
+
+def test_the_picture_goes_to_a_file(folder: Path) -> None:
+    told = oxiseq("explain", folder / "jumps.spaseq", "--svg", folder / "jumps.svg")
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert (folder / "jumps.svg").read_text().startswith("<svg ")
+    ceql = write(folder, "a.ceql", "VOCAB <http://e/> SELECT * FROM S WHERE SELL ; BUY")
+    assert ">BUY<" in oxiseq("explain", ceql, "--svg", "-").stdout

@@ -45,8 +45,19 @@ def test_why_writes_text_and_provenance(folder: Path) -> None:
 def test_why_says_what_it_cannot_do(folder: Path) -> None:
     assert oxiseq("why", folder / "jumps.spaseq").exit_code == 2
     ceql = write(folder, "a.ceql", "VOCAB <http://e/> SELECT * FROM S WHERE A")
-    refused = oxiseq("why", ceql, "-s", folder / "payments.nq")
-    assert refused.exit_code == 1 and "SPAseq queries only" in refused.stderr
+    refused = oxiseq("why", ceql, "-s", folder / "payments.nq", "-k", folder / "names.nq")
+    assert refused.exit_code == 2 and "asks no knowledge base" in refused.stderr
+    refused = oxiseq("why", folder / "jumps.spaseq", "-s", folder / "payments.nq", "--at", 5)
+    assert refused.exit_code == 1 and "are for queries over windows" in refused.stderr
+
+
+def test_why_of_ceql_over_a_table(folder: Path) -> None:
+    ceql = "VOCAB <http://e/> SELECT * FROM S WHERE SELL AS s ; BUY AS b FILTER b[price > 5]"
+    csv = write(folder, "trades.csv", "kind,when,price\nSELL,1,4\nBUY,2,3\n")
+    text = write(folder, "trades.txt", ceql)
+    told = oxiseq("why", text, "--language", "ceql", "-s", csv, "--type-column", "kind", "--time-column", "when")
+    assert told.exit_code == 0, told.stderr
+    assert "without a filter, BUY AS b[price > 5]: 1 more" in told.stdout and "with price = 3" in told.stdout
 
 
 def test_what_if_tells_gains_and_losses(folder: Path) -> None:
@@ -67,3 +78,17 @@ def test_what_if_of_another_language(folder: Path) -> None:
     events = [(n, triples.format(n)) for n in range(5)]
     found = what_if(ceql.format(1), ceql.format(2), {"S": events}, language="ceql")
     assert (len(found.gained), len(found.lost), found.kept) == (1, 0, 2)
+
+
+def test_why_of_queries_over_windows_and_of_intervals(folder: Path) -> None:
+    paid = "PREFIX : <http://example.org/> SELECT * FROM STREAM <{}> {}{{ ?who :paid ?n FILTER(?n > 1000) }}"
+    window = write(folder, "w.rspql", paid.format(STREAM, "[RANGE PT1H STEP PT1S] WHERE "))
+    ever = write(folder, "e.epsparql", paid.format(STREAM, "WHERE "))
+    for text, part in ((window, "?who :paid ?n"), (ever, "?who :paid ?n")):
+        files = oxiseq("why", text, "-s", folder / "payments.nq")
+        assert files.exit_code == 0, files.stderr
+        assert f"  {part}: " in files.stdout and "without a filter, FILTER(?n > 1000)" in files.stdout
+    at = oxiseq("why", window, "-s", folder / "payments.nq", "--at", BEGIN_MICROSECONDS, "--json")
+    assert json.loads(at.stdout)["at"] == BEGIN_MICROSECONDS
+    logged = oxiseq("why", ever, "-l", log(folder), "--json")
+    assert json.loads(logged.stdout)["stopped"] == "FILTER(?n > 1000)"

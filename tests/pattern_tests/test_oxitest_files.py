@@ -142,3 +142,29 @@ def test_failures_say_why_matches_are_missing(tmp_path: Path) -> None:
     at = "expect = 1\n[[case.at]]\ntime = '90s'\nexpect = 1\n"
     (result,) = run_file(written(tmp_path, f"{HEAD}[[case]]\n{EVENTS}{at}"))
     assert "A saw 2 events of S" in failure_text(result)  # as far as the clock had come
+
+
+def test_failures_of_all_languages_say_why_not(tmp_path: Path) -> None:
+    ceql = """
+language = "ceql"
+text = "VOCAB <http://e/> SELECT * FROM S WHERE SELL AS a ; BUY AS b WITHIN 10 SECONDS"
+table = '''
+time | type
+0s   | SELL
+1m   | BUY
+'''
+[[case]]
+expect = 1
+"""
+    (result,) = run_file(written(tmp_path, ceql))
+    assert "without the window, WITHIN 10 SECONDS: 1 more" in failure_text(result)
+    assert "a at 0s, b at 1m: it takes 1 min of 10 s" in failure_text(result)
+    rows = """
+text = "PREFIX : <http://e/> SELECT * FROM STREAM :s WINDOWWHERE { ?a :p ?b FILTER(?b > 5) }"
+events = '1s { :a :p 4 }'
+[[case]]
+expect = 1
+"""
+    for language, window in (("spectra", "[RANGE 9] "), ("epsparql", "")):
+        (result,) = run_file(written(tmp_path, f'language = "{language}"' + rows.replace("WINDOW", window)))
+        assert "without a filter, FILTER(?b > 5): 1 more" in failure_text(result), language

@@ -140,9 +140,19 @@ def test_why_of_a_running_query_is_why_of_the_events_that_are_kept() -> None:
         query.why()
     with pytest.raises(oxiseq.OxiseqError, match="-1 events"):
         store.stream(S).keep(-1)
-    ceql = store.register("VOCAB <http://e/> SELECT * FROM S WHERE BUY AS x", language="ceql")
-    with pytest.raises(oxiseq.OxiseqError, match="SPAseq"):
-        ceql.why()
+
+
+def test_why_of_running_queries_of_other_languages() -> None:
+    text = f"PREFIX : <http://example.org/> SELECT * FROM STREAM <{S}> [RANGE 10 SLIDE 1] WHERE {{ ?who :paid ?n }}"
+    rows = text.replace(" [RANGE 10 SLIDE 1]", "")
+    events = [paid(3, 1), paid(10, 2)]
+    for language, query in (("rspql", text), ("epsparql", rows), ("ceql", "VOCAB <http://e/> SELECT * FROM S WHERE X")):
+        store = oxiseq.Store()
+        names = {"stream_names": {"S": S}} if language == "ceql" else {}
+        running = store.register(query, language=language, **names)  # type: ignore[call-overload]
+        store.stream(S).keep(10)
+        store.stream(S).push_many(events)
+        assert running.why() == oxiseq.why(query, {S: events}, language=language, **names)
 
 
 def test_facts_of_a_running_query_are_those_of_its_store() -> None:

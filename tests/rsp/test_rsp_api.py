@@ -188,3 +188,9 @@ def test_explain(tmp_path: Path, text: str, language: str, words: list[str]) -> 
     write(tmp_path, f"q.{language}", text)
     shown = cli("explain", str(tmp_path / f"q.{language}")).stdout
     assert all(word in shown for word in words), shown
+
+
+def test_an_event_without_variables_can_be_asked_for() -> None:
+    text = f"""{PREFIX}ASK FROM NAMED <{S}> WIN [RANGE 10 SLIDE 1] AS :w
+EVENT ON :w {{ :x :p 5 }} AS E1 WHERE {{ MATCH {{ E1 }} }}"""
+    assert [a.at for a in oxiseq.run(text, {S: [at(1, 4), at(2, 5)]}, language="rsepql")] == [2]

@@ -88,3 +88,12 @@ def explained(address: str, seen: int | None) -> dict[str, Any]:
         pass
     found: dict[str, Any] = json.loads(ask(address, "GET", "/queries/rises/explanation").body)
     return found
+
+
+def test_every_language_has_a_picture(address: str) -> None:
+    ceql = b"VOCAB <http://example.org/> SELECT * FROM S WHERE SELL ; BUY"
+    headers = [("Content-Type", "application/ceql-query")]
+    assert ask(address, "PUT", "/queries/trades", headers, ceql).status == 200
+    found = json.loads(ask(address, "GET", "/queries/trades/explanation").body)
+    assert found["picture"].startswith("<svg ") and ">SELL<" in found["picture"]
+    assert "position 1" in found["text"] and len(found["explanation"]["positions"]) == 2

@@ -150,6 +150,24 @@ def test_run_and_register_from_the_editor(page: WebDriver) -> None:
     assert until(page, "document.querySelector('#streams .name')")
 
 
+def test_the_plan_of_another_language_is_drawn(page: WebDriver) -> None:
+    write(page, "VOCAB <http://example.org/> SELECT * FROM S WHERE SELL ; BUY", "ceql", "trades")
+    click(page, "register")
+    until(page, "document.querySelectorAll('#automaton svg.o .n').length === 3")  # BUY ends a match: a double border
+    assert value(page, "document.querySelectorAll('#automaton style').length") == 0
+    assert "atoms" in value(page, "document.querySelector('#automaton pre').textContent")
+    page.execute_async_script(
+        "const done = arguments[0], push = (time, type) => fetch("
+        "`/streams/${encodeURIComponent('http://example.org/S')}?time=${time}000000`, { method: 'POST', body: "
+        "`_:e a <http://example.org/${type}> .`, headers: { 'Content-Type': 'text/turtle' } });"
+        "push(1, 'SELL').then(() => push(2, 'HOLD')).then(done)"
+    )
+    click(page, "why")
+    verdict = until(page, "document.querySelector('#past .verdict')?.textContent", 60)
+    assert verdict.startswith("0 matches in 2 events")
+    assert verdict.endswith("It comes no further than before BUY is complete.")
+
+
 def test_what_is_there_is_offered(page: WebDriver) -> None:
     write(page, "", "spaseq")
     page.execute_script(f"{EDITOR}.querySelector('.cm-content').focus()")

@@ -113,7 +113,7 @@ _LATE: Final = {503: Answer("The time limit is reached.", ())}
 ROUTES: Final = (
     Route(
         "GET", "/queries/{query}/why", why, "why",
-        "Why a SPAseq query matched or did not, over the events that its streams keep, with the knowledge base of now: "
+        "Why a query matched or did not, over the events that its streams keep, with the knowledge base of now: "
         "as `oxiseq why --json` says it, times in microseconds, terms as N-Triples; `looked` is what was looked at. As "
         "PROV-O in TriG: what the matches were made of.",
         (NAME, *_RANGE, Parameter("matches", "Of how many matches it is told what they were made of.",

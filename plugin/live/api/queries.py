@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -88,18 +87,19 @@ def explanation(call: Call) -> Response:
     name = call.parts["query"]
     record = call.service.queries.get(name).record
     waiting = call.service.queries.waiting(name)
+    rules = tuple(record.options.get("rules", ()))
     return json_response({
         "language": record.language, "waiting": None if waiting is None else list(waiting),
-        "explanation": _explained(record.text, record.language),
+        **_explained(record.text, record.language, rules),
     })  # fmt: skip
 
 
 @lru_cache(64)
-def _explained(text: str, language: Language) -> dict[str, Any]:
-    """What `oxiseq explain --format json` says, without a knowledge base: a page asks again and again."""
+def _explained(text: str, language: Language, rules: tuple[str, ...]) -> dict[str, Any]:
+    """What `oxiseq explain` says, without a knowledge base: a page asks again and again."""
     query = load(text, language)
-    told: dict[str, Any] = json.loads(front_of(query).explained(query, None, "json"))
-    return told
+    told = front_of(query).explain(query, None, rules)
+    return {"explanation": told.to_json(), "text": told.to_text(), "picture": told.to_svg()}
 
 
 def query_value(status: QueryStatus) -> dict[str, Any]:
@@ -258,7 +258,8 @@ ROUTES: Final = (
     Route(
         "GET", "/queries/{query}/explanation", explanation, "explainQuery",
         "What the query is compiled to, as `oxiseq explain` says it. `waiting`: of each edge of a SPAseq query's "
-        "automaton, how many groups of partial matches wait there now (some may be dead); null where it does not run.",
+        "automaton, how many groups of partial matches wait there now (some may be dead); null where it does not run. "
+        "`picture`: an SVG.",
         (NAME,), answers={200: Answer("It.", schema="Explained")},
     ),
     Route(

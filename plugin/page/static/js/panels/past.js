@@ -21,8 +21,6 @@ export function startPast() {
 
 /** Another query is chosen: what was found is of another one. */
 function follow() {
-  const query = selectedQuery();
-  byId("why").hidden = query !== null && query.language !== "spaseq";
   if (state.selected === shownFor) return;
   shownFor = state.selected;
   asking?.abort();

@@ -1,4 +1,4 @@
-// The chosen query's automaton, its waits in words; for a language without one, what it is compiled to.
+// The chosen query's automaton, its waits in words; of other languages than SPAseq the server's picture and text.
 
 import { byId, fill, h } from "../dom.js";
 import { automaton } from "../draw/automaton.js";
@@ -17,12 +17,23 @@ function show() {
   before = key;
   const place = byId("automaton");
   if (!state.explanation) return fill(place);
-  const { explanation, waiting } = state.explanation;
+  const { explanation, waiting, picture, text } = state.explanation;
   byId("plan-title").textContent = explanation.states ? "Automaton" : "Plan";
-  if (!explanation.states) return fill(place, h("pre", { tabindex: "0" }, JSON.stringify(explanation, null, 2)));
+  if (!explanation.states) {
+    byId("plan-facts").textContent = "";
+    fill(byId("waits"));
+    return fill(place, drawn(picture), h("details", { class: "more" }, h("summary", {}, "All of it"),
+      h("pre", { tabindex: "0" }, text)));
+  }
   byId("plan-facts").textContent = `${explanation.sequence} · window ${explanation.window}`;
   fill(place, automaton(explanation, waiting, lanesOf()));
   fill(byId("waits"), words(explanation));
+}
+
+/** The server's SVG as nodes; its looks are those of drawings.css. */
+function drawn(picture) {
+  const bare = picture.replace(/<style>.*?<\/style>/s, "");
+  return document.importNode(new DOMParser().parseFromString(bare, "image/svg+xml").documentElement, true);
 }
 
 function words({ states, edges }) {

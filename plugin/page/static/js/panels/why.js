@@ -7,7 +7,9 @@ import { shortMicros, shortTerm, shortTime, termsIn } from "../rdf.js";
 import { lanesOf } from "./matches.js";
 
 const KINDS = { window: "the window", contiguity: "contiguity", negation: "the negation", filter: "a filter",
-  "knowledge base": "the knowledge base", join: "a join" };
+  "knowledge base": "the knowledge base", join: "a join", partition: "the partitions", strategy: "the strategy", consumption: "consumption", limit: "the limit",
+  constant: "a constant", order: "the order in time", pattern: "a part" };
+const STAGES = { spaseq: "matches of the sequence’s beginnings", ceql: "events that complete each place" };
 const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 const PARTS = { constants: "", pattern: "", filter: "FILTER", kb: "", "kb filter": "FILTER" };
 
@@ -19,15 +21,16 @@ export function reasons(told, prefixes) {
   const words = [`${more ? "At least " : ""}${count(found, "match", "matches")}`, ` in ${of}.`, late ? ` ${count(late, "event")} came too late.` : ""];
   return h("div", { class: "why" },
     h("p", { class: "verdict" }, h("b", {}, words[0]), words[1], words[2],
-      stopped ? [" No sequence comes further than before ", h("code", {}, stopped), " is complete."] : []),
+      told.notes.map((note) => ` ${note[0].toUpperCase()}${note.slice(1)}.`),
+      stopped ? [" It comes no further than before ", h("code", {}, stopped), " is complete."] : []),
     h("div", { class: "columns" },
       h("section", {}, h("h4", {}, "How far events came"), told.gpms.map((gpm) => funnel(gpm, prefixes)),
-        h("h4", {}, "How far the sequence came ", h("span", { class: "muted" }, "matches of its beginnings")), stages(told)),
+        h("h4", {}, "How far it came ", h("span", { class: "muted" }, STAGES[told.language] ?? "rows of the parts of WHERE")), stages(told)),
       h("section", {}, h("h4", {}, stopped ? "What stopped it" : "What one condition less would add"), kept(told, prefixes))));
 }
 
 function funnel({ gpm, stream, saw, steps }, prefixes) {
-  return h("div", { class: "funnel" }, h("p", {}, tag(gpm), ` saw ${count(saw, "event")} of ${stream}`),
+  return h("div", { class: "funnel" }, h("p", {}, tag(gpm), stream ? ` saw ${count(saw, "event")} of ${stream}` : ""),
     h("ul", {}, steps.map((step, i) => line(step, saw, i ? steps[i - 1].events : saw, prefixes))));
 }
 

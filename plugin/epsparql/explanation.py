@@ -1,0 +1,57 @@
+"""The explanation of an EP-SPARQL query as an object, and its network of interval operators as a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from oxiseq.epsparql.explain import as_dot, as_text
+from oxiseq.explanation import Explanation
+from oxiseq.pictures.drawing import Arrow, Node, draw
+from oxiseq.pictures.svg import Svg
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalExplanation(Explanation):
+    """The facts of explain.py."""
+
+    facts: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return self.facts
+
+    def to_text(self) -> str:
+        return as_text(self.facts)
+
+    def to_dot(self) -> str:
+        return as_dot(self.facts)
+
+    def to_svg(self) -> Svg:
+        """Operators from left to right, what each keeps below its name; rules have networks of their own."""
+        drawing = _Drawing()
+        for rule in self.facts["rules"]:
+            name = f"rule{rule['rule']}"
+            drawing.arrows.append(Arrow(drawing.add(rule["operators"]), name, ()))
+            drawing.nodes.append(Node(name, f"rule {rule['rule']}", True))
+        drawing.arrows.append(Arrow(drawing.add(self.facts["operators"]), "answers", ()))
+        drawing.nodes.append(Node("answers", str(self.facts["form"]), True))
+        return draw(drawing.nodes, drawing.arrows, f"{self.facts['form']}: its operators", network=True)
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        return (f"streams: {' '.join(self.facts['streams'])}", f"instants: {self.facts['instants']}")
+
+
+class _Drawing:
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.arrows: list[Arrow] = []
+
+    def add(self, operator: dict[str, Any]) -> str:
+        """An operator and all below it; returns its name."""
+        inputs = [self.add(inner) for inner in operator["inputs"]]
+        name = f"n{len(self.nodes)}"
+        note = f"keeps {'; '.join(operator['keeps'])}" if operator["keeps"] else ""
+        self.nodes.append(Node(name, operator["operator"], note=note))
+        self.arrows += [Arrow(inner, name, ()) for inner in inputs]
+        return name

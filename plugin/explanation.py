@@ -1,0 +1,44 @@
+"""What every explanation can do, of whatever language: text, JSON, Graphviz, a picture; notebooks show it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from html import escape
+from typing import Any
+
+from oxiseq.pictures.svg import Svg
+
+
+class Explanation(ABC):
+    """What one query is compiled to. `str()` is the text."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+
+    @abstractmethod
+    def to_text(self) -> str:
+        """For a terminal."""
+
+    @abstractmethod
+    def to_dot(self) -> str:
+        """For Graphviz."""
+
+    @abstractmethod
+    def to_svg(self) -> Svg:
+        """The query's automaton, or the network that its events pass."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> tuple[str, ...]:
+        """A few lines below the picture."""
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.summary)
+        text = f"<details><summary>all of it</summary><pre>{escape(self.to_text())}</pre></details>"
+        return f"<div>{self.to_svg()}<ul>{lines}</ul>{text}</div>"

@@ -1,0 +1,74 @@
+"""Parts of an EP-SPARQL query, answered over whole streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.intervals.query import compile_intervals
+from oxiseq.engine.intervals.stamps import spanned
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.clock import AFTER_ALL
+from oxiseq.engine.run.intervals import IntervalRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Group, Select
+from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.reasons.bounds import FREE, Bounds
+from oxiseq.reasons.read import History, Reading, opened, spans, within
+from oxiseq.reasons.where.rows import MOST, Rows
+
+_INSTANTS = 256
+"""Instants between two looks at how many rows there are."""
+
+
+def opener(events: Any, terms: TermDictionary, reading: Reading) -> Iterator[EventBatch]:
+    """As others, but that events may have a start."""
+    if not isinstance(events, str | Path) and not callable(events):
+        events = list(spanned(events))
+    return opened(events, terms, reading)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A query, its rules and what it is asked of."""
+
+    query: EpQuery
+    rules: tuple[EpQuery, ...]
+    history: History
+    kb: KnowledgeBase
+    bounds: Bounds = FREE
+
+    def part(self, where: Group) -> Rows:
+        """The rows of a part of WHERE, up to a few more than `MOST`: then what comes later is not looked at."""
+        query = self.query
+        return self._rows(EpQuery(Select(None), where, query.streams, query.prefixes, query.base), MOST)
+
+    def whole(self) -> Rows:
+        """The rows that are told."""
+        return self._rows(self.query, self.bounds.matches)
+
+    def _rows(self, query: EpQuery, most: int | None) -> Rows:
+        history = self.history
+        plan = compile_intervals(query, self.rules, tuple(history.batches))
+        run = IntervalRun(plan, history.terms, self.kb)
+        found: list[MatchBatch] = []
+        for span in spans(history, _INSTANTS):
+            self.bounds.check()
+            for iri in plan.streams:
+                batch = within(history.batches[iri], span)
+                if len(batch):
+                    run.push(iri, batch)
+                run.punctuate(iri, AFTER_ALL if span.end is None else span.end)
+            found += run.advance()
+            if most is not None and sum(map(len, found)) >= most:
+                break
+        rows = MatchBatch.concat(found, len(plan.variables))
+        first = rows.event_time[rows.ends[:-1]] if len(rows) else np.zeros(0, np.int64)
+        more = most is not None and len(rows) >= most
+        return Rows(tuple(v.value for v in plan.variables), rows.values, np.stack([first, rows.time], axis=1), more)

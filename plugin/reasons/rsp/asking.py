@@ -1,0 +1,85 @@
+"""Parts of a query over windows, answered at given instants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.rsp.plan import UNSAID, RspOptions, RspPlan, compile_rsp
+from oxiseq.engine.run.clock import AFTER_ALL
+from oxiseq.engine.run.rsp import RspRun
+from oxiseq.grammar.algebra import Group, SubSelect
+from oxiseq.grammar.rsp_algebra import Report, RspQuery
+from oxiseq.reasons.bounds import FREE, Bounds
+from oxiseq.reasons.read import History, spans, within
+from oxiseq.reasons.where.rows import MOST, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A query and what it is asked of."""
+
+    query: RspQuery
+    history: History
+    kb: KnowledgeBase
+    bounds: Bounds = FREE
+
+    def told(self, said: RspOptions) -> tuple[int, bool]:
+        """How many answers the query as it stands tells, and whether there may be more."""
+        _, batch = self._run(self.query, said)
+        return len(batch), self.bounds.matches is not None and len(batch) >= self.bounds.matches
+
+    def part(self, where: Group, instants: Sequence[int]) -> dict[int, Rows]:
+        """Instant → all rows of a part of WHERE there, up to `MOST`; none for instants without rows."""
+        return self._rows(replace(_plain(self.query), body=SubSelect(None, where, limit=MOST)), instants)
+
+    def whole(self, instants: Sequence[int]) -> dict[int, Rows]:
+        """The rows of the whole query there, its aggregates and modifiers with it."""
+        body = replace(self.query.body, limit=1) if self.query.form == "ASK" else self.query.body
+        return self._rows(replace(_plain(self.query), body=body), instants)
+
+    def _rows(self, query: RspQuery, instants: Sequence[int]) -> dict[int, Rows]:
+        plan, batch = self._run(query, RspOptions(None, tuple(instants), None))
+        found: dict[int, Rows] = {}
+        for at in np.unique(batch.time).tolist():
+            mine = batch.values[batch.time == at]
+            found[at] = Rows(plan.columns, mine, None, len(mine) >= MOST)
+        return found
+
+    def _run(self, query: RspQuery, said: RspOptions = UNSAID) -> tuple[RspPlan, MatchBatch]:
+        history = self.history
+        plan = compile_rsp(query, history.terms, said)
+        run = RspRun(plan, history.terms, self.kb)
+        found: list[MatchBatch] = []
+        for span in spans(history):
+            self.bounds.check()
+            for iri in plan.streams:
+                batch = within(history.batches[iri], span)
+                if len(batch):
+                    run.push(iri, batch)
+                run.punctuate(iri, AFTER_ALL if span.end is None else span.end)
+            found += run.advance()
+            if self.bounds.matches is not None and sum(map(len, found)) >= self.bounds.matches:
+                break
+        return plan, MatchBatch.concat(found, len(plan.columns))
+
+
+def _plain(query: RspQuery) -> RspQuery:
+    """A SELECT of all rows at each instant, without consumption."""
+    return replace(query, form="SELECT", template=(), report=Report.RSTREAM, into=None, consume=None, when=None)
+
+
+def instants_of(plan: RspPlan, history: History) -> NDArray[np.int64]:
+    """Those at which the query is answered; of its periods those that follow events."""
+    times = history.instants
+    rhythm = plan.rhythm
+    if rhythm.given is not None:
+        return np.array(rhythm.given, np.int64)
+    if rhythm.periods:
+        return np.unique(np.concatenate([-(-times // period) * period for period in rhythm.periods]))
+    return times

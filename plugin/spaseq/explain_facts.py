@@ -1,0 +1,108 @@
+"""The facts that an explanation of a SPAseq query tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FilterFacts:
+    """A condition and how it is decided."""
+
+    text: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class KbFacts:
+    """P_D of a GPM. `how`: "late enrichment" (rows are only checked, matches are enriched) or "join" (each row is
+    joined at once); `rows`: distinct solutions, None without a knowledge base."""
+
+    how: str
+    variables: tuple[str, ...]
+    shared: tuple[str, ...]
+    filters: tuple[str, ...]
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GpmFacts:
+    """How one graph pattern is answered.
+
+    `answered`: "columns" (the match kernel), "store" (Oxigraph) or "always" (an empty pattern); `reason` says why
+    it is the store, `asked` whether a batch of events or one event at a time. `patterns`: triple patterns of
+    a BGP. `keeps`: the variables that its rows hand on.
+    """
+
+    name: str
+    stream: str
+    negated: bool
+    answered: str
+    reason: str
+    asked: str
+    patterns: int
+    filters: tuple[FilterFacts, ...]
+    keeps: tuple[str, ...]
+    kb: KbFacts | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFacts:
+    """A stream; `slots`: the distinct triple patterns that one pass over an event's triples fills."""
+
+    name: str
+    iri: str
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFacts:
+    """A letter that an edge waits for or must not see.
+
+    `letter`: GPM names, joined at one instant. `target`: the state it leads to (None for a negation). `index`: how
+    the waiting runs are found; `conditions`: what row and run must agree on.
+    """
+
+    letter: str
+    target: int | None
+    index: str
+    conditions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeFacts:
+    """A wait. `source`: a state, −1 where a match begins. `op`: `,` `;` `:`, or "window" for the wait for the
+    window's end. `live`: the values that tell its runs apart; runs that agree on them are one group."""
+
+    source: int
+    op: str
+    arms: tuple[WaitFacts, ...]
+    guards: tuple[WaitFacts, ...]
+    live: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StateFacts:
+    """A state: which letter was met last, whether a run here is a match, and what it may have bound."""
+
+    number: int
+    letter: str
+    final: bool
+    bound: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpaseqFacts:
+    """All facts about one compiled query. `correlation`: by which key its events could be dealt out to several runs, as
+    on Spark, or why not."""
+
+    form: str
+    columns: tuple[str, ...]
+    sequence: str
+    window: str
+    clauses: tuple[str, ...]
+    correlation: str
+    streams: tuple[StreamFacts, ...]
+    gpms: tuple[GpmFacts, ...]
+    states: tuple[StateFacts, ...]
+    edges: tuple[EdgeFacts, ...]
