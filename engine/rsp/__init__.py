@@ -9,5 +9,12 @@
     mappings.py   event mappings: FIRST, LAST, SEQ and its selections
     reports.py    all answers, the new ones, those that are gone
 
-Conjunctive patterns over one window go to `engine/windows` instead, which answers them incrementally.
+Conjunctions over windows and the KB go to `engine/windows` instead, which answers them incrementally:
+
+    incremental.py  whether a query is one, and what is kept; or why Oxigraph is asked
+    knowledge.py    what the KB answers, as events of sources that hold the newest answer
+    native.py       the window run, and what follows it
+    changes.py      rows that come and go
+    grouping.py     GROUP BY: groups touched at an instant; aggregates.py: COUNT, SUM, AVG, MIN, MAX
+    counting.py     how often each row is there: DISTINCT, ASK, bags
 """

@@ -2,7 +2,7 @@
 
 Where it stands: algebra → **plan** → run. Equal windows are one content. A query is answered in one of three ways:
 
-    native   a conjunctive pattern over one window: incrementally, by `engine/windows`
+    native   conjunctions of patterns over windows and the KB: incrementally, by `engine/windows` (incremental.py)
     direct   MATCH alone: its event mappings are the rows
     asked    everything else: by Oxigraph, at every instant
 """
@@ -25,10 +25,10 @@ from oxiseq.engine.rsp.asking import (
     select_text,
     window_graph,
 )
+from oxiseq.engine.rsp.incremental import NativePlan, NotIncrementalError, Surroundings, compile_native
 from oxiseq.engine.rsp.items import WindowRange
 from oxiseq.engine.rsp.schedule import Rhythm
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.windows import ConjunctiveQuery, compile_windows, not_native
 from oxiseq.grammar.algebra import (
     Aggregate,
     EventPattern,
@@ -174,8 +174,10 @@ class RspPlan:
     shown: tuple[int, ...]
     """Their places in full rows."""
     asked: Asked | None
-    native: ConjunctiveQuery | None
-    """Answered incrementally over content 0."""
+    native: NativePlan | None
+    """How it is answered incrementally."""
+    why_not: str | None = None
+    """Why it is not."""
 
     @property
     def direct(self) -> bool:
@@ -222,10 +224,10 @@ class _Compiler:
         events, requests = self._events()
         columns = self._columns()
         full = self._full(columns)
-        native = self._native(rhythm)
+        native, why_not = self._native(rhythm, columns)
         asked = None if native is not None or self._is_direct(columns) else self._asked(full)
         if native is not None:
-            full = tuple(_key_columns(native))
+            full = _told(native, columns)
         elif asked is None:
             full = next(iter(self.matches.values())).variables
         names = [_name(c) for c in full]
@@ -239,12 +241,13 @@ class _Compiler:
             events,
             requests,
             tuple(self.matches.values()),
-            self._kb() if asked is not None else KbNeeds(False, (), (), None),
+            self._kb() if asked is not None or (native is not None and native.kb) else KbNeeds(False, (), (), None),
             _predicates(self._default_patterns()),
             tuple(_name(c).value for c in columns),
             tuple(names.index(_name(c)) if _name(c) in names else -1 for c in columns),
             asked,
             native,
+            why_not,
         )
 
     # --- options ------------------------------------------------------------------------------------
@@ -409,46 +412,30 @@ class _Compiler:
         text = select_text(asked, (ROW_VARIABLE, *shown) if timed else shown)
         return Asked(text, len(shown), timed, bool(body.order_by))
 
-    def _native(self, rhythm: Rhythm) -> ConjunctiveQuery | None:
-        """The pattern, if it is conjunctive, over one window of the streams' instants."""
-        if not self.plain or self.query.body.values is not None or len(self.contents) != 1 or self.query.events:
-            return None
-        if rhythm != Rhythm() or self.contents[0].window.floored or self.query.default_graphs:
-            return None
-        if any(isinstance(c, tuple) for c in self._columns()):
-            return None
-        operators = self.contents[0].window.operators
-        if len(operators) != 1 or not isinstance(operators[0], RangeWindow):
-            return None
-        elements = list(self.query.body.where.elements)
-        if not self.contents[0].default:
-            if len(elements) != 1 or not isinstance(elements[0], WindowPattern):
-                return None
-            if isinstance(elements[0].name, Variable):
-                return None
-            elements = list(elements[0].pattern.elements)
-        elif any(w.name is not None for w in self.query.windows):
-            return None
-        patterns = tuple(e for e in elements if isinstance(e, TriplePattern))
-        filters = tuple(e.condition for e in elements if isinstance(e, Filter))
-        if len(patterns) + len(filters) != len(elements) or any(holds_exists(f) for f in filters):
-            return None
-        found = ConjunctiveQuery(patterns, filters)
-        return None if not_native(found) is not None or not _answers_alone(found) else found
+    def _native(self, rhythm: Rhythm, columns: tuple[Column, ...]) -> tuple[NativePlan | None, str | None]:
+        """How it is answered incrementally, or why it is not."""
+        around = Surroundings(
+            tuple(c.window.operators for c in self.contents),
+            any(c.window.floored for c in self.contents),
+            self.named,
+            tuple(i for i, c in enumerate(self.contents) if c.default),
+            columns,
+            self.plain,
+            rhythm == Rhythm(),
+        )
+        try:
+            return compile_native(self.query, around), None
+        except NotIncrementalError as reason:
+            return None, str(reason)
 
 
-def _answers_alone(query: ConjunctiveQuery) -> bool:
-    """Whether nothing of it is left to the caller."""
-    return not compile_windows([query], TermDictionary()).queries[0].left
-
-
-def _key_columns(query: ConjunctiveQuery) -> Iterator[Variable]:
-    """The columns of its rows: variables, and blank nodes under names of their own."""
-    terms = dict.fromkeys(t for p in query.patterns for t in (p.subject, p.predicate, p.object))
-    for term in terms:
-        made = blank_variable(term)
-        if isinstance(made, Variable):
-            yield made
+def _told(native: NativePlan, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    """The columns of the rows that it tells."""
+    if native.fold is None:
+        return native.columns
+    if native.fold.distinct or native.fold.grouping is not None:
+        return columns
+    return tuple(native.columns[place] for place in native.fold.columns)
 
 
 def _name(column: Column) -> Variable:

@@ -1,6 +1,6 @@
 """One query over windows and its streams: events in, answers out. All its state is here.
 
-    push ─ arrivals ─ events in order ┬ conjunctive patterns, incrementally (engine/windows)
+    push ─ arrivals ─ events in order ┬ conjunctions of patterns, incrementally (engine/windows)
                                       └ windows, event patterns, Oxigraph (engine/rsp) ─ reports ─ answers
 """
 
@@ -59,7 +59,7 @@ class RspRun(AloneRun):
         width = len(plan.shown) if plan.native is not None else _width(plan)
         self._schedule = Schedule(plan.rhythm)
         self._reporter = Reporter(plan.report, width, plan.timed)
-        self._native = NativeAnswers(plan, self._terms) if plan.native is not None else None
+        self._native = NativeAnswers(plan, self._terms, self._kb) if plan.native is not None else None
         self._general = GeneralAnswers(plan, self._terms, self._kb) if plan.native is None else None
 
     @property
@@ -70,8 +70,7 @@ class RspRun(AloneRun):
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._arrivals.held_ids()
         yield self._reporter.before.values
-        if self._general is not None:
-            yield from self._general.held_ids()
+        yield from self._answers.held_ids()
 
     # --- events in, answers out ---------------------------------------------------------------------
 
@@ -93,7 +92,7 @@ class RspRun(AloneRun):
         passed = self._arrivals.passed
         batches = self._arrivals.take()
         native = self._native
-        told = self._advance(batches, passed) if native is None else native.advance(batches[0])
+        told = self._advance(batches, passed) if native is None else native.advance(batches)
         found = [self._batch(at, rows) for at, rows in told if len(rows)]
         self.matches += sum(len(batch) for batch in found)
         if len(found) > 1:
@@ -139,6 +138,11 @@ class RspRun(AloneRun):
     @property
     def reads_kb(self) -> bool:
         return self._plan.reads_kb
+
+    @property
+    def kb_texts(self) -> tuple[str, ...]:
+        """Of what is answered incrementally; else a copy of graphs is asked for when it is needed."""
+        return () if self._plan.native is None else tuple(part.text for part in self._plan.native.kb)
 
     def save(self, terms: SavedTerms) -> State:
         return {

@@ -5,6 +5,7 @@
     tables.py    the flat arrays that the kernels read
     memory.py    the running state: allocation and growth
     run.py       event batches in; new, ended and all rows out
+    sources.py   several windows at once: events merged into instants
     saved.py     the running state, saved and restored
 
 Conjunctive queries over one stream and one window share one plan, and so their views:

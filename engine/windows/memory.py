@@ -36,7 +36,7 @@ class Capacities:
 def allocate(plan: WindowPlan, sizes: Capacities) -> k.Memory:
     """Empty memory for one run of a plan."""
     scalars = np.zeros(k.SCALARS, np.int64)
-    scalars[[k.FREE, k.FIRST, k.LAST, k.ENTRY_AT, k.DEPTH, k.SKIP]] = -1
+    scalars[[k.FREE, k.ENTRY_AT, k.DEPTH, k.SKIP]] = -1
     programs = [p.tolist() for p in plan.programs] + [f.code for q in plan.queries for f in q.joint]
     depth = max((code[1] for code in programs), default=1)
     patterns = max(len(q.patterns) for q in plan.queries)
@@ -49,6 +49,7 @@ def allocate(plan: WindowPlan, sizes: Capacities) -> k.Memory:
         pairs=np.zeros(table_size(sizes.entries), k.PAIR),
         buckets=np.zeros(8, k.BUCKET),
         stored=stored,
+        listed=np.full((plan.sources, 2), -1, np.int64).view(k.LISTED).reshape(-1),
         notes=np.zeros(max(sizes.notes, len(plan.views)), k.NOTED),
         reports=np.zeros(len(plan.queries), np.int32),
         levels=np.zeros(patterns + 1, k.LEVEL),

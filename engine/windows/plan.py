@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from pyoxigraph import BlankNode, Variable
 
@@ -22,6 +22,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Prev, TermOrVariable, TriplePattern
 from oxiseq.grammar.scope import conjuncts, holds_exists, subexpressions
 
+_Placed: TypeAlias = tuple[int, TermOrVariable, TermOrVariable, TermOrVariable]
 Key = Variable | BlankNode
 """A variable, or a blank node of the pattern: a variable that has no name outside."""
 
@@ -40,6 +41,14 @@ class ConjunctiveQuery:
 
     patterns: tuple[TriplePattern, ...]
     filters: tuple[Expression, ...] = ()
+    sources: tuple[int, ...] = ()
+    """Of each pattern the number of the window whose triples it is about; empty: there is one."""
+
+    @property
+    def placed(self) -> dict[_Placed, None]:
+        """Source, subject, predicate and object of each pattern, each once."""
+        sources = self.sources or (0,) * len(self.patterns)
+        return dict.fromkeys((n, *_triple(p)) for n, p in zip(sources, self.patterns, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,7 @@ class View:
     constants: tuple[int, int, int]
     equal: int
     conditions: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+    source: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +108,33 @@ class WindowPlan:
     """On one variable each; the views name them by number."""
     programs: tuple[I32, ...]
     """Per condition its code, in which the variable is number 0."""
+    sources: int = 1
+    """How many windows the patterns are about."""
 
 
 def not_native(query: ConjunctiveQuery) -> str | None:
     """Why a query cannot be answered incrementally; None if it can."""
     if not query.patterns:
         return "a pattern without triple patterns"
-    if len(set(map(_triple, query.patterns))) > MOST_PATTERNS:
+    if len(query.placed) > MOST_PATTERNS:
         return f"more than {MOST_PATTERNS} triple patterns"
     if len(_keys(query.patterns)) > MOST_VARIABLES:
         return f"more than {MOST_VARIABLES} variables"
     return None
 
 
-def compile_windows(queries: Sequence[ConjunctiveQuery], terms: TermDictionary) -> WindowPlan:
-    """Compile queries that share a stream and a window. Raises ValueError for one that is `not_native`."""
+def compile_windows(
+    queries: Sequence[ConjunctiveQuery], terms: TermDictionary, sources: int | None = None
+) -> WindowPlan:
+    """Compile queries that share their windows. `sources`: how many there are, if not every one has
+    patterns. Raises ValueError for one that is `not_native`."""
     compiler = _Compiler(terms)
     compiled = tuple(compiler.query(query) for query in queries)
     conditions = tuple(compiler.conditions)
-    return WindowPlan(compiled, tuple(compiler.views), conditions, tuple(_program(c, terms) for c in conditions))
+    programs = tuple(_program(c, terms) for c in conditions)
+    if sources is None:
+        sources = 1 + max((view.source for view in compiler.views), default=0)
+    return WindowPlan(compiled, tuple(compiler.views), conditions, programs, sources)
 
 
 def _program(condition: Condition, terms: TermDictionary) -> I32:
@@ -162,8 +180,7 @@ class _Compiler:
             raise ValueError(reason)
         keys = _keys(query.patterns)
         filters = self.filters(query.filters, keys)
-        triples = dict.fromkeys(map(_triple, query.patterns))
-        patterns = tuple(self.pattern(triple, keys, filters.single) for triple in triples)
+        patterns = tuple(self.pattern(placed, keys, filters.single) for placed in query.placed)
         joint = tuple(self.joint(each, keys) for each in filters.joint)
         return CompiledQuery(tuple(keys), patterns, joint, filters.never, tuple(filters.left))
 
@@ -187,10 +204,11 @@ class _Compiler:
 
     def pattern(
         self,
-        triple: tuple[TermOrVariable, TermOrVariable, TermOrVariable],
+        placed: _Placed,
         keys: dict[Key, int],
         single: dict[Variable, list[int]],
     ) -> PatternPlan:
+        source, *triple = placed
         s, p, o = (0 if isinstance(t, (Variable, BlankNode)) else self.terms.constant(t) for t in triple)
         vs, vp, vo = (keys[t] if isinstance(t, (Variable, BlankNode)) else -1 for t in triple)
         equal = (
@@ -199,7 +217,7 @@ class _Compiler:
             | (PREDICATE_OBJECT if vp == vo >= 0 else 0)
         )
         cs, cp, co = (tuple(single.get(t, ())) if isinstance(t, Variable) else () for t in triple)
-        view = View((s, p, o), equal, (cs, cp, co))
+        view = View((s, p, o), equal, (cs, cp, co), source)
         return PatternPlan(self.views.setdefault(view, len(self.views)), (vs, vp, vo))
 
     def joint(self, condition: Condition, keys: dict[Key, int]) -> JointFilter:

@@ -35,6 +35,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows.memory import Capacities, allocate, grow, more_out
 from oxiseq.engine.windows.plan import WindowPlan
 from oxiseq.engine.windows.saved import restore_memory, save_memory
+from oxiseq.engine.windows.sources import merged
 from oxiseq.engine.windows.tables import build_tables
 from oxiseq.engine.windows.window import BEFORE_ALL, Window
 
@@ -81,16 +82,26 @@ class WindowRun:
         self,
         plan: WindowPlan,
         terms: TermDictionary,
-        window: Window,
+        window: Window | Sequence[Window],
         report: Report | Sequence[Report] = Report.NEW,
         capacities: Capacities | None = None,
         most_rows: int = MOST_ROWS,
     ) -> None:
-        """`report`: of every query, or one for each. `most_rows`: of one push, past which it raises LimitError."""
+        """`window`: one, or one for each source of the plan. `report`: of every query, or one for each. `most_rows`: of
+        one push, past which it raises LimitError."""
         self.plan = plan
-        self.window = window
+        self.windows = (window,) if isinstance(window, Window) else tuple(window)
+        if len(self.windows) != plan.sources:
+            raise ValueError(f"{len(self.windows)} windows for {plan.sources} sources")
         self._terms = terms
         self._memo = ConditionMemo(plan.conditions, terms)
+        self._memoised = [
+            (position, number, view.constants[1])
+            for view in plan.views
+            for position, conditions in enumerate(view.conditions)
+            for number in conditions
+            if plan.conditions[number].wants_memo
+        ]
         self._tables = Pointers(build_tables(plan))
         self._capacities = capacities or Capacities()
         self._memory = allocate(plan, self._capacities)
@@ -100,9 +111,10 @@ class WindowRun:
         self.report(report)
         self._none = tuple(Rows(_NO_INSTANT, np.zeros((0, width), np.uint32)) for width in self._widths)
         self._pointers: dict[type, tuple[object, Pointers]] = {}
-        self._instants = 0
+        self._instants = np.zeros(plan.sources, np.int64)
+        """Of each source so far."""
         self._clock = BEFORE_ALL
-        self._low = BEFORE_ALL
+        self._low = np.full(plan.sources, BEFORE_ALL)
         terms.register(self)
 
     def report(self, report: Report | Sequence[Report]) -> None:
@@ -122,17 +134,29 @@ class WindowRun:
         first = _firsts(batch.time if instant is None else instant)
         last = first[1:] - 1
         clock = self._clocks(batch, first)
-        bounds = self.window.low(clock[last]) if low is None else np.ascontiguousarray(low, np.int64)[last]
+        bounds = self.windows[0].low(clock[last]) if low is None else np.ascontiguousarray(low, np.int64)[last]
         self._check(clock, bounds)
-        parts = self._run(batch, clock, first, bounds)
-        self._instants += len(last)
+        parts = self._run(batch, clock, np.zeros(len(batch), np.int32), first, bounds[:, None])
+        self._instants[0] += len(last)
         if len(last):
-            self._clock, self._low = int(clock[-1]), int(bounds[-1])
+            self._clock, self._low = int(clock[-1]), bounds[-1:].copy()
         return self._answers(batch.time[last], parts)
+
+    def push_each(self, batches: Sequence[EventBatch]) -> Answers:
+        """Events by source, each in order of time, after those of earlier pushes; no instant is split between pushes.
+        An instant is a time at which a source has an event; all windows are looked at then. Raises as `push`."""
+        each = merged(self.windows, batches, self._instants)
+        if not len(each.time):
+            return self._answers(each.time, [])
+        if each.time[0] < self._clock or any(_falls(batch.time) for batch in batches):
+            raise ValueError("events are not in order of time")
+        parts = self._run(each.batch, each.clock, each.source, each.first, each.low)
+        self._clock, self._low = int(each.time[-1]), each.low[-1].copy()
+        return self._answers(each.time, parts)
 
     def tick(self, time: int, low: int | None = None) -> Answers:
         """An instant without events: what has left by now. Raises ValueError for a window that counts."""
-        if self.window.counted and low is None:
+        if self.windows[0].counted and low is None:
             raise ValueError("a window of events moves with events only")
         ids = np.zeros(0, np.uint32)
         empty = EventBatch(np.array([time], np.int64), np.zeros(2, np.int64), ids, ids, ids)
@@ -145,7 +169,7 @@ class WindowRun:
         self._set_reports(wanted)
         try:
             nothing = EventBatch.empty()
-            parts = self._run(nothing, nothing.time, np.zeros(2, np.int64), np.array([self._low], np.int64))
+            parts = self._run(nothing, nothing.time, _NO_SOURCE, np.zeros(2, np.int64), self._low[None])
         finally:
             self._set_reports(self._reports)
         return self._answers(np.zeros(1, np.int64), parts, listed=True).all[query].values
@@ -172,22 +196,23 @@ class WindowRun:
     def save(self, terms: SavedTerms) -> State:
         """What is stored, between pushes; whoever asks saves the terms."""
         memory = save_memory(self._memory, terms)
-        return {**memory, "instants": self._instants, "clock": self._clock, "low": self._low}
+        return {**memory, "instants": self._instants.copy(), "clock": self._clock, "low": self._low.copy()}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from what another run of the same plan and window has saved. Raises ValueError for another plan's."""
         self._memory = restore_memory(state, self.plan, self._tables, self._capacities, terms)
         self._set_reports(self._reports)
-        self._instants, self._clock, self._low = state["instants"], state["clock"], state["low"]
+        self._instants, self._clock, self._low = state["instants"].copy(), state["clock"], state["low"].copy()
 
     # --- steps --------------------------------------------------------------------------------------
 
     def _clocks(self, batch: EventBatch, first: I64s) -> I64s:
-        if not self.window.counted:
+        if not self.windows[0].counted:
             return _plain(batch.time, _I64)
+        before = int(self._instants[0])
         if len(first) == 2:
-            return np.full(len(batch), self._instants + 1)
-        numbers = np.arange(self._instants + 1, self._instants + len(first))
+            return np.full(len(batch), before + 1)
+        numbers = np.arange(before + 1, before + len(first))
         return np.repeat(numbers, np.diff(first))
 
     def _check(self, clock: I64s, bounds: I64s) -> None:
@@ -195,19 +220,21 @@ class WindowRun:
             return
         if clock[0] < self._clock or _falls(clock):
             raise ValueError("events are not in order of time")
-        if bounds[0] < self._low or _falls(bounds):
+        if bounds[0] < self._low[0] or _falls(bounds):
             raise ValueError("a window's bound has fallen")
 
     def _set_reports(self, reports: Sequence[Report]) -> None:
         for number, (query, report) in enumerate(zip(self.plan.queries, reports, strict=True)):
             self._memory.reports[number] = 0 if query.never else int(report)
 
-    def _run(self, batch: EventBatch, clock: I64s, first: I64s, bounds: I64s) -> list[_Part]:
+    def _run(
+        self, batch: EventBatch, clock: I64s, source: NDArray[np.int32], first: I64s, bounds: I64s
+    ) -> list[_Part]:
         """Have the kernel work through the batch."""
         if self._exceeded is not None:
             raise self._exceeded
         s, p, o = (_plain(ids, _U32) for ids in batch.ids)
-        offset = _plain(batch.offset, _I64)
+        offset, bounds = _plain(batch.offset, _I64), _plain(bounds, _I64)
         if self.plan.conditions:
             self._learn(batch)
         scalars = self._memory.scalars
@@ -216,7 +243,7 @@ class WindowRun:
         while True:
             C = self._point(self._terms.columns).address
             S = self._point(self._memory).address
-            need = advance(self._tables.address, S, C, offset, s, p, o, clock, first, bounds)
+            need = advance(self._tables.address, S, C, offset, s, p, o, clock, source, first, bounds)
             if need == k.DONE:
                 break
             if need == k.OUT_FULL:
@@ -237,12 +264,9 @@ class WindowRun:
         memo = self._memo.reserve()
         if memo is not self._memory.memo:
             self._memory = self._memory._replace(memo=memo)
-        for view in self.plan.views:
-            predicate = view.constants[1]
-            for conditions, ids in zip(view.conditions, batch.ids, strict=True):
-                for number in conditions:
-                    if self.plan.conditions[number].wants_memo:
-                        self._memo.outcomes(number, ids[batch.predicate == predicate] if predicate else ids)
+        for position, number, predicate in self._memoised:
+            ids = batch.ids[position]
+            self._memo.outcomes(number, ids[batch.predicate == predicate] if predicate else ids)
 
     def _point(self, arrays: k.Memory | TermColumns) -> Pointers:
         """The pointer table of a group of arrays, made anew only when the group has been replaced."""
@@ -299,6 +323,8 @@ class WindowRun:
         if not listed and len(self._widths) == 1 and self._reports[0] == kind:
             return (Rows(out["at"].astype(np.int64), values),)
         mine = out["kind"] == kind
+        if len(self._widths) == 1:
+            return (Rows(out["at"][mine].astype(np.int64), values[mine]),)
         queries, at, values = out["query"][mine], out["at"][mine].astype(np.int64), values[mine]
         order = np.argsort(queries, kind="stable")
         ends = np.searchsorted(queries[order], np.arange(len(self._widths) + 1))
@@ -313,6 +339,7 @@ _Part = tuple[NDArray[np.void], NDArray[np.uint32]]
 _I64: Final = np.dtype(np.int64)
 _U32: Final = np.dtype(np.uint32)
 _NO_INSTANT: Final = np.zeros(0, np.int64)
+_NO_SOURCE: Final = np.zeros(0, np.int32)
 
 
 def _firsts(labels: I64s) -> I64s:

@@ -27,13 +27,15 @@ def save_memory(memory: k.Memory, terms: SavedTerms) -> State:
     for name in _TERMS:
         entries[name][free] = 0
         terms.ids(entries[name])
-    return {"entries": entries, "scalars": memory.scalars.copy(), "stored": memory.stored.copy()}
+    return {"entries": entries, "scalars": memory.scalars.copy(), "stored": memory.stored.copy(),
+            "listed": memory.listed.copy()}  # fmt: skip
 
 
 def restore_memory(state: State, plan: WindowPlan, tables: Pointers, sizes: Capacities, terms: KnownTerms) -> k.Memory:
     """Memory that goes on from a saved state. Raises ValueError for one of another plan or layout."""
     memory = allocate(plan, sizes)
-    if len(state["stored"]) != len(memory.stored) or len(state["scalars"]) != k.SCALARS:
+    same = all(len(state[name]) == len(getattr(memory, name)) for name in ("stored", "listed", "scalars"))
+    if not same:
         raise ValueError("the state of another plan")
     entries = filled(memory.entries, state["entries"])
     for name in _TERMS:
@@ -44,6 +46,7 @@ def restore_memory(state: State, plan: WindowPlan, tables: Pointers, sizes: Capa
         buckets=np.zeros(table_size(int(state["scalars"][k.BUCKETS]) + 3), k.BUCKET),
         scalars=filled(memory.scalars, state["scalars"]),
         stored=filled(memory.stored, state["stored"]),
+        listed=filled(memory.listed, state["listed"]),
     )
     pointers = Pointers(memory)
     call(fill_pairs, pointers)

@@ -20,7 +20,7 @@ _INDEX: Final = {SUBJECT: k.INDEX_SUBJECT, PREDICATE: k.INDEX_PREDICATE, OBJECT:
 
 def build_tables(plan: WindowPlan) -> k.Tables:
     """Tables of a plan."""
-    routes = _Routes(plan.views)
+    routes = _Routes(plan)
     code = _Code()
     programs = [code.add(program.tolist()) for program in plan.programs]
     filters = [[(c, position, *programs[c]) for position, c in _filters(view)] for view in plan.views]
@@ -40,7 +40,7 @@ def build_tables(plan: WindowPlan) -> k.Tables:
         object_at=_flat(list(routes.by_object.values())),
         views=np.array(
             [
-                (*view.constants, view.equal, index[i], *filter0[i : i + 2], *start0[i : i + 2])
+                (*view.constants, view.equal, index[i], *filter0[i : i + 2], *start0[i : i + 2], view.source)
                 for i, view in enumerate(plan.views)
             ],
             k.VIEW,
@@ -140,30 +140,32 @@ def _mask(numbers: Iterable[int]) -> int:
 
 
 class _Routes:
-    """From a triple's predicate and object to the views that may take it."""
+    """From a triple's source, predicate and object to the views that may take it."""
 
-    def __init__(self, views: Sequence[View]) -> None:
-        numbers: dict[int, int] = {}
-        self.lists: list[list[int]] = [[]]
+    def __init__(self, plan: WindowPlan) -> None:
+        numbers: dict[tuple[int, int], int] = {}
+        self.lists: list[list[int]] = [[] for _ in range(1 + plan.sources)]
         self.by_object: dict[int, list[int]] = {}
-        self.with_object = [0]
-        for number, view in enumerate(views):
+        self.with_object = [0] * len(self.lists)
+        for number, view in enumerate(plan.views):
             _, predicate, object_ = view.constants
             if predicate == 0:
-                self.lists[0].append(number)
+                self.lists[1 + view.source].append(number)
                 continue
-            if predicate not in numbers:
-                numbers[predicate] = len(self.lists)
+            key = view.source, predicate
+            if key not in numbers:
+                numbers[key] = len(self.lists)
                 self.lists.append([])
                 self.with_object.append(0)
-            c = numbers[predicate]
+            c = numbers[key]
             if object_ == 0:
                 self.lists[c].append(number)
             else:
                 self.with_object[c] = 1
                 self.by_object.setdefault(c << 32 | object_, []).append(number)
-        self.predicate = np.zeros(max(numbers, default=0) + 1, np.int32)
-        self.predicate[list(numbers)] = list(numbers.values())
+        self.predicate = np.zeros((plan.sources, max((p for _, p in numbers), default=0) + 1), np.int32)
+        for key, c in numbers.items():
+            self.predicate[key] = c
 
     def objects(self) -> I64:
         """The hash table from (predicate's number, object) to a list."""

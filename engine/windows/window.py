@@ -29,6 +29,10 @@ class Window:
         if self.slide < 1 or (self.range is not None and self.range < 1):
             raise ValueError(f"a window's range and slide are at least 1: {self.range}, {self.slide}")
 
+    def low_of(self, clock: int) -> int:
+        """τ_b of one clock."""
+        return int(BEFORE_ALL) if self.range is None else -(-clock // self.slide) * self.slide - self.range
+
     def low(self, clock: NDArray[np.int64]) -> NDArray[np.int64]:
         """τ_b of each clock, i64 like them."""
         if self.range is None:

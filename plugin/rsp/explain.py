@@ -52,15 +52,19 @@ class RspExplanation(Explanation):
     consumption: str
     evaluation: str
     """native, direct or asked."""
+    why: str | None
+    """Of a query that is asked: why it is not answered incrementally."""
+    folded: str | None
+    """Of a native query: what is made of the joined rows."""
     windows: tuple[WindowFacts, ...]
     events: tuple[EventFacts, ...]
     matches: tuple[str, ...]
     patterns: tuple[str, ...]
-    """Of a native query."""
+    """Of a native query, each with where it is looked for."""
     sparql: str | None
     """What Oxigraph is asked at every instant."""
     kb: tuple[str, ...]
-    """What is copied of the knowledge base."""
+    """What is copied of the knowledge base; of a native query what it is asked, again when it changes."""
     into: str | None
     """The stream that answers go to."""
 
@@ -101,6 +105,8 @@ def explain_rsp(plan: RspPlan) -> RspExplanation:
         _when(plan),
         "items that justified an answer are not used again" if plan.consumes else "none",
         "native" if plan.native is not None else "direct" if plan.direct else "asked",
+        plan.why_not if plan.asked is not None else None,
+        _folded(plan),
         tuple(_window(plan, number) for number in range(len(plan.contents))),
         tuple(_events(plan)),
         tuple(event_pattern(match.pattern) for match in plan.matches),
@@ -153,13 +159,27 @@ def _events(plan: RspPlan) -> Iterator[EventFacts]:
 def _patterns(plan: RspPlan) -> tuple[str, ...]:
     if plan.native is None:
         return ()
-    writer = SparqlWriter(dict(plan.query.prefixes))
-    patterns = [f"{writer.term(p.subject)} {writer.verb(p.predicate)} {writer.term(p.object)}"
-                for p in plan.native.patterns]  # fmt: skip
-    return (*patterns, *(f"FILTER({render_expression(f)})" for f in plan.native.filters))
+    writer, contents, joined = SparqlWriter(dict(plan.query.prefixes)), len(plan.contents), plan.native.query
+    patterns = [
+        f"{writer.term(p.subject)} {writer.verb(p.predicate)} {writer.term(p.object)}"
+        + (f"  in window {source}" if source < contents else f"  of the KB, answer {source - contents}")
+        for p, source in zip(joined.patterns, joined.sources, strict=True)
+    ]
+    return (*patterns, *(f"FILTER({render_expression(f)})" for f in joined.filters))
+
+
+def _folded(plan: RspPlan) -> str | None:
+    if plan.native is None or plan.native.fold is None:
+        return None
+    fold = plan.native.fold
+    if fold.grouping is not None:
+        return "groups that an instant has touched, and how often each of their rows is shown"
+    return "how often each row is there, which is told once" if fold.distinct else "how often each row is there"
 
 
 def _kb(plan: RspPlan) -> tuple[str, ...]:
+    if plan.native is not None:
+        return tuple(f"{number}: {part.text}" for number, part in enumerate(plan.native.kb))
     needs = plan.kb
     named = ("all named graphs",) if needs.graphs is None else tuple(f"<{g.value}>" for g in needs.graphs)
     if needs.nothing:
@@ -184,6 +204,10 @@ def _lines(e: RspExplanation) -> Iterator[str]:
     if e.events:
         yield f"consumption: {e.consumption}"
     yield f"evaluation: {e.evaluation} ({_EVALUATIONS[e.evaluation]})"
+    if e.why is not None:
+        yield f"  not incremental: {e.why}"
+    if e.folded is not None:
+        yield f"  kept of the joined rows: {e.folded}"
     yield from ["", "windows"]
     for window in e.windows:
         names = [*(f"<{n}>" for n in window.names), *(["the default graph"] if window.default else [])]
@@ -201,7 +225,11 @@ def _lines(e: RspExplanation) -> Iterator[str]:
     if e.patterns:
         yield from ["", "patterns", *(f"  {p}" for p in e.patterns)]
     if e.kb:
-        yield from ["", f"of the knowledge base: {', '.join(e.kb)}"]
+        if e.evaluation == "native":
+            yield from ["", "asked of the knowledge base, again when it changes"]
+            yield from (f"  {line}" for text in e.kb for line in text.splitlines())
+        else:
+            yield from ["", f"of the knowledge base: {', '.join(e.kb)}"]
     if e.sparql is not None:
         yield from ["", "asked", *(f"  {line}" for line in e.sparql.splitlines())]
 

@@ -120,6 +120,12 @@ def answer_windows(layout: Callable[[np.ndarray], np.ndarray]) -> None:
         state = run_.save(named)
         run_.restore(state, KnownTerms(named.state(), terms))
         run_.rows()
+    joined = compile_windows([ConjunctiveQuery(patterns, (Call("<", (y, z)),), (0, 1, 1))], terms)
+    several = WindowRun(joined, terms, (Window(5), Window(3, counted=True)), Report.NEW, Small.smallest())
+    for i in range(0, len(laid), 8):
+        part = laid.slice(i, i + 8)
+        several.push_each([part, laid.slice(i, i + 1 + i % 3)])
+        several.push_each([EventBatch.empty(), EventBatch.empty()])
 
 
 def parse_graph(text: str) -> Iterator[Triple]:

@@ -8,7 +8,7 @@ of streams can only be in windows, not in events' mappings.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -94,13 +94,13 @@ class Answer:
 def evaluate_rsp(
     query: RspQuery,
     streams: Mapping[str, Sequence[tuple[Time, Sequence[Triple]]]],
-    kb: Store | None = None,
+    kb: Store | Callable[[Time], Store] | None = None,
     instants: Sequence[Time] | None = None,
     consume: Consume | None = None,
     report: Report | None = None,
 ) -> list[Answer]:
-    """All that is told, instant by instant. `instants`, `consume` and `report` count where the text has none."""
-    kb = Store() if kb is None else kb
+    """All that is told, instant by instant. `kb`: always, or at each instant. `instants`, `consume` and `report` count
+    where the text has none."""
     items = {iri: _items(iri, streams.get(iri, ())) for iri in query.streams}
     told = query.report or report or (Report.RSTREAM if query.language == "rsepql" else Report.ISTREAM)
     used: set[tuple[str, int]] = set()
@@ -109,7 +109,8 @@ def evaluate_rsp(
     before: Counter[_Full] = Counter()
     for at in evaluation_instants(query, items, instants):
         justified: set[tuple[str, int]] = set()
-        now = Counter(_answers(query, items, kb, at, used, justified))
+        known = Store() if kb is None else kb if isinstance(kb, Store) else kb(at)
+        now = Counter(_answers(query, items, known, at, used, justified))
         if consumes:
             used |= justified
         chosen = {Report.RSTREAM: now, Report.ISTREAM: now - before, Report.DSTREAM: before - now}[told]

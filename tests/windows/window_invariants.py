@@ -15,11 +15,15 @@ def check(run: WindowRun) -> None:
     """Assert all of it."""
     memory, tables = run._memory, run._tables._arrays
     s, entries = memory.scalars, memory.entries
-    listed = _chain(entries, int(s[k.FIRST]), "ln", "lp")
-    assert (listed[-1] if listed else -1) == s[k.LAST]
-    last = [int(entries[e]["last"]) for e in listed]
-    assert last == sorted(last)
-    assert not last or last[0] > run._low
+    views, listed = tables[k.Tables._fields.index("views")], []
+    for source, (ends, low) in enumerate(zip(memory.listed, run._low, strict=True)):
+        chain = _chain(entries, int(ends["first"]), "ln", "lp")
+        assert (chain[-1] if chain else -1) == ends["last"]
+        assert all(views[int(entries[e]["of"])]["source"] == source for e in chain)
+        last = [int(entries[e]["last"]) for e in chain]
+        assert last == sorted(last)
+        assert not last or last[0] > low
+        listed += chain
     assert len(listed) == s[k.COUNT] == memory.stored["count"].sum() == len(run)
     assert sorted(memory.pairs["entry"][memory.pairs["entry"] != 0].tolist()) == sorted(e + 1 for e in listed)
     assert 2 * s[k.COUNT] <= len(memory.pairs)
@@ -29,7 +33,7 @@ def check(run: WindowRun) -> None:
     triples = Counter((*(int(entries[e][x]) for x in "spo"), int(entries[e]["of"])) for e in listed)
     assert all(n == 1 for n in triples.values())
     _check_views(memory, listed)
-    _check_buckets(memory, tables[k.Tables._fields.index("views")], listed)
+    _check_buckets(memory, views, listed)
     assert [s[x] for x in (k.NOTES, k.ROWS, k.DOUBTFUL)] == [0, 0, 0]
     assert [s[x] for x in (k.ENTRY_AT, k.DEPTH)] == [-1, -1]
 

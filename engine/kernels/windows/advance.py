@@ -39,7 +39,6 @@ from oxiseq.engine.kernels.windows.records import (
     ENTRY_AT,
     EVENT,
     EVICT,
-    FIRST,
     FREE,
     INSERT,
     INSTANT,
@@ -74,18 +73,20 @@ _BATCH: Final = WORDS * Memory._fields.index("batch")
 
 @kernel
 def advance(
-    T: int, S: int, C: int, offset: Any, subject: Any, predicate: Any, object_: Any, clock: Any, until: Any, low: Any
-) -> int:
+    T: int, S: int, C: int, offset: Any, subject: Any, predicate: Any, object_: Any, clock: Any, source: Any,
+    until: Any, low: Any,
+) -> int:  # fmt: skip
     """Work through a batch (records.Batch) from where the scalars say; DONE, or what is wanted before it is called
     again."""
     scalars, batch = v.scalars(S), v.batch(S)
-    _point(batch, 0, offset.ctypes.data, offset.shape[0])
-    _point(batch, 1, subject.ctypes.data, subject.shape[0])
-    _point(batch, 2, predicate.ctypes.data, predicate.shape[0])
-    _point(batch, 3, object_.ctypes.data, object_.shape[0])
-    _point(batch, 4, clock.ctypes.data, clock.shape[0])
-    _point(batch, 5, until.ctypes.data, until.shape[0])
-    _point(batch, 6, low.ctypes.data, low.shape[0])
+    _point(batch, 0, offset.ctypes.data, offset.shape[0], 1)
+    _point(batch, 1, subject.ctypes.data, subject.shape[0], 1)
+    _point(batch, 2, predicate.ctypes.data, predicate.shape[0], 1)
+    _point(batch, 3, object_.ctypes.data, object_.shape[0], 1)
+    _point(batch, 4, clock.ctypes.data, clock.shape[0], 1)
+    _point(batch, 5, source.ctypes.data, source.shape[0], 1)
+    _point(batch, 6, until.ctypes.data, until.shape[0], 1)
+    _point(batch, 7, low.ctypes.data, low.shape[0], low.shape[1])
     B, instants = get(S, _BATCH), low.shape[0]
     while scalars[INSTANT] < instants:
         if scalars[PHASE] == REFRESH:
@@ -94,7 +95,7 @@ def advance(
                 return need
             scalars[PHASE] = EVICT
         if scalars[PHASE] == EVICT:
-            need = _evict(T, S, C, v.low(B)[scalars[INSTANT]])
+            need = _evict(T, S, C, B)
             if need != DONE:
                 return need
             scalars[PHASE] = INSERT
@@ -113,9 +114,9 @@ def advance(
 
 
 @inner
-def _point(table: Any, number: int, address: int, rows: int) -> None:
+def _point(table: Any, number: int, address: int, rows: int, columns: int) -> None:
     """Array `number` of a pointer table, made here since that takes less time than in Python."""
-    table[WORDS * number], table[WORDS * number + 1], table[WORDS * number + 2] = address, rows, 1
+    table[WORDS * number], table[WORDS * number + 1], table[WORDS * number + 2] = address, rows, columns
 
 
 # --- refresh -----------------------------------------------------------------------------------------
@@ -124,20 +125,21 @@ def _point(table: Any, number: int, address: int, rows: int) -> None:
 @inner
 def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
     """Take the triples of the instant's events one by one."""
-    scalars, offset, clock = v.scalars(S), v.offset(B), v.clock(B)
-    until, low = v.until(B)[scalars[INSTANT] + 1], v.low(B)[scalars[INSTANT]]
+    scalars, offset, clock, sources = v.scalars(S), v.offset(B), v.clock(B), v.source(B)
+    instant, low = scalars[INSTANT], v.low(B)
+    until = v.until(B)[instant + 1]
     event, t = scalars[EVENT], scalars[TRIPLE]
-    first = v.until(B)[scalars[INSTANT]]
+    first = v.until(B)[instant]
     triples, far = v.subject(B).shape[0], scalars[COUNT] > _FAR
-    several = first < until and clock[first] != clock[until - 1]
+    several = first < until and sources[first] == sources[until - 1] and clock[first] != clock[until - 1]
     while event < until:
-        end = offset[event + 1]
-        if clock[event] <= low:
+        end, source = offset[event + 1], np.int64(sources[event])
+        if clock[event] <= low[instant, source]:
             t = end
         while t < end:
             if far and t + _AHEAD < triples:
-                _look_out(T, S, B, t + _AHEAD)
-            need = _take(T, S, C, B, t, clock[event], several)
+                _look_out(T, S, B, t + _AHEAD, source)
+            need = _take(T, S, C, B, t, source, clock[event], several)
             if need != DONE:
                 scalars[EVENT], scalars[TRIPLE] = event, t
                 return need
@@ -148,12 +150,13 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
 
 
 @inner
-def _look_out(T: Any, S: Any, B: Any, t: int) -> None:
-    """Have the processor bring what a later triple will need: in large windows it waits for memory half of the time."""
+def _look_out(T: Any, S: Any, B: Any, t: int, source: int) -> None:
+    """Have the processor bring what a later triple, of the same source as likely as not, will need: in large windows it
+    waits for memory half of the time."""
     p, predicate_number, view0 = np.int64(v.predicate(B)[t]), v.predicate_number(T), v.view0(T)
-    if p >= predicate_number.shape[0] or predicate_number[p] == 0:
+    if p >= predicate_number.shape[1] or predicate_number[source, p] == 0:
         return
-    number = np.int64(predicate_number[p])
+    number = np.int64(predicate_number[source, p])
     s, o = np.int64(v.subject(B)[t]), np.int64(v.object_(B)[t])
     if view0[number] < view0[number + 1]:
         fetch_stored(T, S, v.view_at(T)[view0[number]], s, p, o)
@@ -164,15 +167,15 @@ def _look_out(T: Any, S: Any, B: Any, t: int) -> None:
 
 
 @inner
-def _take(T: Any, S: Any, C: Any, B: Any, t: int, clock: int, again: int) -> int:
-    """One triple for all its views. Taking it twice does no harm, so a question may interrupt."""
+def _take(T: Any, S: Any, C: Any, B: Any, t: int, source: int, clock: int, again: int) -> int:
+    """One triple for all views of its source. Taking it twice does no harm, so a question may interrupt."""
     scalars, predicate_number, view0, view_at = v.scalars(S), v.predicate_number(T), v.view0(T), v.view_at(T)
     if scalars[NOTES] + v.views(T).shape[0] > v.notes(S).shape[0]:
         return NEED_NOTES
     s, p, o = np.int64(v.subject(B)[t]), np.int64(v.predicate(B)[t]), np.int64(v.object_(B)[t])
     number = np.int64(0)
-    if p < predicate_number.shape[0]:
-        number = np.int64(predicate_number[p])
+    if p < predicate_number.shape[1]:
+        number = np.int64(predicate_number[source, p])
     if number > 0:
         for k in range(view0[number], view0[number + 1]):
             if _note(T, S, C, view_at[k], s, p, o, clock, again) == _ASKED:
@@ -183,7 +186,7 @@ def _take(T: Any, S: Any, C: Any, B: Any, t: int, clock: int, again: int) -> int
                 for k in range(v.object0(T)[found], v.object0(T)[found + 1]):
                     if _note(T, S, C, v.object_at(T)[k], s, p, o, clock, again) == _ASKED:
                         return NEED_DECISION
-    for k in range(view0[0], view0[1]):
+    for k in range(view0[1 + source], view0[2 + source]):
         if _note(T, S, C, view_at[k], s, p, o, clock, again) == _ASKED:
             return NEED_DECISION
     return DONE
@@ -222,7 +225,7 @@ def _note(T: Any, S: Any, C: Any, view: int, s: int, p: int, o: int, clock: int,
     e = find_pair(S, pair_hash(view, s, p, o), view, s, p, o)
     if e >= 0:
         if entries[e].last != clock:
-            refresh_entry(S, e, clock)
+            refresh_entry(T, S, e, clock)
         if not again:
             return _ACCEPTED
     note = v.notes(S)[scalars[NOTES]]
@@ -270,19 +273,23 @@ def _accepts(T: Any, S: Any, C: Any, filter0: int, filter1: int, s: int, p: int,
 
 
 @inner
-def _evict(T: Any, S: Any, C: Any, low: int) -> int:
-    scalars, entries = v.scalars(S), v.entries(S)
-    while True:
-        e = scalars[FIRST]
-        if e < 0 or entries[e].last > low:
-            return DONE
-        following = np.int64(entries[e].ln)
-        if following >= 0 and scalars[COUNT] > _FAR:
-            entry = entries[following]
-            fetch_stored(T, S, entry.of, entry.s, entry.p, entry.o)
-        if _joins(T, S, C, e, ENDED) != DONE:
-            return OUT_FULL
-        remove_entry(T, S, e)
+def _evict(T: Any, S: Any, C: Any, B: Any) -> int:
+    """Each source's entries; one that is being joined is still its source's first when this is called again."""
+    scalars, entries, listed = v.scalars(S), v.entries(S), v.listed(S)
+    for source in range(listed.shape[0]):
+        low = v.low(B)[scalars[INSTANT], source]
+        while True:
+            e = listed[source].first
+            if e < 0 or entries[e].last > low:
+                break
+            following = np.int64(entries[e].ln)
+            if following >= 0 and scalars[COUNT] > _FAR:
+                entry = entries[following]
+                fetch_stored(T, S, entry.of, entry.s, entry.p, entry.o)
+            if _joins(T, S, C, e, ENDED) != DONE:
+                return OUT_FULL
+            remove_entry(T, S, e)
+    return DONE
 
 
 @inner
@@ -298,7 +305,7 @@ def _insert(T: Any, S: Any, C: Any) -> int:
             e = find_pair(S, h, note.of, note.s, note.p, note.o)
             if e >= 0:  # the instant holds it more than once
                 if v.entries(S)[e].last <= note.last:
-                    refresh_entry(S, e, note.last)
+                    refresh_entry(T, S, e, note.last)
                 scalars[NOTE] += 1
                 continue
             e = store_entry(T, S, h, note.of, note.s, note.p, note.o, note.last)

@@ -16,11 +16,11 @@ from oxiseq.engine.kernels.windows import views as v
 from oxiseq.engine.kernels.windows.records import (
     BUCKET,
     BUCKETS,
-    FIRST,
     INDEX_OBJECT,
     INDEX_PREDICATE,
     INDEX_SUBJECT,
     PAIR,
+    TOP,
     Memory,
 )
 
@@ -188,11 +188,10 @@ def _close_gap(S: Any, i: int) -> None:
 def fill_pairs(S: int) -> None:
     """Fill an empty table from the entries."""
     entries = v.entries(S)
-    e = v.scalars(S)[FIRST]
-    while e >= 0:
+    for e in range(v.scalars(S)[TOP]):
         entry = entries[e]
-        put_pair(S, pair_hash(entry.of, entry.s, entry.p, entry.o), e)
-        e = np.int64(entry.ln)
+        if entry.of >= 0:
+            put_pair(S, pair_hash(entry.of, entry.s, entry.p, entry.o), e)
 
 
 @kernel
@@ -200,9 +199,10 @@ def fill_buckets(T: int, S: int) -> None:
     """Fill an empty table from the chains of the entries."""
     entries, views, scalars = v.entries(S), v.views(T), v.scalars(S)
     scalars[BUCKETS] = 0
-    e = scalars[FIRST]
-    while e >= 0:
+    for e in range(scalars[TOP]):
         entry = entries[e]
+        if entry.of < 0:
+            continue
         index = views[entry.of].index
         if index & INDEX_SUBJECT and entry.sp < 0:
             _refill(S, bucket_key(entry.of, 0, entry.s), e, 0)
@@ -210,7 +210,6 @@ def fill_buckets(T: int, S: int) -> None:
             _refill(S, bucket_key(entry.of, 1, entry.p), e, 1)
         if index & INDEX_OBJECT and entry.op < 0:
             _refill(S, bucket_key(entry.of, 2, entry.o), e, 2)
-        e = np.int64(entry.ln)
 
 
 @inner

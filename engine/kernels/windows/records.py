@@ -62,6 +62,9 @@ LEVEL = np.dtype(
 BEST = np.dtype([("head", "i4"), ("count", "i4"), ("side", "i4")], align=True)
 """By level and open pattern the shortest chain known."""
 
+LISTED = np.dtype([("first", "i8"), ("last", "i8")], align=True)
+"""By source its entries in order of `last`; -1: none."""
+
 VIEW = np.dtype(
     [
         ("s", "u4"),  # constants, 0: any
@@ -73,6 +76,7 @@ VIEW = np.dtype(
         ("filter1", "i4"),
         ("start0", "i4"),
         ("start1", "i4"),
+        ("source", "i4"),  # whose triples it holds
     ],
     align=True,
 )
@@ -112,8 +116,6 @@ NEW, ENDED, ALL = 1, 2, 4
     TOP,  # entry records ever used
     FREE,  # first free one below, -1: none
     COUNT,  # entries
-    FIRST,  # of the list in order of `last`
-    LAST,
     BUCKETS,  # in use
     INSTANT,  # of the batch, that is being worked on
     PHASE,
@@ -135,7 +137,7 @@ NEW, ENDED, ALL = 1, 2, 4
     ASKED_TERM,
     STEPS,  # entries tried in joins, for tests of complexity
     SCALARS,
-) = range(26)
+) = range(24)
 
 REFRESH, EVICT, INSERT, LIST = range(4)
 
@@ -146,10 +148,10 @@ class Tables(NamedTuple):
     """A compiled plan."""
 
     predicate: Array
-    """By id of a predicate's term: number of its lists of views; 0 for no constant of the plan."""
+    """i32[sources, ids] by id of a predicate's term: number of its lists of views; 0 for no constant of the source."""
     view0: Array
     view_at: Array
-    """Lists of views by predicate's number: those with any object, and for 0 those with any predicate."""
+    """Lists of views by number: for 1 + source those with any predicate, for a predicate's those with any object."""
     with_object: Array
     """u8 by predicate's number: whether there are views with a constant object."""
     objects: Array
@@ -174,6 +176,7 @@ class Memory(NamedTuple):
     pairs: Array
     buckets: Array
     stored: Array
+    listed: Array
     notes: Array
     reports: Array
     """i32 by query: NEW | ENDED | ALL."""
@@ -201,7 +204,9 @@ class Batch(NamedTuple):
     predicate: Array
     object: Array
     clock: Array
-    """i64 by event, ascending."""
+    """i64 by event, ascending within each source."""
+    source: Array
+    """i32 by event, ascending within an instant."""
     until: Array
     low: Array
-    """i64 by instant: what has this clock or an earlier one is out."""
+    """i64[instants, sources]: what has this clock or an earlier one is out."""

@@ -20,53 +20,52 @@ from oxiseq.engine.kernels.windows.hashing import (
 )
 from oxiseq.engine.kernels.windows.records import (
     COUNT,
-    FIRST,
     FREE,
     INDEX_OBJECT,
     INDEX_PREDICATE,
     INDEX_SUBJECT,
-    LAST,
     TOP,
 )
 
 
 @inner
-def refresh_entry(S: Any, e: int, clock: int) -> None:
-    """An event of this clock, the largest so far, holds the triple again: the entry goes to the end of the list."""
-    scalars, entries = v.scalars(S), v.entries(S)
-    entry = entries[e]
+def refresh_entry(T: Any, S: Any, e: int, clock: int) -> None:
+    """An event of this clock, its source's largest so far, holds the triple again: the entry goes to the end of the
+    list."""
+    entry = v.entries(S)[e]
+    source = np.int64(v.views(T)[entry.of].source)
     entry.last = clock
-    if scalars[LAST] == e:
+    if v.listed(S)[source].last == e:
         return
-    _unlist(S, e)
-    _append(S, e)
+    _unlist(S, e, source)
+    _append(S, e, source)
 
 
 @inner
-def _append(S: Any, e: int) -> None:
-    scalars, entries = v.scalars(S), v.entries(S)
-    last = scalars[LAST]
+def _append(S: Any, e: int, source: int) -> None:
+    ends, entries = v.listed(S)[source], v.entries(S)
+    last = ends.last
     entries[e].lp = last
     entries[e].ln = -1
     if last >= 0:
         entries[last].ln = e
     else:
-        scalars[FIRST] = e
-    scalars[LAST] = e
+        ends.first = e
+    ends.last = e
 
 
 @inner
-def _unlist(S: Any, e: int) -> None:
-    scalars, entries = v.scalars(S), v.entries(S)
+def _unlist(S: Any, e: int, source: int) -> None:
+    ends, entries = v.listed(S)[source], v.entries(S)
     following, previous = np.int64(entries[e].ln), np.int64(entries[e].lp)
     if previous >= 0:
         entries[previous].ln = following
     else:
-        scalars[FIRST] = following
+        ends.first = following
     if following >= 0:
         entries[following].lp = previous
     else:
-        scalars[LAST] = previous
+        ends.last = previous
 
 
 @inner
@@ -105,7 +104,7 @@ def store_entry(T: Any, S: Any, h: int, view: int, s: int, p: int, o: int, clock
         entries[head].vp = e
     stored.head = e
     stored.count += 1
-    _append(S, e)
+    _append(S, e, v.views(T)[view].source)
     put_pair(S, h, e)
     return e
 
@@ -155,7 +154,7 @@ def remove_entry(T: Any, S: Any, e: int) -> None:
     if entry.vn >= 0:
         entries[entry.vn].vp = entry.vp
     stored.count -= 1
-    _unlist(S, e)
+    _unlist(S, e, v.views(T)[view].source)
     entry.of = -1
     entry.ln = scalars[FREE]
     scalars[FREE] = e

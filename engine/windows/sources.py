@@ -1,0 +1,71 @@
+"""Several windows at once: their events merged into instants, each event with its source's clock.
+
+Where it stands: event batches by source → **one batch in order of time** → kernels. A source is a window on a stream;
+what is known besides streams is one too, whose window holds its last event alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.windows.window import Window
+
+I64s = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Events in order of time, then of source. clock: i64[events]; source: i32[events]; first: i64[instants + 1], where
+    each instant begins; time: i64[instants]; low: i64[instants, sources]."""
+
+    batch: EventBatch
+    clock: I64s
+    source: NDArray[np.int32]
+    first: I64s
+    time: I64s
+    low: I64s
+
+
+def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64s) -> Merged:
+    """Complete events by source, each in order of time. counts: i64[sources], the instants of each source so far; they
+    go on here."""
+    busy = [number for number, batch in enumerate(batches) if len(batch)]
+    if len(busy) == 1 and batches[busy[0]].time[0] == batches[busy[0]].time[-1]:
+        return _one_instant(windows, batches[busy[0]], busy[0], counts)
+    times = [batch.time for batch in batches]
+    instants = np.unique(np.concatenate(times))
+    low = np.empty((len(instants), len(windows)), np.int64)
+    clocks = []
+    for number, (window, time) in enumerate(zip(windows, times, strict=True)):
+        clock, now = time, instants
+        if window.counted:
+            own = np.unique(time)
+            clock = counts[number] + 1 + np.searchsorted(own, time)
+            now = counts[number] + np.searchsorted(own, instants, "right")
+            counts[number] += len(own)
+        clocks.append(clock)
+        low[:, number] = window.low(now)
+    source = np.repeat(np.arange(len(batches), dtype=np.int32), [len(time) for time in times])
+    batch, clock = EventBatch.concat(batches), np.concatenate(clocks)
+    if sum(len(time) > 0 for time in times) > 1:
+        order = np.argsort(batch.time, kind="stable")
+        batch, clock, source = batch.take(order), clock[order], source[order]
+    first = np.append(np.searchsorted(batch.time, instants), len(batch))
+    return Merged(batch, clock.astype(np.int64), source, first.astype(np.int64), instants, low)
+
+
+def _one_instant(windows: Sequence[Window], batch: EventBatch, source: int, counts: I64s) -> Merged:
+    """The same for events of one source at one time: what a live stream brings."""
+    time, events = int(batch.time[0]), len(batch)
+    counts[source] += windows[source].counted
+    clocks = [int(count) if window.counted else time for window, count in zip(windows, counts, strict=True)]
+    low = [window.low_of(clock) for window, clock in zip(windows, clocks, strict=True)]
+    return Merged(
+        batch, np.full(events, clocks[source]), np.full(events, source, np.int32), np.array([0, events]),
+        batch.time[:1], np.array([low]),
+    )  # fmt: skip

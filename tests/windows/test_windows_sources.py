@@ -1,0 +1,102 @@
+"""Several windows in one join: each has its own clock, and what is known besides streams is the newest event of one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import NamedNode, Triple
+from window_cases import query_of
+from window_invariants import check
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.windows import ConjunctiveQuery, Report, Window, WindowRun, compile_windows
+from oxiseq.engine.windows.memory import Capacities
+
+A, B, C, P, Q = (NamedNode(f"http://e/{name}") for name in "abcpq")
+Events = list[tuple[int, list[Triple]]]
+
+
+def run_of(body: str, sources: tuple[int, ...], windows: tuple[Window, ...], terms: TermDictionary) -> WindowRun:
+    found = query_of(body)
+    query = ConjunctiveQuery(found.patterns, found.filters, sources)
+    both = Report.NEW | Report.ENDED
+    return WindowRun(compile_windows([query], terms, len(windows)), terms, windows, both, Capacities.smallest())
+
+
+def told(run: WindowRun, terms: TermDictionary, *events: Events) -> list[tuple[int, int, int]]:
+    """(time, rows that are new, rows that have ended) by instant."""
+    answers = run.push_each([encode_events(each, terms) for each in events])
+    check(run)
+    new, ended = (Counter(rows.at.tolist()) for rows in (answers.new[0], answers.ended[0]))
+    return [(int(time), new[i], ended[i]) for i, time in enumerate(answers.time)]
+
+
+def test_each_window_has_its_own_clock() -> None:
+    terms = TermDictionary()
+    run = run_of("?x :p ?y . ?y :q ?z .", (0, 1), (Window(3), Window(1, counted=True)), terms)
+    first: Events = [(1, [Triple(A, P, B)]), (9, [])]
+    second: Events = [(2, [Triple(B, Q, C)]), (3, []), (5, [Triple(B, Q, C)]), (9, [Triple(A, Q, A)])]
+    assert told(run, terms, first, second) == [(1, 0, 0), (2, 1, 0), (3, 0, 1), (5, 0, 0), (9, 0, 0)]
+
+
+def test_the_same_triple_in_two_windows_is_two() -> None:
+    terms = TermDictionary()
+    run = run_of("?x :p ?y . ?x :p ?z .", (0, 1), (Window(9), Window(9)), terms)
+    assert told(run, terms, [(1, [Triple(A, P, B)])], []) == [(1, 0, 0)]
+    assert told(run, terms, [(2, [Triple(A, P, C)])], [(2, [Triple(A, P, B)])]) == [(2, 2, 0)]
+
+
+def test_a_window_of_one_event_holds_the_newest_answer() -> None:
+    terms = TermDictionary()
+    run = run_of("?x :p ?y . ?y :q ?z .", (0, 1), (Window(100), Window(1, counted=True)), terms)
+    assert told(run, terms, [(1, [Triple(A, P, B)])], [(1, [Triple(B, Q, C), Triple(B, Q, A)])]) == [(1, 2, 0)]
+    assert told(run, terms, [(2, [])], []) == [(2, 0, 0)]
+    assert told(run, terms, [(3, [])], [(3, [Triple(B, Q, C), Triple(B, Q, B)])]) == [(3, 1, 1)]
+
+
+def test_times_do_not_fall() -> None:
+    terms = TermDictionary()
+    run = run_of("?x :p ?y . ?y :q ?z .", (0, 1), (Window(3), Window(3)), terms)
+    assert told(run, terms, [], []) == []
+    told(run, terms, [(5, [])], [])
+    with pytest.raises(ValueError, match="order of time"):
+        run.push_each([EventBatch.empty(), encode_events([(4, [])], terms)])
+
+
+def test_there_are_as_many_windows_as_sources() -> None:
+    terms = TermDictionary()
+    plan = compile_windows([query_of("?x :p ?y .")], terms, sources=2)
+    with pytest.raises(ValueError, match="1 windows for 2 sources"):
+        WindowRun(plan, terms, Window(3))
+
+
+_TRIPLES = st.lists(st.builds(Triple, *(st.sampled_from(each) for each in ([A, B], [P, Q], [A, B, C]))), max_size=3)
+_EVENTS = st.lists(st.tuples(st.integers(0, 2), _TRIPLES), max_size=6)
+
+
+@given(st.lists(st.tuples(_EVENTS, _EVENTS), max_size=4), st.integers(1, 5), st.integers(1, 5), st.booleans())
+def test_new_less_ended_rows_are_all(steps: list[tuple[Events, Events]], low: int, high: int, counts: bool) -> None:
+    terms = TermDictionary()
+    windows = Window(low, 2), Window(high, counted=counts)
+    run = run_of("?x :p ?y . ?y :q ?z . ?x :q ?z .", (0, 1, 0), windows, terms)
+    time, rows = 0, Counter[tuple[int, ...]]()
+    for pair in steps:
+        batches, newest = [], time
+        for events in pair:
+            now, timed = time, []
+            for gap, graph in events:
+                now += gap
+                timed.append((now, graph))
+            batches.append(encode_events(timed, terms))
+            newest = max(newest, now)
+        answers, time = run.push_each(batches), newest + 1
+        check(run)
+        rows.update(map(tuple, answers.new[0].values.tolist()))
+        rows.subtract(map(tuple, answers.ended[0].values.tolist()))
+        assert +rows == Counter(map(tuple, run.rows().tolist()))
+        assert min(rows.values(), default=0) >= 0
