@@ -14,7 +14,7 @@ PREFIX = "PREFIX : <http://e/>\n"
 CEQL = """VOCAB <http://e/> SELECT * FROM S
 WHERE (SELL AS a ; BUY AS b : (SELL OR BUY AS d)+) FILTER a[price > 3] WITHIN 10 SECONDS"""
 RSPQL = PREFIX + """SELECT ?a FROM NAMED WINDOW :w ON :s [RANGE PT10S STEP PT5S]
-WHERE { WINDOW :w { ?a :p ?b } GRAPH :kb { ?a :name ?n } }"""
+WHERE { WINDOW :w { ?a :p ?b } OPTIONAL { GRAPH :kb { ?a :name ?n } } }"""
 SPECTRA = PREFIX + """SELECT * FROM STREAM :s [RANGE 10 SLIDE 1] WHERE { ?a :p ?b . ?b :q ?c FILTER(?c > 2) }"""
 RSEPQL = PREFIX + """SELECT * FROM NAMED :s WIN [RANGE 10 SLIDE 1] AS :w
 EVENT ON :w { ?a :p ?b } AS E1 EVENT ON :w { ?a :p ?c } AS E2 WHERE { MATCH { E1 SEQ E2 } }"""

@@ -44,8 +44,8 @@ class ChangingLife(Life):
         self.changes = [*changing.changes]
 
     def _kb(self) -> StoreKb:
-        self.kb = StoreKb(self.known)
-        return self.kb
+        self.asked = StoreKb(self.known)
+        return self.asked
 
     def up_to(self, time: int) -> None:
         """What is before a time is answered with the KB of before; then the KB is that of the time."""
@@ -56,7 +56,7 @@ class ChangingLife(Life):
             self.advance()
             self.known.clear()
             self.known.extend(kb_store(text))
-            self.kb.touch()
+            self.asked.touch()
 
 
 def lived(changing: Changing, together: int, moves: random.Random | None = None) -> list[Row]:
