@@ -224,7 +224,7 @@ def test_queries_that_take_events_alike_are_one_group() -> None:
 
 
 def test_the_limit_of_one_query_does_not_cost_the_others_their_matches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matcher.StreamMatcher.__init__, "__defaults__", (None, matcher.MatchLimits(rows=3)))
+    monkeypatch.setattr(matcher.StreamMatcher.__init__, "__defaults__", (None, matcher.MatchLimits(rows=3), None))
     drill = Drill(1)
     texts = [query("A"), query("A", A="?x1 ?p ?x2 . ?x3 ?q ?x4 .")]
     fine, wild = (
