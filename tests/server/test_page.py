@@ -304,7 +304,7 @@ def test_in_front_of_another_endpoint(driver: WebDriver, tmp_path: Path) -> None
             for second in (1, 2):
                 assert ask(address, "POST", f"{PAID}?time={second}000000", [TURTLE], event).status == 200
             until(driver, "document.querySelectorAll('#matches tbody button').length")
-            driver.execute_script("document.querySelector('#matches tbody button').click()")  # rows come and go meanwhile
+            driver.execute_script("document.querySelector('#matches tbody button').click()")  # rows come and go
             facts = until(driver, "document.querySelector('#detail .facts')?.textContent")
             assert "facts that it used" in facts and "Ann" in facts
             click(driver, "why")
