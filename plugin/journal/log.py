@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
@@ -113,13 +113,18 @@ class EventLog:
         in the stream where that is not earlier. A punctuation follows, so its instant is complete."""
 
         def store(connection: sqlite3.Connection, now: int) -> Appended:
-            number, _, _ = stream_id(connection, stream)
-            row = connection.execute("SELECT largest, punctuated FROM stream WHERE id = ?", (number,)).fetchone()
-            time = max([now, *(latest + 1 for latest in row if latest is not None)])
-            own = stamped(blob, time)
-            appended = store_events(connection, stream, summary(KIND, own), own, now)
-            _store_punctuation(connection, stream, time + 1, now)
-            return replace(appended, time=time)
+            number, following, largest, punctuation = _ends(connection, stream)
+            time = max([now, *(latest + 1 for latest in (largest, punctuation) if latest is not None)])
+            after = following + 1
+            _insert(
+                connection,
+                (number, following, 1, time, time, now, stamped(blob, time)),
+                (number, after, 0, time + 1, time + 1, now, b""),
+            )
+            connection.execute(
+                "UPDATE stream SET next = ?, largest = ?, punctuated = ? WHERE id = ?", (after, time, time + 1, number)
+            )
+            return Appended(following, 1, False, largest, punctuation, time)
 
         return self._append(stream, store, batch_id, _digest(blob, batch_id) if digest is None else digest)
 
@@ -302,10 +307,7 @@ def _digest(blob: bytes, batch_id: str | None) -> bytes:
 
 def store_events(connection: sqlite3.Connection, stream: str, head: Summary, blob: bytes, now: int) -> Appended:
     """Within a transaction: a batch at the end of a stream. Raises UnknownError."""
-    row = connection.execute("SELECT id, next, largest, punctuated FROM stream WHERE iri = ?", (stream,)).fetchone()
-    if row is None:
-        raise unknown_stream(stream)
-    number, following, largest, punctuation = row
+    number, following, largest, punctuation = _ends(connection, stream)
     if head.count:
         _insert(connection, (number, following, head.count, head.min_time, head.max_time, now, blob))
         connection.execute(
@@ -313,6 +315,16 @@ def store_events(connection: sqlite3.Connection, stream: str, head: Summary, blo
             (following + head.count, head.max_time, number),
         )
     return Appended(following, head.count, False, largest, punctuation)
+
+
+def _ends(connection: sqlite3.Connection, stream: str) -> tuple[int, int, int | None, int | None]:
+    """A stream's id, next offset, largest time and punctuation (µs). Raises UnknownError."""
+    row: tuple[int, int, int | None, int | None] | None = connection.execute(
+        "SELECT id, next, largest, punctuated FROM stream WHERE iri = ?", (stream,)
+    ).fetchone()
+    if row is None:
+        raise unknown_stream(stream)
+    return row
 
 
 def _store_punctuation(connection: sqlite3.Connection, stream: str, time: int, now: int) -> int:
@@ -324,10 +336,12 @@ def _store_punctuation(connection: sqlite3.Connection, stream: str, time: int, n
     return following
 
 
-def _insert(connection: sqlite3.Connection, values: Sequence[object]) -> None:
+def _insert(connection: sqlite3.Connection, *entries: tuple[int, int, int, int, int, int, bytes]) -> None:
+    """Entries in one statement: at each statement other threads may take their turn."""
+    rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(entries))
     connection.execute(
-        "INSERT INTO entry (stream, first, count, min_time, max_time, received, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        values,
+        f"INSERT INTO entry (stream, first, count, min_time, max_time, received, data) VALUES {rows}",
+        [value for entry in entries for value in entry],
     )
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any, Final, Generic, TypeVar, cast
@@ -141,29 +141,53 @@ class Writer:
                     ticket.fail(JournalError(f"{self._path}: writing was interrupted: it may be stored or not"))
 
     def _attempt(self, group: list[_Ticket[Any]]) -> None:
-        """All works of the group in one transaction. Raises sqlite3.Error, then nothing of it is stored."""
+        """All works of the group in one transaction. Raises sqlite3.Error, then nothing of it is stored.
+
+        A work that raises is found out by doing all again, each behind a savepoint: without savepoints there are fewer
+        statements, and at each of them another thread may take its turn.
+        """
+        failed: dict[int, Exception] = {}
+        with self._transaction() as connection:
+            try:
+                for ticket in group:
+                    ticket.value = ticket.work(connection)
+            except sqlite3.Error:
+                raise
+            except Exception:
+                connection.execute("ROLLBACK")
+                connection.execute("BEGIN IMMEDIATE")
+                failed = self._one_by_one(group)
+        self.commits += 1
+        for number, ticket in enumerate(group):
+            if number in failed:
+                ticket.fail(failed[number])
+            ticket.done = True
+
+    def _one_by_one(self, group: list[_Ticket[Any]]) -> dict[int, Exception]:
+        """Within a transaction: the works that do not raise; what the others raise."""
+        failed: dict[int, Exception] = {}
+        for number, ticket in enumerate(group):
+            self._connection.execute("SAVEPOINT work")
+            try:
+                ticket.value = ticket.work(self._connection)
+            except sqlite3.Error:
+                raise
+            except Exception as error:
+                self._connection.execute("ROLLBACK TO work")
+                failed[number] = error
+            self._connection.execute("RELEASE work")
+        return failed
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Committed at the end, taken back by an exception."""
         connection = self._connection
-        failed: list[tuple[_Ticket[Any], Exception]] = []
         try:
             connection.execute("BEGIN IMMEDIATE")
-            for ticket in group:
-                connection.execute("SAVEPOINT work")
-                try:
-                    ticket.value = ticket.work(connection)
-                except sqlite3.Error:
-                    raise
-                except Exception as error:
-                    connection.execute("ROLLBACK TO work")
-                    failed.append((ticket, error))
-                connection.execute("RELEASE work")
+            yield connection
             connection.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
             raise
-        self.commits += 1
-        for ticket, fault in failed:
-            ticket.fail(fault)
-        for ticket in group:
-            ticket.done = True
