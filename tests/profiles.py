@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 PROFILE: Final = os.environ.get("OXISEQ_PROFILE", "dev")
 EXAMPLES: Final = {"dev": 100, "ci": 100, "nightly": 10_000}
 """Of each property. There are some 130 of them, and the gate has fifteen minutes."""
-THOROUGH: Final = {"dev": 100, "ci": 250, "nightly": 10_000}
+THOROUGH: Final = {"dev": 100, "ci": 150, "nightly": 10_000}
 """Of those that compare an engine with its reference."""
 _SLOW_TO_DRAW: Final = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 

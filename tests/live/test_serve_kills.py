@@ -1,7 +1,7 @@
 """The server is killed at random moments while clients push and read, and change the KB that some queries ask: no match
 is missing, none comes twice, and none is of another KB than that of its time.
 
-OXISEQ_KILLS says how often (default: 3; 50 with OXISEQ_PROFILE=nightly).
+OXISEQ_KILLS says how often (default: 2; 50 with OXISEQ_PROFILE=nightly).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from serve_process import LiveReader, ServeProcess, stream_path
 import oxiseq
 from oxiseq.journal import FILE_NAME, Journal
 
-KILLS = int(os.environ.get("OXISEQ_KILLS", "50" if os.environ.get("OXISEQ_PROFILE") == "nightly" else "3"))
+KILLS = int(os.environ.get("OXISEQ_KILLS", "50" if os.environ.get("OXISEQ_PROFILE") == "nightly" else "2"))
 QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "limited": LIMITED, "muted": MUTED,
            "high": HIGH, "busy": BUSY, "left": LEFT, "fell": FELL}  # fmt: skip
 """`limited` and `muted` ask the KB, which changes after every third batch of POWER."""
