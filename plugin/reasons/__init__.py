@@ -4,7 +4,8 @@ A language's front (languages/) reads the streams and asks for its reasons; what
 
     report.py     Why: how far patterns' events came, stages, reasons with nearest misses; text.py writes it
     provenance.py what matches were made of, also as PROV-O
-    read.py       streams → batches · near.py how far a value is from what is asked · bounds.py how much work it may be
+    read.py       streams → batches · near.py how far a value is from what is asked · working.py runs, step by step
+                  bounds.py how much work it may be
     ceql/         events of the formula, places of the automaton
     where/        parts of WHERE · rsp/ over windows at an instant · intervals/ over streams with intervals (EP-SPARQL)
 

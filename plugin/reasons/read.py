@@ -123,7 +123,7 @@ def ordered(parts: Sequence[EventBatch], lateness: int) -> tuple[EventBatch, int
     return whole.take(kept[np.argsort(whole.time[kept], kind="stable")]), len(whole) - len(kept)
 
 
-def spans(history: History, instants: int = 1_024) -> Iterator[Span]:
+def spans(history: History, instants: int) -> Iterator[Span]:
     """So many instants each, one after the other; the last one is open."""
     begin = None
     for end in (*history.instants[instants::instants].tolist(), None):

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TypeAlias
 
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import compile_query
-from oxiseq.engine.run.clock import AFTER_ALL
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Limit, Query, Select
 from oxiseq.reasons.bounds import FREE, Bounds
-from oxiseq.reasons.read import History, Span, within
+from oxiseq.reasons.read import History
+from oxiseq.reasons.working import steps
 from oxiseq.spaseq.match import Shape
 
 MOST = 1_000
 """Matches of one completing event that are counted."""
-STEP = 1_024
-"""Instants that are worked through at a time."""
 
 Events: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
 """(GPM, the times of its events), by name."""
@@ -63,7 +61,7 @@ def answered(
     run, shape = QueryRun(plan, history.terms, kb, history.start), Shape(plan, history.terms)
     found: list[Found] = []
     ends: Counter[int] = Counter()
-    for part in _worked(run, history, bounds):
+    for part in chain.from_iterable(steps(run, plan.streams, history, bounds)):
         ends.update(part.time.tolist())
         for i in range(len(part)):
             if len(found) == bounds.matches:
@@ -72,17 +70,3 @@ def answered(
             events = tuple(sorted((gpm, tuple(t for _, t in each)) for gpm, each in match.events.items()))
             found.append(Found(match.bindings, events))
     return Answered(tuple(found), any(count >= MOST for count in ends.values()))
-
-
-def _worked(run: QueryRun, history: History, bounds: Bounds) -> Iterator[MatchBatch]:
-    """The events step by step, all streams to the same time; matches as they are found."""
-    begin = None
-    for until in (*history.instants[STEP::STEP].tolist(), None):
-        for iri in run.plan.streams:
-            batch = within(history.batches[iri], Span(begin, until))
-            if len(batch):
-                run.push(iri, batch)
-            run.punctuate(iri, AFTER_ALL if until is None else until)
-        begin = until
-        bounds.check()
-        yield from run.advance()

@@ -13,7 +13,7 @@ from pyoxigraph import Dataset, RdfFormat, parse
 
 import oxiseq
 from oxiseq.asking_why import why
-from oxiseq.reasons import replaying
+from oxiseq.reasons import working
 from oxiseq.reasons.report import Near, Why
 
 EX = "http://example.org/"
@@ -94,12 +94,12 @@ def explained(events: list[Event], op: str, negation: bool) -> Why:
 
 
 @settings(max_examples=40, deadline=None)
-@given(EVENTS, st.sampled_from([",", ";", ":"]), st.booleans(), st.sampled_from([2, replaying.STEP]))
+@given(EVENTS, st.sampled_from([",", ";", ":"]), st.booleans(), st.sampled_from([2, working.STEP]))
 def test_counts_are_those_of_plain_loops(
     drawn: list[tuple[int, str, int, int]], op: str, negation: bool, step: int
 ) -> None:
     events = spaced(drawn)
-    with patch.object(replaying, "STEP", step):
+    with patch.object(working, "STEP", step):
         found = explained(events, op, negation)
     kept: list[Callable[[Event], bool]] = [
         lambda e: e.kind == "a", lambda e: True, lambda e: e.value > 1, lambda e: e.value < 5, lambda e: e.key < 2,

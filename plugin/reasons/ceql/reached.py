@@ -11,12 +11,11 @@ from oxiseq.ceql.event import ComplexEvent, ComplexShape
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.output.complex_events import ComplexEvents
-from oxiseq.engine.run.clock import AFTER_ALL
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.reasons.ceql.events import Events
-from oxiseq.reasons.read import spans, within
+from oxiseq.reasons.working import worked
 
 MOST = 1_000
 """Complex events of one completing event that are counted."""
@@ -51,19 +50,7 @@ def ran(plan: CeaPlan, events: Events) -> Ran:
     """Run a plan over all events, or until the bounds are met."""
     history, bounds = events.history, events.bounds
     run, shape = TupleRun(plan, history.terms), ComplexShape(plan, history.terms)
-    found: list[ComplexEvents] = []
-    cut = False
-    for span in spans(history):
-        bounds.check()
-        for iri in dict.fromkeys(plan.streams):
-            batch = within(history.batches[iri], span)
-            if len(batch):
-                run.push(iri, batch)
-            run.punctuate(iri, AFTER_ALL if span.end is None else span.end)
-        found += run.advance()
-        cut = bounds.matches is not None and sum(map(len, found)) >= bounds.matches
-        if cut:
-            break
+    found, cut = worked(run, plan.streams, history, bounds, bounds.matches)
     return Ran(shape, ComplexEvents.concat(found, shape.words), cut)
 
 

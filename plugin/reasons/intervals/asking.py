@@ -14,14 +14,14 @@ from oxiseq.engine.intervals.query import compile_intervals
 from oxiseq.engine.intervals.stamps import spanned
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.run.clock import AFTER_ALL
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Group, Select
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.reasons.bounds import FREE, Bounds
-from oxiseq.reasons.read import History, Reading, opened, spans, within
+from oxiseq.reasons.read import History, Reading, opened
 from oxiseq.reasons.where.rows import MOST, Rows
+from oxiseq.reasons.working import worked
 
 _INSTANTS = 256
 """Instants between two looks at how many rows there are."""
@@ -57,18 +57,7 @@ class Source:
         history = self.history
         plan = compile_intervals(query, self.rules, tuple(history.batches))
         run = IntervalRun(plan, history.terms, self.kb)
-        found: list[MatchBatch] = []
-        for span in spans(history, _INSTANTS):
-            self.bounds.check()
-            for iri in plan.streams:
-                batch = within(history.batches[iri], span)
-                if len(batch):
-                    run.push(iri, batch)
-                run.punctuate(iri, AFTER_ALL if span.end is None else span.end)
-            found += run.advance()
-            if most is not None and sum(map(len, found)) >= most:
-                break
+        found, more = worked(run, plan.streams, history, self.bounds, most, _INSTANTS)
         rows = MatchBatch.concat(found, len(plan.variables))
         first = rows.event_time[rows.ends[:-1]] if len(rows) else np.zeros(0, np.int64)
-        more = most is not None and len(rows) >= most
         return Rows(tuple(v.value for v in plan.variables), rows.values, np.stack([first, rows.time], axis=1), more)

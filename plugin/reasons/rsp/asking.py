@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.plan import UNSAID, RspOptions, RspPlan, compile_rsp
-from oxiseq.engine.run.clock import AFTER_ALL
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.grammar.algebra import Group, SubSelect
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 from oxiseq.reasons.bounds import FREE, Bounds
-from oxiseq.reasons.read import History, spans, within
+from oxiseq.reasons.read import History
 from oxiseq.reasons.where.rows import MOST, Rows
+from oxiseq.reasons.working import worked
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +55,7 @@ class Source:
         history = self.history
         plan = compile_rsp(query, history.terms, said)
         run = RspRun(plan, history.terms, self.kb)
-        found: list[MatchBatch] = []
-        for span in spans(history):
-            self.bounds.check()
-            for iri in plan.streams:
-                batch = within(history.batches[iri], span)
-                if len(batch):
-                    run.push(iri, batch)
-                run.punctuate(iri, AFTER_ALL if span.end is None else span.end)
-            found += run.advance()
-            if self.bounds.matches is not None and sum(map(len, found)) >= self.bounds.matches:
-                break
+        found, _ = worked(run, plan.streams, history, self.bounds, self.bounds.matches)
         return plan, MatchBatch.concat(found, len(plan.columns))
 
 

@@ -1,0 +1,42 @@
+"""A run of any language fed with a history, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Sized
+from typing import TypeVar
+
+from oxiseq.driving import Driven
+from oxiseq.engine.run.clock import AFTER_ALL
+from oxiseq.reasons.bounds import Bounds
+from oxiseq.reasons.read import History, spans, within
+
+B = TypeVar("B", bound=Sized)
+STEP = 1_024
+"""Instants that are worked through at a time."""
+
+
+def steps(
+    run: Driven[B], streams: Sequence[str], history: History, bounds: Bounds, instants: int | None = None
+) -> Iterator[list[B]]:
+    """All streams to the same time, again and again; what is found at each step. `instants` of one: STEP."""
+    for span in spans(history, instants or STEP):
+        bounds.check()
+        for iri in dict.fromkeys(streams):
+            batch = within(history.batches[iri], span)
+            if len(batch):
+                run.push(iri, batch)
+            run.punctuate(iri, AFTER_ALL if span.end is None else span.end)
+        yield run.advance()
+
+
+def worked(
+    run: Driven[B], streams: Sequence[str], history: History, bounds: Bounds, most: int | None,
+    instants: int | None = None,
+) -> tuple[list[B], bool]:
+    """What is found until it is `most` (None: all); whether it is so many, so that there may be more."""
+    found: list[B] = []
+    for part in steps(run, streams, history, bounds, instants):
+        found += part
+        if most is not None and sum(map(len, found)) >= most:
+            return found, True
+    return found, False
