@@ -19,6 +19,7 @@ from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Expression, Gpm, Group, Query, TriplePattern
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import GpmParts, expression_variables, split_gpm
+from oxiseq.reasons.near import distance
 from oxiseq.reasons.read import History
 from oxiseq.reasons.report import SHOWN, Funnel, Miss, Step
 
@@ -58,7 +59,7 @@ class _Funnel:
         yield self._step("pattern", "the graph pattern", rows[0].event, None, ())
         for number, condition in enumerate(parts.filters):
             yield self._step("filter", self.write.expression(condition), rows[number + 1].event, rows[number],
-                             _named(condition))  # fmt: skip
+                             _named(condition), condition)  # fmt: skip
         if parts.kb is not None:
             yield from self._with_kb(rows[-1])
 
@@ -71,13 +72,29 @@ class _Funnel:
         return mask
 
     def _step(
-        self, kind: str, text: str, event: NDArray[np.int64], before: Occurrences | None, shown: Sequence[Variable]
-    ) -> Step:
+        self, kind: str, text: str, event: NDArray[np.int64], before: Occurrences | None, shown: Sequence[Variable],
+        condition: Expression | None = None,
+    ) -> Step:  # fmt: skip
         mask = self._events(event)
-        stopped = np.flatnonzero(self.left & ~mask)[:SHOWN]
+        stopped = np.flatnonzero(self.left & ~mask)
+        if before is not None and condition is not None:
+            stopped = self._nearest_first(before, stopped, shown, condition)
         self.left = mask
-        misses = tuple(Miss(int(self.batch.time[i]), self._values(before, int(i), shown)) for i in stopped)
+        misses = tuple(Miss(int(self.batch.time[i]), self._values(before, int(i), shown)) for i in stopped[:SHOWN])
         return Step(kind, text, int(mask.sum()), misses)
+
+    def _nearest_first(
+        self, rows: Occurrences, stopped: NDArray[np.int64], shown: Sequence[Variable], condition: Expression
+    ) -> NDArray[np.int64]:
+        """Events by how close the values of their first row come; each combination of values is tried once."""
+        variables = [v for v in shown if v in self.parts.pattern_variables]
+        columns = [self.parts.pattern_variables.index(v) for v in variables]
+        ids = rows.values[np.searchsorted(rows.event, stopped)][:, columns]
+        distinct, place = np.unique(ids, axis=0, return_inverse=True)
+        bound = ({v: self.history.terms.term(i) for v, i in zip(variables, row, strict=True) if i} for row in
+                 distinct.tolist())  # fmt: skip
+        far = np.array([distance(condition, mapping) for mapping in bound])
+        return stopped[np.argsort(far[place.reshape(-1)], kind="stable")]
 
     def _values(self, rows: Occurrences | None, event: int, shown: Sequence[Variable]) -> dict[str, Term | None]:
         if rows is None:

@@ -36,7 +36,7 @@ OTHER = "_of_"
 @dataclass(frozen=True, slots=True)
 class Relaxation:
     """The query without one condition. `text` names the condition, `shown` the variables that it looks at; `names` the
-    GPMs of the last element, `negated` the element that was left out."""
+    GPMs of the last element, `negated` the element that was left out, `condition` the FILTER's conjunct."""
 
     kind: Kind
     text: str
@@ -44,6 +44,7 @@ class Relaxation:
     shown: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     negated: SequenceElement | None = None
+    condition: Expression | None = None
 
 
 def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
@@ -65,7 +66,7 @@ def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
             changed = _without(gpm, {id(condition)})
             shown = tuple(sorted(v.value for v in expression_variables(condition) | prev_variables(condition)))
             yield Relaxation("filter", f"{name}: FILTER({write.expression(condition)})",
-                             _with_gpm(here, changed), shown, last)  # fmt: skip
+                             _with_gpm(here, changed), shown, last, condition=condition)  # fmt: skip
         if any(isinstance(e, GraphPattern) for e in gpm.pattern.elements):
             yield Relaxation("knowledge base", f"{name}: GRAPH", _with_gpm(here, _without_kb(gpm)),
                              tuple(v.value for v in split_gpm(gpm).pattern_variables), last)  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from pyoxigraph import Variable
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
@@ -13,6 +14,7 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.reasons.blockers import blockers
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.funnel import funnels
+from oxiseq.reasons.near import distance
 from oxiseq.reasons.origins import provenances
 from oxiseq.reasons.read import History
 from oxiseq.reasons.relax import Relaxation, relaxations
@@ -71,12 +73,14 @@ def _as_strict(found: Found, relaxation: Relaxation) -> Found:
 
 
 def _nearest(found: Sequence[Found], relaxation: Relaxation) -> list[Found]:
-    """The shortest first."""
-    def duration(each: Found) -> tuple[int, int]:
+    """Those whose values came closest to the condition first, and of equal ones the shortest."""
+    def measures(each: Found) -> tuple[float, int, int]:
         times = [t for _, of in each.events for t in of]
-        return max(times) - min(times), max(times)
+        bound = {Variable(name): term for name, term in each.bindings.items() if term is not None}
+        far = 0.0 if relaxation.condition is None else distance(relaxation.condition, bound)
+        return far, max(times) - min(times), max(times)
 
-    return sorted(found, key=duration)[:SHOWN]
+    return sorted(found, key=measures)[:SHOWN]
 
 
 def _near(

@@ -158,6 +158,18 @@ def test_nearest_misses_say_what_is_against_them() -> None:
     assert sorted(str(t) for t in near.values.values()) == [f"<{EX}k0>", f"<{EX}k1>"]
 
 
+def test_closer_values_come_before_shorter_matches() -> None:
+    found = explained(seen((0, "a", 0, 4), (1, "b", 0, 1), (3, "b", 0, 4)), ":", False)
+    (reason,) = [r for r in found.reasons if r.kind == "filter"]
+    assert [near.events["B"] for near in reason.nearest] == [(3_000_000,), (1_000_000,)]
+
+
+def test_events_that_a_filter_stops_are_told_by_closeness() -> None:
+    found = explained(seen((0, "a", 0, 9), (1, "a", 0, 2), (2, "a", 0, 6), (3, "a", 0, 7), (4, "a", 0, 5)), ";", False)
+    steps = {step.text: step for step in found.gpms[0].steps}
+    assert [miss.time for miss in steps["?va < 5"].misses] == [4_000_000, 2_000_000, 3_000_000]
+
+
 def test_the_knowledge_base_can_be_what_is_lacking() -> None:
     found = explained(seen((0, "a", 2, 2), (1, "b", 2, 4)), ";", False)
     assert found.stopped == "A"
