@@ -16,6 +16,7 @@ from oxiseq.grammar.algebra import (
     Aggregate,
     Ask,
     Bind,
+    Call,
     Construct,
     Exists,
     Expression,
@@ -34,6 +35,7 @@ from oxiseq.grammar.algebra import (
     Prev,
     Projection,
     Select,
+    Span,
     SubSelect,
     TimedPattern,
     TriplePattern,
@@ -90,7 +92,7 @@ def _timeless(pattern: Group) -> Iterator[Finding]:
 def _exists_inside(condition: Expression) -> Iterator[Finding]:
     if isinstance(condition, Exists):
         return
-    if getattr(condition, "name", "") == "!" and isinstance(condition.args[0], Exists):  # type: ignore[union-attr]
+    if isinstance(condition, Call) and condition.name == "!" and isinstance(condition.args[0], Exists):
         return
     yield from _no_exists(condition)
 
@@ -222,8 +224,8 @@ def _columns(columns: tuple[Projection, ...], bound: frozenset[Variable], text: 
         named.add(v)
 
 
-def _unbound(v: Variable, span: object, bound: frozenset[Variable], text: str) -> Finding:
-    place = at_variable(v, span, text)  # type: ignore[arg-type]
+def _unbound(v: Variable, span: Span, bound: frozenset[Variable], text: str) -> Finding:
+    place = at_variable(v, span, text)
     return error("scope", f"the pattern does not bind ?{v.value}", place, variable_hint(v, bound))
 
 
