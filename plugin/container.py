@@ -112,7 +112,7 @@ def moments(match: Any) -> dict[str, list[int]]:
     events = getattr(match, "events", None)
     if events is not None:
         return {name: [time for _, time in of] for name, of in events.items()}
-    return {"answers": [t for t in (match.start, match.end, match.time) if t is not None]}
+    return {"answers": [*match.hull, match.time]}
 
 
 def _html_row(cells: Sequence[Any], tag: str) -> str:

@@ -24,6 +24,7 @@ from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.registry import check_kb, front_of, rules_of
 from oxiseq.rsp.answers import WindowAnswers
 from oxiseq.spaseq.matches import Matches
+from oxiseq.times import Clock, clock_of, peeked
 
 IntervalEvents: TypeAlias = Iterable[tuple[int | datetime, int | datetime, GraphLike]]
 """(start, end, graph) in order of arrival."""
@@ -129,6 +130,7 @@ def run(
     `consumption` of RSEP-QL and EP-SPARQL: `"UNRESTRICTED"`, `"CHRONOLOGICAL"` or `"RECENT"`.
     With `language="epsparql"` an event may also be (start, end, graph), and a query that names no stream reads all
     that are given. `rules`: texts of CONSTRUCT queries, over whose closure the query is answered.
+    In both, `.at`, `.start` and `.end` are datetimes if times are given as datetimes, else integers.
 
     Raises QueryError, EventError, KbError.
     """
@@ -136,10 +138,15 @@ def run(
     front = front_of(query)
     check_kb(front, kb)
     begin = None if start is None else to_microseconds(start)
-    asked = said(report, instants, consumption)
+    told = None if instants is None else tuple(instants)
+    asked = said(report, told, consumption)
+    clock = Clock.MICROSECONDS
+    if front.keeps_times:
+        streams, firsts = peeked(streams)
+        clock = clock_of([start, *(told or ()), *firsts])
     options = Options(
         begin, microseconds(lateness), stream_names, Naming(type_column, time_column), asked, rules_of(front, rules),
-        tuple(streams),
+        tuple(streams), clock,
     )  # fmt: skip
     without_reports(front, options)
     replay = front.replay(query, kb, options)

@@ -41,7 +41,7 @@ def row_of(match: Any) -> dict[str, Cell]:
         held = {v: Times(tuple(t for _, t in events)) for v, events in match.events.items()}
         return {"time": time, "start": match.start, "end": match.end, **held}
     if isinstance(match, Answer | IntervalMatch):
-        own = {name: Times((t,)) for name, t in (("start", match.start), ("end", match.end)) if t is not None}
+        own = {name: Times((t,)) for name, t in zip(("start", "end"), match.hull, strict=False)}
         return {"time": time, **own, **match.bindings}
     events = {EVENTS + gpm: Times(tuple(t for _, t in found)) for gpm, found in match.events.items()}
     return {"time": time, **match.bindings, **events}

@@ -15,6 +15,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.spaseq.match import instantiate
+from oxiseq.times import Clock, Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class IntervalShape:
 
     plan: IntervalPlan
     terms: TermDictionary
+    clock: Clock = Clock.MICROSECONDS
+    """How answers tell their times."""
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -62,8 +65,8 @@ class IntervalShape:
 class IntervalMatch:
     """One answer: a row and the interval of all that it is made of (semantics.md 5).
 
-    `start` and `end` in microseconds; `bindings` its row (variable → term, None where unbound; also `match["v"]`);
-    `graph` the triples of a CONSTRUCT query.
+    `start` and `end` are microseconds since 1970 UTC, or datetimes where `oxiseq.run` was given datetimes; `bindings`
+    its row (variable → term, None where unbound; also `match["v"]`); `graph` the triples of a CONSTRUCT query.
     """
 
     __slots__ = ("_batch", "_graph", "_index", "_shape")
@@ -75,24 +78,29 @@ class IntervalMatch:
         self._graph: tuple[Triple, ...] | None = None
 
     @property
-    def start(self) -> int:
-        """When the first of its triples starts, in microseconds since 1970 UTC."""
-        return int(self._batch.event_time[self._batch.ends[self._index]])
+    def start(self) -> Time:
+        """When the first of its triples starts."""
+        return self._shape.clock.of(self.hull[0])
 
     @property
-    def end(self) -> int:
-        """When the last of its triples ends, in microseconds since 1970 UTC."""
-        return int(self._batch.time[self._index])
+    def end(self) -> Time:
+        """When the last of its triples ends."""
+        return self._shape.clock.of(self.time)
+
+    @property
+    def hull(self) -> tuple[int, int]:
+        """`start` and `end` in microseconds."""
+        return int(self._batch.event_time[self._batch.ends[self._index]]), self.time
 
     @property
     def time(self) -> int:
-        """`end`, under the name that matches of all languages have."""
-        return self.end
+        """`end` in microseconds, under the name that matches of all languages have."""
+        return int(self._batch.time[self._index])
 
     @property
     def datetime(self) -> datetime:
         """`end` as a datetime in UTC."""
-        return to_datetime(self.end)
+        return to_datetime(self.time)
 
     @property
     def bindings(self) -> Mapping[str, Term | None]:
@@ -119,8 +127,9 @@ class IntervalMatch:
     @property
     def event(self) -> tuple[Triple, ...]:
         """What it is in the stream that results go to: `graph`, with its start where it has one of its own."""
-        return self.graph if self.start == self.end else (*self.graph, start_triple(self.start))
+        start, end = self.hull
+        return self.graph if start == end else (*self.graph, start_triple(start))
 
     def __repr__(self) -> str:
         row = " ".join(f"?{name}={term}" for name, term in self.bindings.items())
-        return f"<IntervalMatch [{to_text(self.start)}, {to_text(self.end)}] {row}>"
+        return f"<IntervalMatch [{', '.join(map(to_text, self.hull))}] {row}>"

@@ -74,4 +74,4 @@ class IntervalMatches(Answers[IntervalMatch]):
 
     def _cells(self, match: IntervalMatch) -> list[str]:
         row = ("" if t is None else short(t) for t in match.bindings.values())
-        return [to_text(match.start), to_text(match.end), *row]
+        return [*map(to_text, match.hull), *row]

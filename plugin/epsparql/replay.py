@@ -24,20 +24,22 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.knowledge import Kb, kb_store
 from oxiseq.late import LateBatch
+from oxiseq.times import Clock
 
 
 class IntervalReplay(Driver[MatchBatch]):
     """An EP-SPARQL query, its rules and its streams. `start`, `lateness` in microseconds; `reads`: the streams that
-    there are, for a query that names none."""
+    there are, for a query that names none; `clock`: how answers tell their times."""
 
     def __init__(
         self, query: EpQuery, kb: Kb, rules: Sequence[str] = (), reads: Sequence[str] = (),
         start: int | None = None, lateness: int = 0, consume: Consume | None = None,
+        clock: Clock = Clock.MICROSECONDS,
     ) -> None:
         terms = TermDictionary()
         plan = compile_intervals(query, read_rules(rules), reads, consume)
         self.run = IntervalRun(plan, terms, StoreKb(kb_store(kb)), start, lateness)
-        self.shape = IntervalShape(plan, terms)
+        self.shape = IntervalShape(plan, terms, clock)
         named = {s.iri.value: s.name for q in (query, *plan.rules) for s in q.streams if s.name}
         super().__init__(self.run, terms, {named.get(iri, iri): iri for iri in plan.streams})
 

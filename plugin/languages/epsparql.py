@@ -41,6 +41,7 @@ class EpFront(Front[EpQuery, MatchBatch]):
     language: ClassVar[Language] = "epsparql"
     media_type: ClassVar[str] = "application/epsparql-query"
     takes_consumption: ClassVar[bool] = True
+    keeps_times: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((joining.probe, joining.first_ones), tell)
@@ -59,7 +60,8 @@ class EpFront(Front[EpQuery, MatchBatch]):
     def replay(self, query: EpQuery, kb: Kb, options: Options) -> IntervalReplay:
         without_names(options, "an EP-SPARQL query")
         return IntervalReplay(
-            query, kb, options.rules, options.reads, options.start, options.lateness, options.said.consume
+            query, kb, options.rules, options.reads, options.start, options.lateness, options.said.consume,
+            options.clock,
         )
 
     def explain(self, query: EpQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:

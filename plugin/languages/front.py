@@ -30,6 +30,7 @@ from oxiseq.journal import Heading
 from oxiseq.knowledge import Kb
 from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.spaseq.formats import ResultFormat
+from oxiseq.times import Clock
 
 Q = TypeVar("Q")
 W = TypeVar("W", bound=Enum)
@@ -64,6 +65,8 @@ class Options:
     """EP-SPARQL: CONSTRUCT rules over whose closure the query is answered."""
     reads: tuple[str, ...] = ()
     """EP-SPARQL: the streams that there are, for a query that names none."""
+    clock: Clock = Clock.MICROSECONDS
+    """Queries over windows and EP-SPARQL: how answers tell their times."""
 
 
 class AnswerShape(Protocol[Found_co]):
@@ -98,6 +101,8 @@ class Front(ABC, Generic[Q, B]):
     """Whether its queries can be told what to report, and when."""
     takes_consumption: ClassVar[bool] = False
     """Whether its queries can be told what answers use up."""
+    keeps_times: ClassVar[bool] = False
+    """Whether its answers tell times as the caller wrote his."""
 
     @abstractmethod
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:

@@ -43,6 +43,7 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
     media_type: ClassVar[str] = "application/rspql-query"
     takes_reports: ClassVar[bool] = True
     takes_consumption: ClassVar[bool] = True
+    keeps_times: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((match.match_events, advance.advance), tell)
@@ -60,7 +61,7 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
 
     def replay(self, query: RspQuery, kb: Kb, options: Options) -> RspReplay:
         without_names(options, f"a query of {self.language.upper()}")
-        return RspReplay(query, kb, options.said, options.start, options.lateness)
+        return RspReplay(query, kb, options.said, options.start, options.lateness, options.clock)
 
     def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_rsp(compile_rsp(query, TermDictionary()))

@@ -15,6 +15,7 @@ from oxiseq.engine.run.rsp import END, START
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.spaseq.match import instantiate
+from oxiseq.times import Clock, Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class AnswerShape:
 
     plan: RspPlan
     terms: TermDictionary
+    clock: Clock = Clock.MICROSECONDS
+    """How answers tell their times."""
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -62,9 +65,9 @@ class AnswerShape:
 class Answer:
     """One answer.
 
-    `at` is the instant at which it was told, in microseconds; `bindings` its row (variable → term, None where
-    unbound; also `answer["v"]`); `start` and `end` the times of its event mapping, None where it has none; `graph` the
-    triples of a CONSTRUCT query.
+    `at` is the instant at which it was told; `bindings` its row (variable → term, None where unbound; also
+    `answer["v"]`); `start` and `end` the times of its event mapping, None where it has none; `graph` the triples of a
+    CONSTRUCT query. Times are microseconds since 1970 UTC, or datetimes where `oxiseq.run` was given datetimes.
     """
 
     __slots__ = ("_batch", "_graph", "_index", "_shape")
@@ -76,33 +79,39 @@ class Answer:
         self._graph: tuple[Triple, ...] | None = None
 
     @property
-    def at(self) -> int:
-        """The instant at which it was told, in microseconds since 1970 UTC."""
-        return int(self._batch.time[self._index])
+    def at(self) -> Time:
+        """The instant at which it was told."""
+        return self._shape.clock.of(self.time)
 
     @property
     def time(self) -> int:
-        """`at`, under the name that matches of all languages have."""
-        return self.at
+        """`at` in microseconds, under the name that matches of all languages have."""
+        return int(self._batch.time[self._index])
 
     @property
     def datetime(self) -> datetime:
         """`at` as a datetime in UTC."""
-        return to_datetime(self.at)
+        return to_datetime(self.time)
 
     @property
-    def start(self) -> int | None:
-        """When its event mapping starts, in microseconds."""
+    def start(self) -> Time | None:
+        """When its event mapping starts."""
         return self._event(START)
 
     @property
-    def end(self) -> int | None:
-        """When its event mapping ends, in microseconds."""
+    def end(self) -> Time | None:
+        """When its event mapping ends."""
         return self._event(END)
 
-    def _event(self, letter: int) -> int | None:
+    @property
+    def hull(self) -> tuple[int, ...]:
+        """`start` and `end` in microseconds; nothing where it has none."""
         low, high = self._batch.ends[self._index], self._batch.ends[self._index + 1]
-        return int(self._batch.event_time[low + letter]) if low < high else None
+        return tuple(self._batch.event_time[low:high].tolist())
+
+    def _event(self, letter: int) -> Time | None:
+        hull = self.hull
+        return self._shape.clock.of(hull[letter]) if hull else None
 
     @property
     def bindings(self) -> Mapping[str, Term | None]:
@@ -137,4 +146,4 @@ class Answer:
 
     def __repr__(self) -> str:
         row = " ".join(f"?{name}={term}" for name, term in self.bindings.items())
-        return f"<Answer {to_text(self.at)} {row}>"
+        return f"<Answer {to_text(self.time)} {row}>"

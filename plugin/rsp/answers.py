@@ -73,4 +73,4 @@ class WindowAnswers(Answers[Answer]):
         return ["time", *self.variables]
 
     def _cells(self, match: Answer) -> list[str]:
-        return [to_text(match.at), *("" if t is None else short(t) for t in match.bindings.values())]
+        return [to_text(match.time), *("" if t is None else short(t) for t in match.bindings.values())]

@@ -14,18 +14,20 @@ from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.knowledge import Kb, kb_store
 from oxiseq.rsp.answer import AnswerShape
 from oxiseq.rsp.answers import WindowAnswers
+from oxiseq.times import Clock
 
 
 class RspReplay(Driver[MatchBatch]):
-    """The query and its streams. `start`, `lateness` in microseconds."""
+    """The query and its streams. `start`, `lateness` in microseconds; `clock`: how answers tell their times."""
 
     def __init__(
-        self, query: RspQuery, kb: Kb, said: RspOptions = UNSAID, start: int | None = None, lateness: int = 0
-    ) -> None:
+        self, query: RspQuery, kb: Kb, said: RspOptions = UNSAID, start: int | None = None, lateness: int = 0,
+        clock: Clock = Clock.MICROSECONDS,
+    ) -> None:  # fmt: skip
         terms = TermDictionary()
         plan = compile_rsp(query, terms, said)
         self.run = RspRun(plan, terms, StoreKb(kb_store(kb)), start, lateness)
-        self.shape = AnswerShape(plan, terms)
+        self.shape = AnswerShape(plan, terms, clock)
         super().__init__(self.run, terms, {iri: iri for iri in plan.streams})
 
     def matches(self, progress: Callable[[], None] | None = None) -> WindowAnswers:

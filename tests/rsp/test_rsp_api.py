@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -46,17 +45,6 @@ def test_continuous_sparql_tells_new_answers() -> None:
 def test_aggregates(report: str, rows: list[tuple[int, str]]) -> None:
     events = [at(1, 2), at(2, 4), at(11, 1, "q")]
     assert values(oxiseq.run(MEAN, {S: events}, language="spectra", report=report), "mean") == rows
-
-
-def test_times_are_datetimes_too() -> None:
-    text = SEQUENCE.replace("RANGE 10 SLIDE 1", "RANGE PT10S SLIDE PT1S")
-    begin = datetime(2024, 5, 1, tzinfo=UTC)
-    times = [begin, begin.replace(second=3)]
-    events = [(times[0], "<http://e/x> <http://e/p> 1 ."), (times[1], "<http://e/x> <http://e/p> 2 .")]
-    (answer,) = oxiseq.run(text, {S: events}, language="rsepql", instants=[begin.replace(second=5)])
-    assert answer.datetime == begin.replace(second=5)
-    assert answer.start is not None and answer.end is not None
-    assert answer.end - answer.start == 3_000_000
 
 
 def test_answers_as_tables() -> None:
