@@ -34,6 +34,7 @@ Terms = Literal["text", "ntriples"]
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
+_INSTEAD: Final = "write it in SPAseq (`oxiseq translate` does that for CEQL where it can be done)"
 
 
 class SparkError(OxiseqError):
@@ -83,10 +84,8 @@ def match(
     Raises QueryError, OxiseqError. A query that cannot be partitioned runs in one task, with OnePartitionWarning.
     """
     if language != "spaseq":
-        raise SparkError(
-            f"a query in {language} cannot be partitioned: its complex events have positions among all events; "
-            "use oxiseq.run, or write it in SPAseq"
-        )
+        load(query, language)  # what is wrong with the text or the language comes first
+        raise SparkError(f"a query in {language} cannot be partitioned: {_whole(language)}; use oxiseq.run, or {_INSTEAD}")
     terms_ = TermDictionary()
     plan = compile_query(load(query), terms_)
     key = correlation(plan)
@@ -116,6 +115,15 @@ def match(
 def explain(query: str) -> str:
     """How `match` would partition a query, a line."""
     return correlation(compile_query(load(query), TermDictionary())).text()
+
+
+def _whole(language: str) -> str:
+    """Why all events have to be in one place."""
+    if language == "ceql":
+        return "its complex events have positions among all events"
+    if language == "epsparql":
+        return "its rules and filters look at all triples"
+    return "its windows hold all events of a stream"
 
 
 def _by_iri(plan: QueryPlan, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:

@@ -18,6 +18,7 @@ from oxiseq.kb_loader.java import spark_missing
 if spark_missing() is not None:
     pytest.skip(spark_missing() or "", allow_module_level=True)
 
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.open import ENDINGS
 from oxiseq.spark import EventSource, OnePartitionWarning, SparkError, explain, match
 from oxiseq.spark.balance import spark_hash
@@ -201,8 +202,13 @@ def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:
     tumbling = PREFIX + QUERIES["tumbling"]
     with pytest.raises(SparkError, match="give start="):
         match(spark, tumbling, {"S": frame})
-    with pytest.raises(SparkError, match="in ceql cannot be partitioned"):
+    with pytest.raises(SparkError, match="in ceql cannot be partitioned: its complex events have positions"):
         match(spark, "SELECT * FROM S WHERE A", {"S": frame}, language="ceql")
+    windows = "SELECT * FROM STREAM <http://e/s> [RANGE 10 SLIDE 1] WHERE { ?a ?b ?c }"
+    with pytest.raises(SparkError, match="in spectra cannot be partitioned: its windows"):
+        match(spark, windows, {"S": frame}, language="spectra")
+    with pytest.raises(OxiseqError, match="sql"):
+        match(spark, windows, {"S": frame}, language="sql")
     with pytest.raises(SparkError, match="reads no stream 'T'; it declares S <http://e/s>"):
         match(spark, tumbling, {"T": frame}, start=0)
     with pytest.raises(SparkError, match="`events`, or `time` and `graph`"):
