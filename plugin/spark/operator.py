@@ -34,7 +34,6 @@ Terms = Literal["text", "ntriples"]
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
-_INSTEAD: Final = "write it in SPAseq (`oxiseq translate` does that for CEQL where it can be done)"
 
 
 class SparkError(OxiseqError):
@@ -85,7 +84,9 @@ def match(
     """
     if language != "spaseq":
         load(query, language)  # what is wrong with the text or the language comes first
-        raise SparkError(f"a query in {language} cannot be partitioned: {_whole(language)}; use oxiseq.run, or {_INSTEAD}")
+        raise SparkError(
+            f"a query in {language} cannot be partitioned: {_whole(language)}; use oxiseq.run, or write it in SPAseq"
+        )
     terms_ = TermDictionary()
     plan = compile_query(load(query), terms_)
     key = correlation(plan)
