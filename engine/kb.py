@@ -35,20 +35,28 @@ class KnowledgeBase(Protocol):
         ...
 
 
-class StoreKb:
-    """A pyoxigraph store as a KB. Call `touch` after changing the store."""
+class Versioned:
+    """What a KB is whose owner says when its content has changed."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self) -> None:
         self._version = 1
 
     @property
     def version(self) -> int:
+        """Another number after each `touch`."""
         return self._version
 
     def touch(self) -> None:
         """Say that the content changed: cached answers are asked again."""
         self._version += 1
+
+
+class StoreKb(Versioned):
+    """A pyoxigraph store as a KB. Call `touch` after changing the store."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
 
     def solutions(self, query_text: str) -> QuerySolutions:
         """The solutions of a SELECT query. Raises KbError when the store refuses or fails."""

@@ -44,8 +44,6 @@ class KbPattern:
         self.text = f"SELECT DISTINCT {names} WHERE {render_group(pattern)}"
         self._answer: KbAnswer | None = None
         self._version: int | None = None
-        self.blanks: dict[str, int] = {}
-        """Labels of the KB's blank nodes in the present answer → their ids."""
 
     def answer(self, kb: KnowledgeBase) -> KbAnswer:
         """The answer for the KB's present version."""
@@ -66,14 +64,13 @@ class KbPattern:
                 term = solution[i]
                 known = ids.get(term)
                 if known is None:
-                    known = self._terms.blank() if isinstance(term, BlankNode) else self._terms.intern(term)
-                    ids[term] = known
+                    blank = isinstance(term, BlankNode)
+                    known = ids[term] = self._terms.kb_blank(term.value) if blank else self._terms.intern(term)
                 flat.append(known)
         columns = np.array(flat, np.uint32).reshape(rows, len(self.variables))
         places = tuple(self.variables.index(v) for v in self.shared)
         ordered = columns[text_order(columns, ids)]
         self._terms.hold(ordered)
-        self.blanks = {term.value: known for term, known in ids.items() if isinstance(term, BlankNode)}
         return KbAnswer(self.variables, ordered, places)
 
     def restored(self, state: State, terms: KnownTerms) -> KbAnswer:

@@ -126,19 +126,23 @@ class FallbackMatcher:
 def content_order(
     event: NDArray[np.int64], values: NDArray[np.uint32], terms: TermDictionary, of_kb: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """Rows by event, then by the texts of their terms; blank nodes, whose labels mean nothing, as they came to be:
-    their ids depend on what has been freed, and `of_kb`, the KB's, on when the KB was read."""
+    """Rows by event, then by the texts of their terms. Blank nodes, whose labels mean nothing, stand as they came to
+    be, since their ids depend on what has been freed; before them the KB's, which came to be when it was read, as they
+    stand in `of_kb`."""
     if len(event) == 0:
         return np.zeros(0, np.int64)
     distinct, inverse = np.unique(values, return_inverse=True)
     kind, serial = terms.columns.kind[distinct], terms.columns.exact[distinct]
-    events_own = ~np.isin(distinct, of_kb)
+    place = np.full(len(distinct), -1)
+    _, those, places = np.intersect1d(distinct, of_kb, return_indices=True)
+    place[those] = places
 
     def key(i: int) -> tuple[int, str, bool, int]:
         if distinct[i] == 0:
             return 0, "", False, 0
         if kind[i] == kinds.BLANK:
-            return 2, "", bool(events_own[i]), int(serial[i])
+            own = place[i] < 0
+            return 2, "", bool(own), int(serial[i] if own else place[i])
         return 1, terms.text(int(distinct[i])), False, 0
 
     rank = np.empty(len(distinct), np.int64)
@@ -163,9 +167,7 @@ class KbGraphs:
         self.store = Store()
         self.names: tuple[NamedNode, ...] = ()
         self.blank: dict[str, int] = {}
-        """Labels of the KB's blank nodes in the copy → their ids."""
-        self.blanks: dict[str, int] = {}
-        """Labels of the same blank nodes in the KB → their ids."""
+        """Labels of the KB's blank nodes in the copy → their ids, in the order of their labels in the KB."""
         self.blank_ids = np.zeros(0, np.uint32)
         """Those ids as an array, held."""
 
@@ -183,8 +185,8 @@ class KbGraphs:
                 return term
             if term not in fresh:
                 fresh[term] = BlankNode(f"kb{len(fresh)}")
-                known = self._terms.blank() if self._known is None else self._known.id(term.value)
-                self.blank[fresh[term].value] = known
+                known = self._terms.kb_blank if self._known is None else self._known.id
+                self.blank[fresh[term].value] = known(term.value)
             return fresh[term]
 
         names = set()
@@ -194,7 +196,8 @@ class KbGraphs:
             self.store.add(Quad(subject, p, renamed(o), g))
             names.add(g)
         self.names = tuple(sorted(names, key=lambda n: n.value))
-        self.blanks = {term.value: self.blank[own.value] for term, own in fresh.items()}
+        labels = sorted(fresh, key=lambda node: node.value)
+        self.blank = {fresh[node].value: self.blank[fresh[node].value] for node in labels}
         self._hold()
 
     def save(self, terms: SavedTerms) -> State:

@@ -6,7 +6,7 @@ be complete while the KB changes keep the answers of before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -52,7 +52,8 @@ class KbAnswers:
     @property
     def texts(self) -> tuple[str, ...]:
         """What is asked, as SPARQL."""
-        return tuple(dict.fromkeys(each.text for each in self._asked()))
+        asked = [*self._patterns.values(), *(graphs for graphs in self._graphs() if graphs is not None)]
+        return tuple(dict.fromkeys(each.text for each in asked))
 
     @property
     def kept(self) -> bool:
@@ -114,23 +115,6 @@ class KbAnswers:
             if saved is not None and graphs is not None:
                 graphs.restore(saved, _FORMER, terms)
 
-    def save_blanks(self, terms: SavedTerms) -> list[State]:
-        """The labels of the KB's blank nodes that the saved state names; to be called last."""
-        return [_named(blanks, terms) for blanks in self._blanks()]
-
-    def recognise(self, saved: Sequence[State], terms: KnownTerms, ask: bool) -> None:
-        """Which of the saved blank nodes are the KB's; `ask`: it is asked again, as it is now. Raises KbError."""
-        if not any(each["labels"] for each in saved):
-            return
-        if ask:
-            self._now()
-            for graphs in self._copies():
-                graphs.refresh()
-        for blanks, each in zip(self._blanks(), saved, strict=True):
-            for label, was in zip(each["labels"], each["ids"].tolist(), strict=True):
-                if label in blanks:
-                    terms.same(was, blanks[label])
-
     # --- what there is ------------------------------------------------------------------------------
 
     def _now(self) -> dict[str, KbAnswer]:
@@ -139,21 +123,3 @@ class KbAnswers:
     def _graphs(self) -> list[KbGraphs | None]:
         """Of each stream the copy of the KB's graphs that its patterns read."""
         return [None if matcher is None else matcher.graphs for matcher in self.matchers]
-
-    def _asked(self) -> Iterator[KbPattern | KbGraphs]:
-        yield from self._patterns.values()
-        yield from self._copies()
-
-    def _copies(self) -> Iterator[KbGraphs]:
-        return (graphs for graphs in self._graphs() if graphs is not None)
-
-    def _blanks(self) -> list[dict[str, int]]:
-        """The KB's blank nodes that have been met, by label: in each answer, in each copy of graphs."""
-        return [each.blanks for each in self._asked()]
-
-
-def _named(blanks: dict[str, int], terms: SavedTerms) -> State:
-    """Those of the KB's blank nodes that a saved state names."""
-    ids = np.array([*blanks.values()], np.uint32)
-    named = terms.named(ids)
-    return {"labels": [label for label, there in zip(blanks, named.tolist(), strict=True) if there], "ids": ids[named]}

@@ -200,14 +200,14 @@ class QueryRun:
 
         Of the KB only what has been answered for events that have come is saved: for rows that matches may still be
         made of, and for events that waited when the KB changed. What holds from now on is asked again (semantics.md
-        2.2); of its blank nodes the labels are saved, so that they are the same when it goes on over the same KB.
+        2.2).
         """
         if self.instants:
             self._forget(self.clock.completed, self.instants - 1)
         sequence = self._sequence.save(terms)
         if self._endless:
             self._forget_unnamed()
-        state = {
+        return {
             "matches": self.matches, "resets": self.resets.save(), "start": self._start,
             "joined": list(self._joined), "kept_rows": self._kept_rows,
             "sequence": sequence, "rows": self._rows.save(self._terms_stored, terms),
@@ -215,11 +215,6 @@ class QueryRun:
             "deferred": None if self._deferred is None else self._deferred.save(),
             "partitions": None if self._partitions is None else self._partitions.table.save(terms),
         }  # fmt: skip
-        return {**state, "blanks": self._answers.save_blanks(terms)}
-
-    def recognise(self, state: State, terms: KnownTerms) -> None:
-        """Before `restore`: which of the saved blank nodes are the KB's, as it is now. Raises KbError."""
-        self._answers.recognise(state["blanks"], terms, ask=not state["kept"])
 
     def restore(self, state: State, clock: Clock, terms: KnownTerms) -> None:
         """Go on from a saved state, with a clock in the state of then; for a run that has not seen any event."""

@@ -53,12 +53,6 @@ class Runs:
         """The state of all queries."""
         return {"shared": self._shared.save(terms), "alone": [run.save(terms) for run in self._alone]}
 
-    def recognise(self, state: State, runs: Sequence[AnyRun], terms: KnownTerms) -> None:
-        """Before `restore`: which of the saved blank nodes are the KB's, as it is now. Raises KbError."""
-        queries = [run for run in runs if isinstance(run, QueryRun)]
-        for run, saved in zip(queries, state["shared"]["runs"], strict=True):
-            run.recognise(saved, terms)
-
     def restore(self, state: State, runs: Sequence[AnyRun], terms: KnownTerms) -> None:
         """Go on from a saved state, with runs of the same plans in the same order that have not seen any event; when
         there are none yet."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.terms.saved import State
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Changes with the meaning of what is saved."""
 _MAGIC: Final = b"OXISEQ\0S"
 _HEAD: Final = struct.Struct("<8sI16sQ")

@@ -11,8 +11,8 @@ be used again. Blank nodes have the labels of before if the dictionary had not m
 
 **The KB** is asked again, so the one given must hold what it held when the state was saved: what has changed
 meanwhile holds for the events that waited, too. Matches of rows that came before a change keep the answers of then.
-Its blank nodes are known again by their labels, which a store on disk keeps (pyoxigraph's `load` gives others); one
-that nothing in the state names may have another label in later matches.
+Its blank nodes are known again by their labels (terms/saved.py), which a store on disk keeps (pyoxigraph's `load`
+gives others); one that nothing in the state names may have another label in later matches.
 """
 
 from __future__ import annotations
@@ -82,11 +82,8 @@ def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase
         state, known = saved["state"], KnownTerms(saved["terms"], terms)
         run = _run(plan, terms, kb)
         if isinstance(run, QueryRun):
-            run.recognise(state, known)
-            known.give_blanks()
             run.restore(state, Clock.restored(state["clock"], known), known)
         else:
-            known.give_blanks()
             run.restore(state, known)
         return run
 
@@ -114,8 +111,6 @@ def restore_runs(data: bytes, plans: Sequence[AnyPlan], terms: TermDictionary, k
     def made() -> Runs:
         state, known = saved["state"], KnownTerms(saved["terms"], terms)
         members, runs = [_run(plan, terms, kb) for plan in plans], Runs(terms)
-        runs.recognise(state, members, known)
-        known.give_blanks()
         runs.restore(state, members, known)
         return runs
 

@@ -1,4 +1,4 @@
-"""The knowledge base's blank nodes, by their labels in the store.
+"""The knowledge base's blank nodes that a run has met.
 
 Where it stands: answers of the KB → **ids** that stay the same while a run goes on, from one version of the KB to the
 next and, saved with the run, from one process to the next. So rows that are kept join with what is asked later.
@@ -14,28 +14,27 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 class KbBlanks:
-    """Labels and ids. Never forgets a label: the KB could bring it again."""
+    """Ids in the order in which they were met. A run that holds them knows them again if the KB brings them again."""
 
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
-        self._ids: dict[str, int] = {}
+        self._met: dict[int, None] = {}
 
     def id(self, label: str) -> int:
-        """Of the blank node with this label."""
-        known = self._ids.get(label)
-        if known is None:
-            known = self._ids[label] = self._terms.blank()
+        """Of the blank node with this label in the store."""
+        known = self._terms.kb_blank(label)
+        self._met[known] = None
         return known
 
     @property
     def ids(self) -> NDArray[np.uint32]:
         """All of them, for `TermDictionary.register`."""
-        return np.fromiter(self._ids.values(), np.uint32, len(self._ids))
+        return np.fromiter(self._met, np.uint32, len(self._met))
 
     def save(self, terms: SavedTerms) -> State:
         """All of them."""
-        return {"labels": [*self._ids], "ids": terms.ids(self.ids)}
+        return {"ids": terms.ids(self.ids)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Know them again."""
-        self._ids = dict(zip(state["labels"], terms.ids(state["ids"]).tolist(), strict=True))
+        self._met = dict.fromkeys(terms.ids(state["ids"]).tolist())

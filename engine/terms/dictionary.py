@@ -12,12 +12,15 @@ are: `constant`s; the ids in arrays that `hold` was told of, as long as the arra
 holders show (pending events, rows of the window, live keys). Holding is conservative: any integer that could be
 an id counts as one. Whoever caches something by id drops it when `generation` has changed.
 
+**Blank nodes** belong to their event and have no name; only those of the KB are known again, by their labels in the
+store, from one answer to the next, as long as anything holds them.
+
 Memory per live term: about 60 bytes and its text. Not safe for several threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias
 from weakref import WeakSet, ref
 
@@ -72,6 +75,7 @@ class TermDictionary:
         self.lookup: Callable[[Term], TermId | None] = self._ids.get
         """A fast first try: the id of a term that was met lately in exactly this form, else None."""
         self._objects: dict[TermId, Term] = {}
+        self._kb_blanks: dict[str, TermId] = {}
         self._set_scratch(1 << 12)
         self._pinned = np.zeros(0, np.uint8)
         self._held: list[ref[AnyIds]] = []
@@ -209,6 +213,22 @@ class TermDictionary:
             self._counts[table.BLANKS] = max(made, int(serials.max(initial=0)))
         return ids
 
+    def kb_blank(self, label: str) -> TermId:
+        """The id of the knowledge base's blank node that has this label in the store."""
+        known = self._kb_blanks.get(label)
+        if known is None:
+            known = self._kb_blanks[label] = self.blank()
+        return known
+
+    @property
+    def kb_blanks(self) -> Mapping[str, TermId]:
+        """Those that have an id, by label."""
+        return self._kb_blanks
+
+    def name_kb_blanks(self, labels: Iterable[str], ids: Iterable[TermId]) -> None:
+        """These blank nodes are the KB's."""
+        self._kb_blanks.update(zip(labels, ids, strict=True))
+
     @property
     def blanks_made(self) -> int:
         """The last serial number of a blank node."""
@@ -329,6 +349,7 @@ class TermDictionary:
         for term in [term for term, known in self._ids.items() if kind[known] == kinds.NONE]:
             del self._ids[term]
         self._objects = {known: term for known, term in self._objects.items() if kind[known] != kinds.NONE}
+        self._kb_blanks = {label: known for label, known in self._kb_blanks.items() if kind[known] != kinds.NONE}
 
     # --- room ---------------------------------------------------------------------------------------
 

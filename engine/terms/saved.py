@@ -6,7 +6,8 @@ that goes on, which may hold others already, and translates. Nothing in the engi
 
 Blank nodes have no text that means anything, but their serial numbers, by which some rows are ordered and from which
 their labels are made (`TermDictionary.term`). They keep them if the dictionary has not given any of them; else they
-get new ones in the same order.
+get new ones in the same order. The KB's are saved with their labels in the store: where the dictionary knows such a
+label already, it is that node.
 """
 
 from __future__ import annotations
@@ -37,10 +38,6 @@ class SavedTerms:
         self._named[ids] = True
         return ids
 
-    def named(self, ids: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Which of these ids the state has named so far."""
-        return self._named[ids]
-
     def state(self) -> State:
         """The terms named."""
         self._named[0] = False
@@ -49,36 +46,37 @@ class SavedTerms:
         text, ends = self._terms.texts(ids[~blank])
         serial = self._terms.columns.exact[ids[blank]]
         order = np.argsort(serial)
+        of_kb = {label: known for label, known in self._terms.kb_blanks.items() if self._named[known]}
         return {
             "ids": ids[~blank].astype(np.uint32), "text": text, "ends": ends,
             "blank": ids[blank][order].astype(np.uint32), "serial": serial[order], "blanks": self._terms.blanks_made,
+            "kb": np.array([*of_kb.values()], np.uint32), "kb_labels": [*of_kb],
         }  # fmt: skip
 
 
 class KnownTerms:
-    """The terms of a saved state in another dictionary: `same` where it applies, then `give_blanks`, then `ids`."""
+    """The terms of a saved state in another dictionary."""
 
     def __init__(self, state: State, terms: TermDictionary) -> None:
-        self._terms = terms
-        self._blank, self._serial = state["blank"], state["serial"]
-        ids = state["ids"]
-        most = max(int(ids.max(initial=0)), int(self._blank.max(initial=0)))
+        ids, blank = state["ids"], state["blank"]
+        most = max(int(ids.max(initial=0)), int(blank.max(initial=0)))
         self._numbers = np.zeros(most + 1, np.int64)
         try:
             self._numbers[ids] = terms.intern_texts(state["text"], state["ends"])
         except ValueError as error:
             raise SnapshotError(f"the saved state holds a text that is no term: {error}") from error
-        self._keeps = terms.skip_blanks(int(self._serial[0]) if len(self._serial) else 1, int(state["blanks"]))
+        labels, of_kb = state["kb_labels"], state["kb"]
+        self._numbers[of_kb] = [terms.kb_blanks.get(label, 0) for label in labels]
+        self._give_blanks(blank, state["serial"], int(state["blanks"]), terms)
+        terms.name_kb_blanks(labels, self._numbers[of_kb].tolist())
 
-    def same(self, blank: int, known: int) -> None:
-        """A saved blank node is one that the dictionary has already."""
-        self._numbers[blank] = known
-
-    def give_blanks(self) -> None:
-        """Ids for all other blank nodes."""
-        missing = self._numbers[self._blank] == 0
-        serial = self._serial[missing] if self._keeps else None
-        self._numbers[self._blank[missing]] = self._terms.blanks(int(missing.sum()), serial)
+    def _give_blanks(
+        self, blank: NDArray[np.uint32], serial: NDArray[np.int64], made: int, terms: TermDictionary
+    ) -> None:
+        """Ids for the blank nodes that have none yet."""
+        keeps = terms.skip_blanks(int(serial[0]) if len(serial) else 1, made)
+        missing = self._numbers[blank] == 0
+        self._numbers[blank[missing]] = terms.blanks(int(missing.sum()), serial[missing] if keeps else None)
 
     def ids(self, ids: NDArray[np.integer]) -> NDArray[np.uint32]:
         """What these ids are here; 0 is 0."""

@@ -4,26 +4,23 @@
     schedule, POST /kb/refresh ─▶ all asked again ─▶ if anything is new: a change of the KB (changes.py)
 
 So the endpoint may be slow or away while queries work, and a restart goes on with the answers of before. To ask is done
-without locks; putting all new answers in place is one change of the KB, between two entries of the log. An endpoint's
-blank nodes mean something within one answer only: they get labels that no other answer has, but the same answer again.
+without locks; putting all new answers in place is one change of the KB, between two entries of the log.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
-from pyoxigraph import BlankNode, QueryResultsFormat, QuerySolutions, parse_query_results
-
-from oxiseq.engine.errors import KbError, OxiseqError
-from oxiseq.engine.kb import Solution
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.kb import Solution, Versioned
 from oxiseq.journal.answers import KbAnswer, KbAnswers
 from oxiseq.journal.journal import microseconds
+from oxiseq.sparql.answers import read_answer
 
 LOG = logging.getLogger("oxiseq.live")
 
@@ -145,59 +142,13 @@ class RemoteKnowledge:
         return answer.body
 
 
-class KeptKb:
+class KeptKb(Versioned):
     """`engine.kb.KnowledgeBase` over answers that are kept."""
 
     def __init__(self, knowledge: RemoteKnowledge) -> None:
+        super().__init__()
         self._knowledge = knowledge
-        self._version = 1
-
-    @property
-    def version(self) -> int:
-        """Another number after each `touch`."""
-        return self._version
-
-    def touch(self) -> None:
-        """There are other answers."""
-        self._version += 1
 
     def solutions(self, query_text: str) -> Iterable[Solution]:
         """The solutions of a SELECT query. Raises KbError."""
-        return read_answer(self._knowledge.body(query_text))
-
-
-def read_answer(body: bytes) -> Iterable[Solution]:
-    """The solutions in JSON results; blank nodes get labels of this answer alone. Raises KbError."""
-    try:
-        found = parse_query_results(body, QueryResultsFormat.JSON)
-    except (SyntaxError, ValueError, OSError) as error:
-        raise KbError(f"the knowledge base's answer cannot be read: {error}") from error
-    if not isinstance(found, QuerySolutions):
-        raise KbError("the knowledge base answers SELECT queries only")
-    return _labelled(found, body) if b'"bnode"' in body else found
-
-
-def _labelled(found: QuerySolutions, body: bytes) -> Iterator[Solution]:
-    scope = hashlib.blake2b(body, digest_size=8).hexdigest()
-    fresh: dict[BlankNode, BlankNode] = {}
-    names = [variable.value for variable in found.variables]
-    for solution in found:
-        terms: list[Any] = list(solution)
-        for i, term in enumerate(terms):
-            if isinstance(term, BlankNode):
-                terms[i] = fresh.setdefault(term, BlankNode(f"u{scope}x{len(fresh)}"))
-        yield _Labelled(terms, names)
-
-
-@dataclass(frozen=True, slots=True)
-class _Labelled:
-    """A solution, by place or by name."""
-
-    terms: list[Any]
-    names: list[str]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.terms)
-
-    def __getitem__(self, key: int | str) -> Any:
-        return self.terms[key if isinstance(key, int) else self.names.index(key)]
+        return read_answer(query_text, self._knowledge.body(query_text))

@@ -7,15 +7,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
-from pyoxigraph import QueryResultsFormat, QuerySolutions, parse_query_results
 
 from oxiseq.engine.errors import KbError, OxiseqError
+from oxiseq.engine.kb import Solution, Versioned
+from oxiseq.sparql.answers import read_answer
 from oxiseq.sparql.endpoint import QUERY, STORE, UPDATE, answered, is_writing
 from oxiseq.sparql.messages import Request, Response
 from oxiseq.sparql.problems import Interrupted, Problem
@@ -142,28 +143,19 @@ class UpstreamError(KbError):
         self.status = status
 
 
-class RemoteKb:
+class RemoteKb(Versioned):
     """A SPARQL endpoint as the engine's knowledge base (`engine.kb.KnowledgeBase`): each question is asked there.
 
     The engine asks each pattern once and keeps the answer; `touch` says that it is to be asked again.
     """
 
     def __init__(self, upstream: Upstream) -> None:
+        super().__init__()
         self._upstream = upstream
-        self._version = 1
 
-    @property
-    def version(self) -> int:
-        """Another number after each `touch`."""
-        return self._version
-
-    def touch(self) -> None:
-        """Ask again from now on."""
-        self._version += 1
-
-    def solutions(self, query_text: str) -> QuerySolutions:
+    def solutions(self, query_text: str) -> Iterable[Solution]:
         """The solutions of a SELECT query. Raises KbError."""
-        return _read(self.body(query_text))
+        return read_answer(query_text, self.body(query_text))
 
     def body(self, query_text: str) -> bytes:
         """The same in JSON, well-formed to its end. Raises UpstreamError."""
@@ -182,15 +174,10 @@ class RemoteKb:
             status = response.status if response.status == 504 else 502
             raise UpstreamError(f"the knowledge base refuses a query: {said}", status)
         try:
-            for _ in _read(content):
+            for _ in read_answer(query_text, content):
                 pass
+        except KbError as error:
+            raise UpstreamError(str(error)) from error
         except (SyntaxError, ValueError, OSError) as error:
             raise UpstreamError(f"the knowledge base fails: {error}") from error
         return content
-
-
-def _read(content: bytes) -> QuerySolutions:
-    found = parse_query_results(content, QueryResultsFormat.JSON)
-    if not isinstance(found, QuerySolutions):
-        raise UpstreamError("the knowledge base answers SELECT queries only")
-    return found

@@ -17,7 +17,8 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.engine.kb import Solution
 from oxiseq.journal import FILE_NAME
 from oxiseq.live import LiveService, LiveSettings
-from oxiseq.live.remote import RemoteKnowledge, read_answer
+from oxiseq.live.remote import RemoteKnowledge
+from oxiseq.sparql.answers import read_answer
 from oxiseq.store import ChangeRefusedError, Store
 
 QUERIES = {"limited": LIMITED, "muted": MUTED}
@@ -203,7 +204,7 @@ class Elsewhere:
         self.store = RdfStore()
 
     def solutions(self, text: str) -> Iterable[Solution]:
-        return read_answer(self.body(text))
+        return read_answer(text, self.body(text))
 
     def body(self, text: str) -> bytes:
         answer = self.store.query(text)

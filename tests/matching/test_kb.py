@@ -9,7 +9,7 @@ import pytest
 from graph_patterns import parsed
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, Variable, parse
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Store, Variable, parse
 
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import KbError
@@ -112,6 +112,27 @@ def test_blank_nodes_of_the_kb_keep_their_identity() -> None:
     columns = KbPattern(pattern, (), terms).answer(StoreKb(store)).columns
     assert (terms.columns.kind[columns] == kinds.BLANK).all()
     assert sorted((columns[:, 0] == columns[:, 1]).tolist()) == [False, True]
+
+
+def test_a_blank_node_of_the_kb_is_the_same_in_all_answers_as_long_as_one_is_held() -> None:
+    store, terms = Store(), TermDictionary()
+    node, p, g = BlankNode("x"), NamedNode("http://e/p"), NamedNode("http://e/kb")
+    store.add(Quad(node, p, node, g))
+    kb = StoreKb(store)
+    one, other = (split_gpm(parsed(f"?q :p ?w GRAPH :kb {{ {pattern} }}")).kb for pattern in ("?x :p ?y", "?y :p ?x"))
+    assert one is not None and other is not None
+    asked = KbPattern(one, (), terms)
+    (label,) = asked.answer(kb).columns[0, :1].tolist()
+    assert (KbPattern(other, (), terms).answer(kb).columns == label).all()
+    kb.touch()
+    assert (asked.answer(kb).columns == label).all()
+    terms.collect()
+    assert terms.kb_blanks == {"x": label}
+    store.clear()
+    kb.touch()
+    assert not len(asked.answer(kb))
+    terms.collect()
+    assert not terms.kb_blanks
 
 
 def test_a_query_that_the_store_refuses_is_a_kb_error() -> None:

@@ -33,9 +33,7 @@ def restored(
 ) -> WindowRun:
     """The run again, in another dictionary."""
     run = WindowRun(compile_windows(queries, terms), terms, window, EVERYTHING)
-    known = KnownTerms(state["terms"], terms)
-    known.give_blanks()
-    run.restore(state["run"], known)
+    run.restore(state["run"], KnownTerms(state["terms"], terms))
     return run
 
 
