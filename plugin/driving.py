@@ -19,7 +19,7 @@ from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_graphs import row_graphs
-from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.late import LateBatch
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.run.watermarks import Watermarks
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
@@ -30,22 +31,27 @@ class AloneRun(ABC):
     def plan(self) -> ReadsStreams:
         """What it was compiled to."""
 
+    @property
+    @abstractmethod
+    def order(self) -> Watermarks[Any]:
+        """What puts its events in order."""
+
     @abstractmethod
     def push(self, stream: str, batch: Any) -> Any:
         """Take events of a stream in order of arrival; returns the late ones, None or an empty batch if there are none.
         Call `advance` for matches."""
 
-    @abstractmethod
     def punctuate(self, stream: str, time: int) -> None:
         """No event of `stream` before `time` (µs) will come."""
+        self.order.advance(self.plan.streams.index(stream), time)
 
-    @abstractmethod
     def settle(self) -> None:
         """Take everything seen so far as complete: what comes for it from now on is late."""
+        self.order.settle()
 
-    @abstractmethod
     def close(self) -> None:
         """The streams have ended."""
+        self.order.close()
 
     @abstractmethod
     def advance(self) -> Sequence[Any]:
@@ -86,14 +92,14 @@ class AloneRun(ABC):
     # --- what it tells ------------------------------------------------------------------------------
 
     @property
-    @abstractmethod
     def events(self) -> int:
         """How many events it has received."""
+        return self.order.events
 
     @property
-    @abstractmethod
     def late(self) -> int:
         """How many of them were late."""
+        return self.order.late
 
     @property
     @abstractmethod
@@ -111,11 +117,11 @@ class AloneRun(ABC):
         return self.state.get("bytes", 0)
 
     @property
-    @abstractmethod
     def lateness(self) -> int:
         """How much a stream may be out of order, in microseconds."""
+        return self.order.lateness
 
     @property
-    @abstractmethod
     def open(self) -> bool:
         """Whether events wait for their instant to be complete."""
+        return self.order.open

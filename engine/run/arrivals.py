@@ -7,25 +7,22 @@ watermarks is complete; but graphs of one time are not merged, since an item of 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, late_ones
+from oxiseq.engine.run.watermarks import AFTER_ALL, Watermark, Watermarks
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
-class _Waiting:
+@dataclass(slots=True)
+class _Waiting(Watermark):
     """One stream."""
 
-    def __init__(self) -> None:
-        self.pending: list[EventBatch] = []
-        self.oldest = AFTER_ALL
-        self.largest = self.punctuation = BEFORE_ALL
-
-    def mark(self, lateness: int) -> int:
-        return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
+    pending: list[EventBatch] = field(default_factory=list)
+    oldest: int = AFTER_ALL
 
     def wait(self, batch: EventBatch) -> None:
         if len(batch):
@@ -45,53 +42,21 @@ class _Waiting:
         return every.slice(0, cut)
 
 
-class Arrivals:
-    """Orders the events of streams. Counters: `events` taken, `late` refused."""
+class Arrivals(Watermarks[_Waiting]):
+    """Orders the events of streams."""
 
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
-        self._streams = [_Waiting() for _ in range(streams)]
-        self.lateness = lateness
-        """How much a stream may be out of order, in microseconds."""
-        self._start = start
-        self.events = self.late = 0
+        super().__init__((_Waiting() for _ in range(streams)), lateness, start)
 
     def push(self, stream: int, batch: EventBatch) -> EventBatch:
         """Take events in order of arrival; returns those that are late."""
         if not len(batch):
             return batch
-        waiting = self._streams[stream]
         self.events += len(batch)
-        late, waiting.largest = late_ones(batch.time, waiting.largest, waiting.punctuation, self.lateness)
-        refused = EventBatch.empty()
-        if late.any():
-            batch, refused = batch.take(np.flatnonzero(~late)), batch.take(np.flatnonzero(late))
-            self.late += len(refused)
-        if self._start is not None and len(batch):  # the query is registered then: what was before, it does not see
-            batch = batch.take(np.flatnonzero(batch.time >= self._start))
-        waiting.wait(batch)
-        return refused
-
-    def advance(self, stream: int, time: int) -> None:
-        """Punctuation: no event of `stream` before `time` will come (if one does, it is late)."""
         waiting = self._streams[stream]
-        waiting.punctuation = max(waiting.punctuation, time)
-
-    def settle(self) -> None:
-        """Take everything seen so far as complete: what comes for it from now on is late."""
-        newest = max(waiting.largest for waiting in self._streams)
-        if newest > BEFORE_ALL:
-            for stream in range(len(self._streams)):
-                self.advance(stream, newest + 1)
-
-    def close(self) -> None:
-        """The streams have ended."""
-        for stream in range(len(self._streams)):
-            self.advance(stream, AFTER_ALL)
-
-    @property
-    def passed(self) -> int:
-        """Everything before this time is complete."""
-        return min(waiting.mark(self.lateness) for waiting in self._streams)
+        late, kept = self._sort_out(waiting, batch.time)
+        waiting.wait(batch if kept.all() else batch.take(np.flatnonzero(kept)))
+        return batch.take(np.flatnonzero(late)) if late.any() else EventBatch.empty()
 
     @property
     def open(self) -> bool:
@@ -117,17 +82,13 @@ class Arrivals:
             for ids in events.ids:
                 terms.ids(ids)
             streams.append({"events": events.save(), "largest": waiting.largest, "punctuation": waiting.punctuation})
-        return {"streams": streams, "lateness": self.lateness, "start": self._start, "events": self.events,
-                "late": self.late}  # fmt: skip
+        return {**self._save(), "streams": streams}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
+        self._restore(state)
         self._streams = []
         for saved in state["streams"]:
-            waiting = _Waiting()
-            waiting.largest, waiting.punctuation = int(saved["largest"]), int(saved["punctuation"])
+            waiting = _Waiting(int(saved["largest"]), int(saved["punctuation"]))
             waiting.wait(EventBatch.restored(saved["events"], terms))
             self._streams.append(waiting)
-        start = state["start"]
-        self.lateness, self._start = int(state["lateness"]), None if start is None else int(start)
-        self.events, self.late = int(state["events"]), int(state["late"])

@@ -1,8 +1,7 @@
 """The clock: events in order of arrival → complete instants in order of time (semantics.md 2.7).
 
-Each stream has a watermark: the largest timestamp seen minus the allowed lateness, advanced also by explicit
-punctuation. An instant is complete when the watermarks of all streams have passed it; until then more graphs
-for it are merged. An event older than its stream's watermark is late: counted and handed out.
+An instant is complete when the watermarks of all streams (watermarks.py) have passed it; until then more graphs for it
+are merged. A late event is counted and handed out.
 """
 
 from __future__ import annotations
@@ -16,11 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL, Watermark, Watermarks
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-
-BEFORE_ALL = -(1 << 62)
-AFTER_ALL = 1 << 62
-
 
 _NONE: Final = EventBatch.empty()
 _LARGE: Final = 1024
@@ -38,17 +34,12 @@ class Piece(NamedTuple):
 
 
 @dataclass(slots=True)
-class _StreamClock:
+class _StreamClock(Watermark):
     pending: list[Piece] = field(default_factory=list)
     rising: bool = True
     """Whether the times pending, piece by piece, rise strictly."""
     oldest: int = AFTER_ALL
     """The smallest time pending."""
-    largest: int = BEFORE_ALL
-    punctuation: int = BEFORE_ALL
-
-    def watermark(self, lateness: int) -> int:
-        return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
 
     def copy(self) -> _StreamClock:
         return replace(self, pending=list(self.pending))
@@ -57,7 +48,7 @@ class _StreamClock:
         """Whether the same events will do the same to both."""
         if (self.largest, self.oldest) != (other.largest, other.oldest):
             return False
-        if self.watermark(lateness) != other.watermark(lateness):
+        if self.at(lateness) != other.at(lateness):
             return False
         if len(self.pending) == len(other.pending) and all(map(is_, self.pending, other.pending)):
             return True
@@ -112,18 +103,12 @@ class Instants(NamedTuple):
         return Instants(self.time[low:high], tuple(batches), tuple(where), self.first + low, self.passed)
 
 
-class Clock:
-    """Orders the events of streams. `passed`: everything before is complete.
-
-    Counters: `events` taken, `late` refused, `instants` completed.
-    """
+class Clock(Watermarks[_StreamClock]):
+    """Orders the events of streams. One more counter: `instants` completed."""
 
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
-        self._streams = [_StreamClock() for _ in range(streams)]
-        self.lateness = lateness
-        """How much a stream may be out of order, in microseconds."""
-        self._start = start
-        self.events = self.late = self.instants = 0
+        super().__init__((_StreamClock() for _ in range(streams)), lateness, start)
+        self.instants = 0
         self.completed = BEFORE_ALL
         """The time of the last complete instant."""
 
@@ -138,20 +123,16 @@ class Clock:
 
     def save(self, terms: SavedTerms) -> State:
         """Its state, with the events that wait."""
-        return {
-            "streams": [clock.save(terms) for clock in self._streams], "lateness": self.lateness, "start": self._start,
-            "events": self.events, "late": self.late, "instants": self.instants, "completed": self.completed,
-        }  # fmt: skip
+        streams = [clock.save(terms) for clock in self._streams]
+        return {**self._save(), "streams": streams, "instants": self.instants, "completed": self.completed}
 
     @classmethod
     def restored(cls, state: State, terms: KnownTerms) -> Clock:
         """A clock that goes on from a saved state."""
-        start = state["start"]
-        clock = cls(0, int(state["lateness"]), None if start is None else int(start))
+        clock = cls(0)
+        clock._restore(state)
         clock._streams = [_StreamClock.restored(each, terms) for each in state["streams"]]
-        clock.events, clock.late, clock.instants, clock.completed = (
-            int(state[name]) for name in ("events", "late", "instants", "completed")
-        )
+        clock.instants, clock.completed = int(state["instants"]), int(state["completed"])
         return clock
 
     def same(self, other: Clock) -> bool:
@@ -171,55 +152,23 @@ class Clock:
         if count > 1:
             rising = bool((batch.time[1:] > batch.time[:-1]).all())
             high = int(batch.time[-1])
-        mark = clock.watermark(self.lateness)
+        mark = clock.at(self.lateness)
         if not rising or low < mark or (self._start is not None and low < self._start):
-            return self._sort_out(clock, batch)
+            return self._take_kept(clock, batch)
         clock.largest = max(clock.largest, high)
         clock.wait(Piece(batch, low, high), rising)
         return _NONE
 
-    def _sort_out(self, clock: _StreamClock, batch: EventBatch) -> EventBatch:
+    def _take_kept(self, clock: _StreamClock, batch: EventBatch) -> EventBatch:
         """Events of which some may be late, or lie before the start."""
-        late, clock.largest = late_ones(batch.time, clock.largest, clock.punctuation, self.lateness)
-        refused = _NONE
-        if late.any():
-            batch, refused = batch.take(np.flatnonzero(~late)), batch.take(np.flatnonzero(late))
-            self.late += len(refused)
-        if self._start is not None:  # the query is registered then: what was before, it does not see
-            batch = batch.take(np.flatnonzero(batch.time >= self._start))
+        late, kept = self._sort_out(clock, batch.time)
+        refused = batch.take(np.flatnonzero(late)) if late.any() else _NONE
+        if not kept.all():
+            batch = batch.take(np.flatnonzero(kept))
         if len(batch):
             rising = bool((batch.time[1:] > batch.time[:-1]).all())
             clock.wait(Piece(batch, int(batch.time.min()), int(batch.time.max())), rising)
         return refused
-
-    def advance(self, stream: int, time: int) -> None:
-        """Punctuation: no event of `stream` before `time` will come (if one does, it is late)."""
-        clock = self._streams[stream]
-        clock.punctuation = max(clock.punctuation, time)
-
-    def settle(self) -> None:
-        """Take every instant seen so far as complete: what comes for it from now on is late."""
-        newest = self.newest
-        if newest > BEFORE_ALL:
-            for stream in range(len(self._streams)):
-                self.advance(stream, newest + 1)
-
-    def close(self) -> None:
-        """The streams have ended."""
-        for stream in range(len(self._streams)):
-            self.advance(stream, AFTER_ALL)
-
-    @property
-    def passed(self) -> int:
-        """Everything before this time is complete."""
-        if len(self._streams) == 1:
-            return self._streams[0].watermark(self.lateness)
-        return min([clock.watermark(self.lateness) for clock in self._streams])
-
-    @property
-    def newest(self) -> int:
-        """The largest timestamp seen on any stream."""
-        return max(clock.largest for clock in self._streams)
 
     @property
     def open(self) -> bool:
@@ -310,16 +259,6 @@ def _split_rising(clock: _StreamClock, passed: int) -> EventBatch:
     return EventBatch.concat(complete)
 
 
-def late_ones(
-    time: NDArray[np.int64], largest: int, punctuation: int, lateness: int
-) -> tuple[NDArray[np.bool_], int]:
-    """Which of a stream's next events (one at least, in order of arrival) are late, and the largest time then."""
-    peaks = np.maximum.accumulate(np.maximum(time, largest))
-    before = np.concatenate([[largest], peaks[:-1]])
-    marks = np.where(before == BEFORE_ALL, BEFORE_ALL, before - lateness)
-    return time < np.maximum(marks, punctuation), int(peaks[-1])
-
-
 def merge_instants(batch: EventBatch) -> EventBatch:
     """Sort by time; graphs of one timestamp become one event, in order of arrival."""
     time = batch.time
@@ -330,4 +269,3 @@ def merge_instants(batch: EventBatch) -> EventBatch:
         offset = np.append(batch.offset[:-1][starts], batch.offset[-1])
         batch = EventBatch(batch.time[starts], offset, batch.subject, batch.predicate, batch.object)
     return batch
-

@@ -82,6 +82,10 @@ class IntervalRun(AloneRun):
         return self._plan
 
     @property
+    def order(self) -> Waiting:
+        return self._waiting
+
+    @property
     def reads_kb(self) -> bool:
         """Every pattern may see the knowledge base's default graph."""
         return True
@@ -102,18 +106,6 @@ class IntervalRun(AloneRun):
         """
         late = self._waiting.push(self.plan.streams.index(stream), batch)
         return None if late is None else batch.take(late)
-
-    def punctuate(self, stream: str, time: int) -> None:
-        """No event of `stream` before `time` (µs) will come."""
-        self._waiting.advance(self.plan.streams.index(stream), time)
-
-    def settle(self) -> None:
-        """Take every instant seen so far as complete: what comes for it from now on is late."""
-        self._waiting.settle()
-
-    def close(self) -> None:
-        """The streams have ended."""
-        self._waiting.close()
 
     def keep_answers(self) -> bool:
         """The KB is about to change: what has been pushed so far keeps the answers of now. Whether there is any."""
@@ -237,16 +229,6 @@ class IntervalRun(AloneRun):
     # --- what it tells ----------------------------------------------------------------------------------
 
     @property
-    def events(self) -> int:
-        """How many events it has received."""
-        return self._waiting.events
-
-    @property
-    def late(self) -> int:
-        """How many of them were late."""
-        return self._waiting.late
-
-    @property
     def state(self) -> dict[str, int]:
         """Numbers of rows kept."""
         return {"rows": sum(len(table) for table in self._tables)}
@@ -255,16 +237,6 @@ class IntervalRun(AloneRun):
     def bytes(self) -> int:
         """How large what is kept is."""
         return sum(table.bytes for table in self._tables)
-
-    @property
-    def lateness(self) -> int:
-        """How much a stream may be out of order, in microseconds."""
-        return self._waiting.lateness
-
-    @property
-    def open(self) -> bool:
-        """Whether events wait for their instant to be complete."""
-        return self._waiting.open
 
 
 def _guard(rounds: int, triples: int) -> None:

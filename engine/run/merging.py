@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.marks import Marks
-from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, late_ones
+from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL, Watermark, Watermarks
 from oxiseq.engine.terms.saved import State
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _Waiting(Watermark):
     """One stream's events that are not in order yet. `rising`: their times do not fall, piece by piece."""
 
     pieces: deque[Marks] = field(default_factory=deque)
@@ -28,13 +28,6 @@ class _Waiting:
     oldest: int = AFTER_ALL
     newest: int = BEFORE_ALL
     """The largest time that waits."""
-    largest: int = BEFORE_ALL
-    """The largest time ever seen."""
-    punctuation: int = BEFORE_ALL
-
-    def mark(self, lateness: int) -> int:
-        """The watermark: no event before it will be taken any more."""
-        return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
 
     def save(self) -> State:
         waiting = Marks.concat(self.pieces).save() if self.pieces else None
@@ -76,27 +69,20 @@ class _Waiting:
         return done
 
 
-class Merging:
-    """Orders the events of streams. Counters: `events` taken, `late` refused."""
+class Merging(Watermarks[_Waiting]):
+    """Orders the events of streams."""
 
     def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
-        self._streams = [_Waiting() for _ in range(streams)]
-        self.lateness = lateness
-        """How much a stream may be out of order, in microseconds."""
-        self._start = start
-        self.events = self.late = 0
+        super().__init__((_Waiting() for _ in range(streams)), lateness, start)
 
     def save(self) -> State:
         """Its state, with the events that wait."""
-        return {"streams": [waiting.save() for waiting in self._streams], "lateness": self.lateness,
-                "start": self._start, "events": self.events, "late": self.late}  # fmt: skip
+        return {**self._save(), "streams": [waiting.save() for waiting in self._streams]}
 
     def restore(self, state: State) -> None:
         """Go on from a saved state."""
-        start = state["start"]
+        self._restore(state)
         self._streams = [_Waiting.restored(each) for each in state["streams"]]
-        self.lateness, self._start = int(state["lateness"]), None if start is None else int(start)
-        self.events, self.late = int(state["events"]), int(state["late"])
 
     def push(self, stream: int, marks: Marks) -> NDArray[np.int64] | None:
         """Take events of a stream in order of arrival; returns the numbers of those that are late, None if none is."""
@@ -107,42 +93,20 @@ class Merging:
         waiting = self._streams[stream]
         low = int(marks.time[0])
         rising = count == 1 or bool((marks.time[1:] >= marks.time[:-1]).all())
-        if not rising or low < waiting.mark(self.lateness) or (self._start is not None and low < self._start):
-            return self._sort_out(waiting, marks)
+        if not rising or low < waiting.at(self.lateness) or (self._start is not None and low < self._start):
+            return self._take_kept(waiting, marks)
         waiting.largest = max(waiting.largest, int(marks.time[-1]))
         waiting.wait(marks, rising)
         return None
 
-    def _sort_out(self, waiting: _Waiting, marks: Marks) -> NDArray[np.int64] | None:
+    def _take_kept(self, waiting: _Waiting, marks: Marks) -> NDArray[np.int64] | None:
         """Events of which some may be late, or lie before the start."""
-        late, waiting.largest = late_ones(marks.time, waiting.largest, waiting.punctuation, self.lateness)
-        kept = ~late
-        if self._start is not None:  # the query is registered then: what was before, it does not see
-            kept &= marks.time >= self._start
+        late, kept = self._sort_out(waiting, marks.time)
         if not kept.all():
             marks = marks.take(np.flatnonzero(kept))
         if len(marks):
             waiting.wait(marks, bool((marks.time[1:] >= marks.time[:-1]).all()))
-        refused = np.flatnonzero(late)
-        self.late += len(refused)
-        return refused if len(refused) else None
-
-    def advance(self, stream: int, time: int) -> None:
-        """Punctuation: no event of `stream` before `time` will come (if one does, it is late)."""
-        waiting = self._streams[stream]
-        waiting.punctuation = max(waiting.punctuation, time)
-
-    def settle(self) -> None:
-        """Take everything seen so far as complete: what comes for it from now on is late."""
-        newest = max(waiting.largest for waiting in self._streams)
-        if newest > BEFORE_ALL:
-            for stream in range(len(self._streams)):
-                self.advance(stream, newest + 1)
-
-    def close(self) -> None:
-        """The streams have ended."""
-        for stream in range(len(self._streams)):
-            self.advance(stream, AFTER_ALL)
+        return np.flatnonzero(late) if late.any() else None
 
     @property
     def open(self) -> bool:
@@ -155,7 +119,7 @@ class Merging:
         An event of the stream s at the time t has its place when no event can come any more that stands before it: on
         every stream r with the watermark w, (t, s) is at most (w, r).
         """
-        mark, last = min((waiting.mark(self.lateness), s) for s, waiting in enumerate(self._streams))
+        mark, last = min((waiting.at(self.lateness), s) for s, waiting in enumerate(self._streams))
         parts: list[Marks] = []
         sizes = []
         for s, waiting in enumerate(self._streams):

@@ -24,10 +24,11 @@ from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import AnswerWriter
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.answers import KbAnswers
-from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, Clock, Instants
+from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.letters import LetterRows, Source
 from oxiseq.engine.run.partitions import Partitions, Split
 from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION

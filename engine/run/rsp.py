@@ -21,8 +21,8 @@ from oxiseq.engine.rsp.reports import FullRows, Reporter
 from oxiseq.engine.rsp.schedule import Schedule
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
-from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
@@ -66,6 +66,10 @@ class RspRun(AloneRun):
     def plan(self) -> RspPlan:
         return self._plan
 
+    @property
+    def order(self) -> Arrivals:
+        return self._arrivals
+
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._arrivals.held_ids()
@@ -77,15 +81,6 @@ class RspRun(AloneRun):
     def push(self, stream: str, batch: EventBatch) -> EventBatch | None:
         late = self._arrivals.push(self._plan.streams.index(stream), batch)
         return late if len(late) else None
-
-    def punctuate(self, stream: str, time: int) -> None:
-        self._arrivals.advance(self._plan.streams.index(stream), time)
-
-    def settle(self) -> None:
-        self._arrivals.settle()
-
-    def close(self) -> None:
-        self._arrivals.close()
 
     def advance(self) -> list[MatchBatch]:
         """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError."""
@@ -167,14 +162,6 @@ class RspRun(AloneRun):
     # --- what it tells ------------------------------------------------------------------------------
 
     @property
-    def events(self) -> int:
-        return self._arrivals.events
-
-    @property
-    def late(self) -> int:
-        return self._arrivals.late
-
-    @property
     def state(self) -> dict[str, int]:
         return self._answers.state
 
@@ -188,14 +175,6 @@ class RspRun(AloneRun):
         answers = self._general if self._native is None else self._native
         assert answers is not None  # one of them is there
         return answers
-
-    @property
-    def lateness(self) -> int:
-        return self._arrivals.lateness
-
-    @property
-    def open(self) -> bool:
-        return self._arrivals.open
 
 
 def _width(plan: RspPlan) -> int:

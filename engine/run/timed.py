@@ -14,18 +14,9 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.intervals.rows import I64, Rows, concat
 from oxiseq.engine.intervals.stamps import Stamps
-from oxiseq.engine.run.clock import AFTER_ALL, BEFORE_ALL, late_ones
+from oxiseq.engine.run.watermarks import AFTER_ALL, Watermark, Watermarks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-
-
-@dataclass(slots=True)
-class _Stream:
-    largest: int = BEFORE_ALL
-    punctuation: int = BEFORE_ALL
-
-    def mark(self, lateness: int) -> int:
-        return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
 
 
 @dataclass(slots=True)
@@ -36,17 +27,13 @@ class _Pieces:
     oldest: int = AFTER_ALL
 
 
-class Waiting:
-    """Orders the events of streams. Counters: `events` taken, `late` refused."""
+class Waiting(Watermarks[Watermark]):
+    """Orders the events of streams."""
 
     def __init__(self, streams: int, terms: TermDictionary, lateness: int = 0, start: int | None = None) -> None:
-        self._streams = [_Stream() for _ in range(streams)]
+        super().__init__((Watermark() for _ in range(streams)), lateness, start)
         self._stamps = Stamps(terms)
         self._pieces = _Pieces()
-        self.lateness = lateness
-        """How much a stream may be out of order, in microseconds."""
-        self._start = start
-        self.events = self.late = 0
 
     def push(self, stream: int, batch: EventBatch) -> NDArray[np.int64] | None:
         """Take events of a stream in order of arrival; the numbers of those that are late, None if none is.
@@ -57,16 +44,9 @@ class Waiting:
             return None
         starts, marks = self._stamps.starts(batch)
         self.events += len(batch)
-        clock = self._streams[stream]
-        late, clock.largest = late_ones(batch.time, clock.largest, clock.punctuation, self.lateness)
-        kept = ~late
-        if self._start is not None:  # the query is registered then: what was before, it does not see
-            kept &= batch.time >= self._start
+        late, kept = self._sort_out(self._streams[stream], batch.time)
         self._take(batch, starts, marks, kept)
-        if not late.any():
-            return None
-        self.late += int(late.sum())
-        return np.flatnonzero(late)
+        return np.flatnonzero(late) if late.any() else None
 
     def _take(
         self, batch: EventBatch, starts: I64, marks: NDArray[np.bool_] | None, kept: NDArray[np.bool_]
@@ -80,33 +60,6 @@ class Waiting:
         if len(rows):
             self._pieces.rows.append(rows)
             self._pieces.oldest = min(self._pieces.oldest, int(rows.end.min()))
-
-    def advance(self, stream: int, time: int) -> None:
-        """Punctuation: no event of `stream` before `time` will come (if one does, it is late)."""
-        clock = self._streams[stream]
-        clock.punctuation = max(clock.punctuation, time)
-
-    def settle(self) -> None:
-        """Take every instant seen so far as complete: what comes for it from now on is late."""
-        newest = self.newest
-        if newest > BEFORE_ALL:
-            for stream in range(len(self._streams)):
-                self.advance(stream, newest + 1)
-
-    def close(self) -> None:
-        """The streams have ended."""
-        for stream in range(len(self._streams)):
-            self.advance(stream, AFTER_ALL)
-
-    @property
-    def passed(self) -> int:
-        """Everything before this time is complete."""
-        return min(clock.mark(self.lateness) for clock in self._streams)
-
-    @property
-    def newest(self) -> int:
-        """The largest time seen on any stream."""
-        return max(clock.largest for clock in self._streams)
 
     @property
     def open(self) -> bool:
@@ -135,19 +88,16 @@ class Waiting:
         """Its state, with what waits."""
         rows = concat(self._pieces.rows, 3)
         return {
-            "values": terms.ids(rows.values), "start": rows.start, "end": rows.end, "lateness": self.lateness,
-            "from": self._start, "events": self.events, "late": self.late,
-            "streams": [{"largest": s.largest, "punctuation": s.punctuation} for s in self._streams],
+            **self._save(), "streams": [{"largest": s.largest, "punctuation": s.punctuation} for s in self._streams],
+            "values": terms.ids(rows.values), "from": rows.start, "to": rows.end,
         }  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
-        self.lateness = int(state["lateness"])
-        self._start = None if state["from"] is None else int(state["from"])
-        self.events, self.late = int(state["events"]), int(state["late"])
-        self._streams = [_Stream(int(s["largest"]), int(s["punctuation"])) for s in state["streams"]]
-        count = len(state["start"])
+        self._restore(state)
+        self._streams = [Watermark(int(s["largest"]), int(s["punctuation"])) for s in state["streams"]]
+        count = len(state["from"])
         if count:
             values = np.ascontiguousarray(terms.ids(state["values"]).reshape(count, 3))
-            rows = Rows(values, state["start"].astype(np.int64), state["end"].astype(np.int64))
+            rows = Rows(values, state["from"].astype(np.int64), state["to"].astype(np.int64))
             self._pieces = _Pieces([rows], int(rows.end.min()))

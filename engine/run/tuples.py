@@ -64,6 +64,10 @@ class TupleRun(AloneRun):
     def plan(self) -> CeaPlan:
         return self._plan
 
+    @property
+    def order(self) -> Merging:
+        return self._merging
+
     def push(self, stream: str, batch: Arrived) -> Arrived | None:
         """Take events of a stream in order of arrival; returns the late ones, if any. Call `advance` for matches.
 
@@ -72,15 +76,6 @@ class TupleRun(AloneRun):
         marks = self._terms.mark(batch) if isinstance(batch, EventBatch) else self._tables.mark(batch)
         late = self._merging.push(self.plan.streams.index(stream), marks)
         return None if late is None else batch.take(late)
-
-    def punctuate(self, stream: str, time: int) -> None:
-        self._merging.advance(self.plan.streams.index(stream), time)
-
-    def settle(self) -> None:
-        self._merging.settle()
-
-    def close(self) -> None:
-        self._merging.close()
 
     def advance(self) -> list[ComplexEvents]:
         """Work through all events whose place is known by now; what was found, in order of end."""
@@ -129,14 +124,6 @@ class TupleRun(AloneRun):
     # --- what it tells ------------------------------------------------------------------------------
 
     @property
-    def events(self) -> int:
-        return self._merging.events
-
-    @property
-    def late(self) -> int:
-        return self._merging.late
-
-    @property
     def behind(self) -> int:
         """At how many events `WITHIN d [attribute]` reached back to what had been forgotten, because the attribute
         fell: matches that end there may be missing."""
@@ -167,14 +154,6 @@ class TupleRun(AloneRun):
         self.resets = self.resets.another(at, self._log.newest, self.records)
         self._cea.forget()
         self._log = _Log(self._cea.position)
-
-    @property
-    def lateness(self) -> int:
-        return self._merging.lateness
-
-    @property
-    def open(self) -> bool:
-        return self._merging.open
 
 
 class _Log:

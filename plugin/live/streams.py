@@ -13,7 +13,7 @@ import numpy as np
 
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.write import quads_text
-from oxiseq.engine.run.clock import BEFORE_ALL, late_ones
+from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import Appended, Journal, Retention, StreamRecord, UnknownError
 from oxiseq.live.errors import BoundError, BusyError

@@ -20,7 +20,7 @@ from typing import Final
 
 from oxiseq.engine.errors import SnapshotError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.clock import BEFORE_ALL
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.journal import Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Sized
 from typing import TypeVar
 
 from oxiseq.driving import Driven
-from oxiseq.engine.run.clock import AFTER_ALL
+from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.reasons.bounds import Bounds
 from oxiseq.reasons.read import History, spans, within
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.run.clock import AFTER_ALL
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.journal import unpack_events
 from oxiseq.spark.dealing import owners

@@ -9,7 +9,7 @@ from typing import Any
 
 from oxiseq.driving import Driver
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.run.clock import AFTER_ALL
+from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.languages.front import without_reports
 from oxiseq.languages.registry import check_kb, front_of
 from oxiseq.rows import row_of

@@ -10,7 +10,7 @@ from functools import cache
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.run.clock import BEFORE_ALL
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Query
 from oxiseq.journal import pack_events

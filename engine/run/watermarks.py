@@ -1,0 +1,112 @@
+"""Watermarks: up to when each stream is complete, and which events are late (semantics.md 2.7).
+
+A stream's watermark is the largest time seen minus the allowed lateness, advanced also by explicit punctuation. An
+event older than it is late; what is before the watermarks of all streams is complete. The orders that events are put
+into (clock.py, arrivals.py, merging.py, timed.py) add what waits until then.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.terms.saved import State
+
+BEFORE_ALL: Final = -(1 << 62)
+AFTER_ALL: Final = 1 << 62
+
+
+@dataclass(slots=True)
+class Watermark:
+    """One stream's, before lateness is known; times in µs."""
+
+    largest: int = BEFORE_ALL
+    """The largest time ever seen."""
+    punctuation: int = BEFORE_ALL
+    """No event before this time will come."""
+
+    def at(self, lateness: int) -> int:
+        """No event before this time is taken any more."""
+        return max(self.largest - lateness, self.punctuation) if self.largest != BEFORE_ALL else self.punctuation
+
+
+S = TypeVar("S", bound=Watermark)
+
+
+class Watermarks(ABC, Generic[S]):
+    """Of all streams of a query. Counters: `events` taken, `late` refused."""
+
+    def __init__(self, streams: Iterable[S], lateness: int = 0, start: int | None = None) -> None:
+        self._streams = list(streams)
+        self.lateness = lateness
+        """How much a stream may be out of order, in microseconds."""
+        self._start = start
+        """When the query is registered: what was before, it does not see."""
+        self.events = self.late = 0
+
+    def advance(self, stream: int, time: int) -> None:
+        """Punctuation: no event of `stream` before `time` will come (if one does, it is late)."""
+        mark = self._streams[stream]
+        mark.punctuation = max(mark.punctuation, time)
+
+    def settle(self) -> None:
+        """Take everything seen so far as complete: what comes for it from now on is late."""
+        newest = self.newest
+        if newest > BEFORE_ALL:
+            for stream in range(len(self._streams)):
+                self.advance(stream, newest + 1)
+
+    def close(self) -> None:
+        """The streams have ended."""
+        for stream in range(len(self._streams)):
+            self.advance(stream, AFTER_ALL)
+
+    @property
+    @abstractmethod
+    def open(self) -> bool:
+        """Whether events wait."""
+
+    @property
+    def passed(self) -> int:
+        """Everything before this time is complete."""
+        if len(self._streams) == 1:
+            return self._streams[0].at(self.lateness)
+        return min([mark.at(self.lateness) for mark in self._streams])
+
+    @property
+    def newest(self) -> int:
+        """The largest time seen on any stream."""
+        return max(mark.largest for mark in self._streams)
+
+    def _sort_out(self, mark: S, time: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Of a stream's next events, one at least: which are late, bool[n], and which are to be kept."""
+        late, mark.largest = late_ones(time, mark.largest, mark.punctuation, self.lateness)
+        self.late += int(np.count_nonzero(late))
+        kept = ~late
+        if self._start is not None:
+            kept &= time >= self._start
+        return late, kept
+
+    def _save(self) -> State:
+        """Lateness, start and counters."""
+        return {"lateness": self.lateness, "start": self._start, "events": self.events, "late": self.late}
+
+    def _restore(self, state: State) -> None:
+        start = state["start"]
+        self.lateness, self._start = int(state["lateness"]), None if start is None else int(start)
+        self.events, self.late = int(state["events"]), int(state["late"])
+
+
+def late_ones(
+    time: NDArray[np.int64], largest: int, punctuation: int, lateness: int
+) -> tuple[NDArray[np.bool_], int]:
+    """Which of a stream's next events (one at least, in order of arrival) are late, and the largest time then."""
+    peaks = np.maximum.accumulate(np.maximum(time, largest))
+    before = np.concatenate([[largest], peaks[:-1]])
+    marks = np.where(before == BEFORE_ALL, BEFORE_ALL, before - lateness)
+    return time < np.maximum(marks, punctuation), int(peaks[-1])
