@@ -24,25 +24,18 @@ from oxiseq.engine.terms.texts import Term
 
 GraphLike: TypeAlias = str | bytes | rdflib.Graph | Iterable[Triple] | Iterable[Quad]
 """RDF text (Turtle, hence N-Triples too), an rdflib graph, or pyoxigraph's triples or quads."""
-IdColumns: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
 _ALL_TRIPLES: Final = {Triple}
-
-
-def encode_graph(graph: GraphLike, terms: TermDictionary) -> IdColumns:
-    """The triples of one event's graph as three u32 arrays: subjects, predicates, objects.
-
-    A blank node gets a fresh id per label: labels mean nothing outside this call. Graph names of quads are
-    ignored. Of an rdflib.Dataset only what its `triples` gives is taken. Duplicate triples are kept.
-    Raises EventError for malformed text and for terms that RDF does not allow, TypeError for something
-    that is not a graph.
-    """
-    return _columns(_encode(graph, terms))
 
 
 def encode_events(
     events: Iterable[tuple[int | datetime | Literal, GraphLike]], terms: TermDictionary
 ) -> EventBatch:
-    """A batch of (time, graph) pairs; for times see `to_microseconds`. Raises EventError."""
+    """A batch of (time, graph) pairs; for times see `to_microseconds`.
+
+    A blank node gets a fresh id per label and graph: labels mean nothing outside. Graph names of quads are ignored.
+    Of an rdflib.Dataset only what its `triples` gives is taken. Duplicate triples are kept. Raises EventError for
+    malformed text and for terms that RDF does not allow, TypeError for something that is not a graph.
+    """
     times: list[int] = []
     graphs: list[NDArray[np.uint32]] = []
     for time, graph in events:
@@ -55,7 +48,8 @@ def encode_events(
     return EventBatch(np.array(times, np.int64), offsets(sizes), *_columns(flat))
 
 
-def _columns(flat: NDArray[np.uint32]) -> IdColumns:
+def _columns(flat: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+    """Subjects, predicates, objects."""
     return flat[0::3].copy(), flat[1::3].copy(), flat[2::3].copy()
 
 

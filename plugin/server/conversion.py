@@ -16,7 +16,6 @@ from oxiseq.sparql import Interrupted, Problem, Request, Response
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LEAST_TO_ZIP: Final = 1024
-_PIECE: Final = 64 << 10
 
 
 def request_of(request: werkzeug.Request, limit: int) -> Request:

@@ -12,7 +12,6 @@ from pyoxigraph import QueryResultsFormat, RdfFormat
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import dump_options_header, parse_accept_header, parse_options_header
 
-from oxiseq.sparql.messages import Request
 from oxiseq.sparql.problems import Problem
 
 _Format = TypeVar("_Format")
@@ -91,11 +90,6 @@ def content_type(format_: QueryResultsFormat | RdfFormat) -> str:
     """The Content-Type of a format; text formats say that they are UTF-8."""
     name = format_.media_type
     return f"{name}; charset=utf-8" if name.startswith("text/") and "charset" not in name else name
-
-
-def sent_format(request: Request) -> RdfFormat:
-    """The RDF format of a request's body. Raises Problem 415."""
-    return rdf_format(request.header("content-type"))
 
 
 def rdf_format(given: str | None) -> RdfFormat:

@@ -14,7 +14,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import encode_events, encode_graph
+from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
 
@@ -110,7 +110,7 @@ def test_an_empty_graph_is_an_event(contents: Contents) -> None:
 
 def test_malformed_text_tells_the_line() -> None:
     with pytest.raises(EventError) as caught:
-        encode_graph("<urn:a> <urn:p> 1 .\n<urn:a> <urn:p> oops .", TermDictionary())
+        encode_events([(1, "<urn:a> <urn:p> 1 .\n<urn:a> <urn:p> oops .")], TermDictionary())
     assert caught.value.line == 2
     assert caught.value.file is None
     assert "oops" in str(caught.value)
@@ -121,7 +121,7 @@ def test_wrong_graphs() -> None:
     wrong = rdflib.Graph()
     wrong.add((rdflib.Literal("x"), rdflib.URIRef("urn:p"), rdflib.URIRef("urn:a")))
     with pytest.raises(EventError, match="not an RDF triple"):
-        encode_graph(wrong, terms)
+        encode_events([(1, wrong)], terms)
     for graph in (5, Triple(A, P, A), [(A, P, A)]):
         with pytest.raises(TypeError):
-            encode_graph(graph, terms)  # type: ignore[arg-type]  # the wrong type is the point
+            encode_events([(1, graph)], terms)  # type: ignore[list-item]  # the wrong type is the point

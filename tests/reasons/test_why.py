@@ -52,9 +52,6 @@ WHERE {{
 }}"""
 
 
-DROPPED = ("", "window", "contiguity", "negation", "own", "left", "join")
-
-
 def pairs(events: list[Event], op: str, negation: bool, dropped: str) -> int:
     """Matches of the query without one condition."""
     firsts = [e for e in events if e.kind == "a" and 1 < e.value < 5 and e.key in (0, 1)]

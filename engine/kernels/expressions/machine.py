@@ -66,10 +66,6 @@ FOREIGN: Final = 21
 FUSED: Final = 22
 """comparison, slot, term id: `variable op constant` for a numeric constant"""
 
-_ARGUMENTS: Final = {
-    FRAME: 1, VARIABLE: 1, CONSTANT: 1, BOUND: 1, MEMO: 2, FOREIGN: 1, FUSED: 3,
-}  # fmt: skip
-
 _BLANK: Final = kinds.BLANK
 _STRING: Final = kinds.STRING
 _LANGSTRING: Final = kinds.LANGSTRING
