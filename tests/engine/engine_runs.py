@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from loaded import load
 from pyoxigraph import Literal, NamedNode, RdfFormat, Store
 
 from oxiseq.engine.events.batch import EventBatch
@@ -20,7 +21,6 @@ from oxiseq.engine.plan.query import QueryPlan, compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.checks import load
 
 E = "http://e/"
 STREAM = E + "s1"

@@ -14,6 +14,7 @@ import pytest
 from engine_runs import STREAM, E, Reading, query, readings_batch
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from oxiseq.engine.errors import LimitError
@@ -25,7 +26,6 @@ from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.checks import load
 
 OTHER = E + "s2"
 KEYED = "KEYED"

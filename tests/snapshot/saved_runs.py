@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from loaded import load
 from pyoxigraph import Literal, NamedNode, RdfFormat, Store, parse
 from strategies import Situation
 
@@ -23,7 +24,6 @@ from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.snapshot import saving
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.checks import load
 
 Counters = tuple[int, int, int, int, bool]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded import load
 from pyoxigraph import BlankNode, NamedNode, Quad, Store
 from saved_runs import crowded
 
@@ -31,7 +32,6 @@ from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.saving import restore_runs, save_runs
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar import load
 
 Given = list[tuple[object, ...]]
 """What a step did: the query's number, its matches, late events."""

@@ -1,0 +1,14 @@
+"""Query texts, each read once: tests run the same few texts many times, and what is read never changes."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from oxiseq import grammar
+
+
+@cache
+def load(text: str, language: str = "spaseq") -> Any:
+    """As `oxiseq.grammar.load`."""
+    return grammar.load(text, language)
