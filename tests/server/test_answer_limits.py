@@ -38,9 +38,9 @@ def test_a_long_answer_that_exceeds_its_rows_is_broken_off() -> None:
 
 
 def test_a_long_answer_comes_whole() -> None:
-    response = ask(endpoint(limited(rows=4_000_000), MANY), PAIRS, accept="text/csv")
+    response = ask(endpoint(limited(rows=500_000), MANY), f"{PAIRS} LIMIT 500000", accept="text/csv")
     assert not isinstance(response.body, bytes)
-    assert response.content().count(b"\n") == 4_000_001
+    assert response.content().count(b"\n") == 500_001
 
 
 def test_the_client_is_answered_at_the_time_limit_though_the_store_goes_on() -> None:

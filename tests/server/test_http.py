@@ -63,7 +63,7 @@ def test_a_body_is_never_unpacked_beyond_the_limit() -> None:
 
 
 def test_answers_are_packed_for_who_takes_that() -> None:
-    with ours(store=filled(500)) as address:
+    with ours(store=filled(200)) as address:
         plain = ask(address, "GET", MANY)
         packed = ask(address, "GET", MANY, [("Accept-Encoding", "gzip")])
         assert "content-encoding" not in plain.headers
@@ -86,9 +86,9 @@ def test_a_long_answer_that_is_broken_off_has_no_last_chunk(caplog: pytest.LogCa
 
 def test_http_1_0_gets_the_whole_answer_or_an_error() -> None:
     """It has no chunks: the end of the connection is the end of the answer."""
-    with ours(limited(rows=300_000), filled(500)) as address:
+    with ours(limited(rows=50_000), filled(200)) as address:
         assert raw(address, MANY, "HTTP/1.0").startswith(b"HTTP/1.0 200")
-    with ours(limited(rows=200_000), filled(500)) as address:
+    with ours(limited(rows=30_000), filled(200)) as address:
         assert raw(address, MANY, "HTTP/1.0").startswith(b"HTTP/1.0 503")
 
 

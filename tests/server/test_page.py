@@ -32,7 +32,10 @@ from oxiseq.store import Store
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
 
-pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+pytestmark = [
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+    pytest.mark.xdist_group("page"),  # one browser, one server and one replay of the guided example
+]
 STREAM = "http://example.org/power"
 GOOD = f"""PREFIX : <http://example.org/>
 SELECT ?house WITHIN 1 HOUR
