@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from pyoxigraph import Literal
+from pyoxigraph import Literal, Variable
 from reference.ceql import ComplexEvent
 from reference.tuples import TupleEvent
 from reference.values import holds
@@ -15,7 +15,9 @@ from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import CeaPlan, as_words, compile_ceql
 from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
 from oxiseq.grammar import load
+from oxiseq.grammar.algebra import Term
 from oxiseq.grammar.ceql_algebra import AttributeWindow
+from oxiseq.grammar.scope import expression_variables
 
 
 class Driven:
@@ -24,6 +26,12 @@ class Driven:
     def __init__(self, text: str, capacities: Capacities | None = None) -> None:
         self.plan = compile_ceql(load(text, "ceql"))
         self.run = CeaRun(self.plan, capacities)
+        query = self.plan.query
+        self._vocab = query.vocab or ""
+        self._asked = sorted({v for atom in self.plan.atoms for p in atom.predicates for v in expression_variables(p)},
+                             key=str)  # fmt: skip
+        self._by = query.partition.by if query.partition else ()
+        self._window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
         self._partitions: dict[tuple[object, ...], int] = {}
         self._symbols: dict[tuple[object, ...], np.ndarray] = {}
 
@@ -31,18 +39,21 @@ class Driven:
         return self.run.feed(self.marked(events))
 
     def marked(self, events: Sequence[TupleEvent]) -> MarkedEvents:
-        window = self.plan.query.window
         attribute = None
-        if isinstance(window, AttributeWindow):
-            attribute = np.array([self._number(e, window) for e in events], np.float64)
+        if self._window is not None:
+            attribute = np.array([self._number(e, self._window) for e in events], np.float64)
         symbol = np.array([self._symbol(e) for e in events], np.uint64).reshape(len(events), self.plan.words)
         times = np.array([e.time for e in events], np.int64)
         return MarkedEvents(symbol, times, np.array([self._partition(e) for e in events], np.int64), attribute)
 
+    def _value(self, event: TupleEvent, attribute: Variable) -> Term | None:
+        return event.values.get(self._vocab + attribute.value)
+
     def _symbol(self, event: TupleEvent) -> np.ndarray:
-        key = (event.type, *event.values.items())
+        """The atoms that it satisfies; events alike in what is asked are looked at once."""
+        values = {v: value for v in self._asked if (value := self._value(event, v)) is not None}
+        key = (event.type, *values.items())
         if key not in self._symbols:
-            values = event.attributes(self.plan.query.vocab or "")
             satisfied = [
                 n
                 for n, atom in enumerate(self.plan.atoms)
@@ -52,14 +63,13 @@ class Driven:
         return self._symbols[key]
 
     def _partition(self, event: TupleEvent) -> int:
-        by = self.plan.query.partition.by if self.plan.query.partition else ()
-        values = event.attributes(self.plan.query.vocab or "")
-        if not set(by) <= values.keys():
+        values = tuple([self._value(event, attribute) for attribute in self._by])
+        if None in values:
             return -1
-        return self._partitions.setdefault(tuple(values[a] for a in by), len(self._partitions))
+        return self._partitions.setdefault(values, len(self._partitions))
 
-    def _number(self, event: TupleEvent, window: AttributeWindow) -> float:
-        value = event.attributes(self.plan.query.vocab or "").get(window.attribute)
+    def _number(self, event: TupleEvent, window: Variable) -> float:
+        value = self._value(event, window)
         return float(value.value) if isinstance(value, Literal) else np.nan
 
 
