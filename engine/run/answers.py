@@ -52,8 +52,8 @@ class KbAnswers:
     @property
     def texts(self) -> tuple[str, ...]:
         """What is asked, as SPARQL."""
-        asked = [*self._patterns.values(), *(graphs for graphs in self._graphs() if graphs is not None)]
-        return tuple(dict.fromkeys(each.text for each in asked))
+        copied = (graphs.text for graphs in self._graphs() if graphs is not None)
+        return tuple(dict.fromkeys([*(pattern.text for pattern in self._patterns.values()), *copied]))
 
     @property
     def kept(self) -> bool:

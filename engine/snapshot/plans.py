@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from functools import singledispatch
-from typing import Final
+from functools import cache, singledispatch
+from typing import Any, Final
+
+import numpy as np
 
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.intervals.plan import everything
@@ -49,16 +51,18 @@ def _of_query(plan: QueryPlan) -> Iterable[object]:
     yield compiled.letters, compiled.columns, compiled.keys, compiled.places, compiled.vector, compiled.clauses
     for name, table in compiled.tables._asdict().items():
         if name != _OF_A_DICTIONARY:
-            yield name, table.dtype, table.shape
+            yield name, _written(table.dtype), table.shape
             yield table.tobytes()
-    yield sequence.Memory._fields, sequence.SCALARS, [sequence.NODE, sequence.GROUP, sequence.LINK, sequence.BUCKET]
+    yield sequence.Memory._fields, sequence.SCALARS
+    yield from map(_written, (sequence.NODE, sequence.GROUP, sequence.LINK, sequence.BUCKET))
 
 
 @_parts.register
 def _of_ceql(plan: CeaPlan) -> Iterable[object]:
     yield plan.query
     yield plan.streams, plan.atoms, plan.variables, plan.positions, plan.atom_of, plan.kept, plan.masks
-    yield cea.Memory._fields, cea.SCALARS, [sequence.NODE, cea.PART, cea.LIVE]
+    yield cea.Memory._fields, cea.SCALARS
+    yield from map(_written, (sequence.NODE, cea.PART, cea.LIVE))
 
 
 @_parts.register
@@ -75,4 +79,11 @@ def _of_rsp(plan: RspPlan) -> Iterable[object]:
     yield [(event.name, event.content, event.variables, event.choice) for event in plan.events]
     yield plan.asked, plan.native
     if plan.native is not None:
-        yield windows.Memory._fields, windows.SCALARS, [windows.ENTRY, windows.STORED]
+        yield windows.Memory._fields, windows.SCALARS
+        yield from map(_written, (windows.ENTRY, windows.STORED))
+
+
+@cache
+def _written(layout: np.dtype[Any]) -> str:
+    """A record's fields; NumPy takes a millisecond to write them."""
+    return repr(layout)
