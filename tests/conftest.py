@@ -1,5 +1,5 @@
-"""Hypothesis draws as `profiles` says; one test more than there are cores is run at a time; the garbage collector leaves
-alone what stays."""
+"""Hypothesis draws as `profiles` says; one test more than there are cores is run at a time; the garbage collector
+leaves alone what stays."""
 
 from __future__ import annotations
 
