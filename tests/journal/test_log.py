@@ -169,13 +169,14 @@ def test_streams_are_replayed_in_order_of_arrival_with_their_punctuations(journa
 
 
 def test_a_long_replay_is_read_page_by_page(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "PAGE_BYTES", 100_000)
+    monkeypatch.setattr(log, "PAGE_BYTES", 10_000)
+    monkeypatch.setattr(log, "BATCH_EVENTS", 800)
     journal.streams.create(OTHER)
     for i in range(60):
-        journal.log.append((STREAM, OTHER)[i % 2], blob(range(i * 3000, (i + 1) * 3000)))
-    replayed = journal.log.replay({STREAM: 3001, OTHER: 0}, TermDictionary())
+        journal.log.append((STREAM, OTHER)[i % 2], blob(range(i * 300, (i + 1) * 300)))
+    replayed = journal.log.replay({STREAM: 301, OTHER: 0}, TermDictionary())
     times = [t for part in replayed for t in part.batch.time.tolist()]
-    assert times == [*range(3000, 6000), *range(6001, 180_000)]
+    assert times == [*range(300, 600), *range(601, 18_000)]
 
 
 # --- retention ------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.sparql.answers import read_answer
 from oxiseq.store import ChangeRefusedError, Store
 
+pytestmark = pytest.mark.xdist_group("kb changes")  # one run to compare the others with
 QUERIES = {"limited": LIMITED, "muted": MUTED}
 OFTEN = LiveSettings(idle=None, checkpoint=0.05)
 SOME = next(batch for batch in batches(9, seed=2) if batch.stream == POWER)
