@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "engine"))
+import numpy as np
 from engine_cases import CASES
 from engine_runs import STREAM, Driven, E, query, random_readings
 from pyoxigraph import Literal
@@ -22,6 +23,7 @@ from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.container import unpack
 from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
 from oxiseq.grammar import load
 
 PROGRAM = Path(__file__).with_name("other_process.py")
@@ -119,6 +121,24 @@ def test_a_blank_node_of_before_is_no_value_of_afterwards() -> None:
     moved.settle()
     assert moved.advance() == []
     assert [len(values) for values in moved._partitions.values] == [2]
+
+
+def test_a_blank_node_of_the_kb_is_the_one_that_the_dictionary_knows() -> None:
+    """As when several runs, each saved alone, go on in one dictionary."""
+    terms = TermDictionary()
+    nodes = np.array([terms.kb_blank("x"), terms.blank(), terms.kb_blank("y")], np.uint32)
+    named = SavedTerms(terms)
+    named.ids(nodes)
+    state, fresh, other = named.state(), TermDictionary(), TermDictionary()
+    x, _, y = KnownTerms(state, fresh).ids(nodes).tolist()
+    assert fresh.kb_blanks == {"x": x, "y": y}
+    assert [fresh.text(x), fresh.text(y)] == [terms.text(int(nodes[0])), terms.text(int(nodes[2]))]
+    known = other.kb_blank("y")
+    for _ in range(2):
+        ids = KnownTerms(state, other).ids(nodes).tolist()
+        assert len({*ids, 0}) == 4
+        assert ids[2] == known
+        assert other.kb_blanks == {"y": known, "x": ids[0]}
 
 
 def test_values_are_numbered_as_before() -> None:
