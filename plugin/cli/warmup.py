@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("warmup")
+@click.command("warmup", short_help="Compile the kernels ahead.")
 def warmup_command() -> None:
     """Compile the kernels ahead, so that the first query need not wait.
 
