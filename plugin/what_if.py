@@ -62,8 +62,8 @@ def what_if(
     rules: Sequence[str] = (),
 ) -> WhatIf:
     """Run two queries over the same whole streams (`streams` by IRI, as `oxiseq.run` takes them, but no iterators: they
-    are read twice). `rules`: EP-SPARQL's, of both. Raises QueryError, EventError, KbError; OxiseqError where the answers
-    have nothing in common.
+    are read twice). `rules`: EP-SPARQL's, of both. Raises QueryError, EventError, KbError; OxiseqError where the
+    answers have nothing in common.
     """
     queries = load(draft, language), load(against, against_language or language)
     begin = None if start is None else to_microseconds(start)

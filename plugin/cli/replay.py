@@ -14,7 +14,8 @@ from oxiseq.cli.run import run_command
 from oxiseq.grammar import LANGUAGES
 
 _AS_IN_RUN: Final = (
-    "kbs", "format_", "output", "start", "lateness", "late", "report", "instants", "consumption", "sort", "quiet", "rules",
+    "kbs", "format_", "output", "start", "lateness", "late", "report", "instants", "consumption", "sort", "quiet",
+    "rules",
 )  # fmt: skip
 
 

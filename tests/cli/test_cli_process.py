@@ -54,6 +54,13 @@ def test_version_and_help_of_every_command() -> None:
         assert oxiseq(name, "--help").exit_code == 0
 
 
+@pytest.mark.parametrize("missing", ["flask", "werkzeug", "waitress"])
+def test_serve_without_its_extra_says_what_to_install(missing: str) -> None:
+    result = process("serve", code=f"import sys; sys.modules[{missing!r}] = None; {MAIN}")
+    assert result.returncode == 1
+    assert result.stderr == f"error: the server needs {missing}: pip install 'oxiseq[server]'\n"
+
+
 def test_a_run_with_the_query_from_a_pipe(folder: Path) -> None:
     result = process("run", "-", "-s", folder / "payments.nq", "-f", "csv", stdin=query())
     assert result.returncode == 0

@@ -44,7 +44,8 @@ def test_write_events_prints_the_command(
 
 
 @pytest.mark.parametrize(
-    ("folder", "found"), [("02-fraud", 6), ("10-big-kb", 1), ("12-popular-users", 27), ("14-tsunami", 3), ("15-deliveries", 3)]
+    ("folder", "found"),
+    [("02-fraud", 9), ("10-big-kb", 1), ("12-popular-users", 54), ("14-tsunami", 3), ("15-deliveries", 3)],
 )
 def test_the_commands_find_the_matches(
     folder: str, found: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
