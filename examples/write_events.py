@@ -22,7 +22,7 @@ from oxiseq.engine.events.open import write_events
 from oxiseq.engine.intervals.stamps import spanned
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-EXAMPLES = Path(__file__).parent
+EXAMPLES = Path(__file__).resolve().parent
 
 Streams: TypeAlias = Mapping[str, list[Any]]
 """Stream IRI → events as (microseconds, RDF text), or (start, end, RDF text)."""
