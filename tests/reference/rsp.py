@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, QuerySolutions, Store, Triple, Variable
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store, Triple, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
@@ -53,10 +53,12 @@ from oxiseq.grammar.rsp_algebra import (
 )
 from reference.patterns import Mu, Omega, answer_kb, join, match_event, take_apart
 from reference.scopes import inside, shown
-from reference.sparql_text import group_text, select_text
+from reference.sparql_text import select_text
 from reference.values import normal_term, normal_triple
 
 Time: TypeAlias = int
+_Found: TypeAlias = Mapping[MatchPattern | None, Omega]
+"""By MATCH its mappings; None: of the one of WHERE itself, where only that one's are looked at."""
 WINDOW = "urn:reference:window:"
 
 
@@ -302,12 +304,15 @@ def _answers(
         return
     spans = {(e.mu, e.start, e.end) for e in found[timed[0]]}
     for mu, start, end in spans:
-        yield from _ask(query, store, {**mappings, timed[0]: frozenset([mu])}, (start, end))
+        yield from _ask(query, store, {**mappings, None: frozenset([mu])}, (start, end))
 
 
 def _dataset(query: RspQuery, items: Mapping[str, Sequence[Item]], kb: Store, at: Time) -> Store:
     store = Store()
     default = any(w.name is None for w in query.windows) or bool(query.default_graphs)
+    for name in kb.named_graphs():
+        if not query.named_graphs or name in query.named_graphs:
+            store.add_graph(name)
     for quad in kb:
         triple = Quad(quad.subject, quad.predicate, quad.object)
         if quad.graph_name == DefaultGraph():
@@ -320,6 +325,8 @@ def _dataset(query: RspQuery, items: Mapping[str, Sequence[Item]], kb: Store, at
             store.add(triple)
     for number, window in enumerate(query.windows):
         name = DefaultGraph() if window.name is None else NamedNode(f"{WINDOW}{number}")
+        if isinstance(name, NamedNode):
+            store.add_graph(name)
         for item in window_items(query, window, items, at):
             store.extend(Quad(t.subject, t.predicate, t.object, name) for t in item.graph)
     return store
@@ -339,7 +346,7 @@ def is_plain(query: RspQuery) -> bool:
 def _ask(
     query: RspQuery,
     store: Store,
-    mappings: Mapping[MatchPattern, Omega],
+    mappings: _Found,
     times: tuple[Time, Time] | None,
 ) -> Iterator[_Full]:
     where = _asked(query, query.body.where, mappings)
@@ -347,7 +354,7 @@ def _ask(
     shows = list(query.body.projection) if query.body.projection is not None else [*_shown(query)]
     names = [c if isinstance(c, Variable) else c[1] for c in shows]
     if query.form == "ASK":
-        if store.query("ASK " + group_text(where)):
+        if list(store.query(select_text(replace(body, projection=((Literal(1), Variable("one")),))))):
             yield _Full((), None, None, ())
         return
     if is_plain(query):
@@ -373,13 +380,13 @@ def _shown(query: RspQuery) -> list[Variable]:
     return list(dict.fromkeys([*shown(query.body.where), *inline]))
 
 
-def _asked(query: RspQuery, group: Group, mappings: Mapping[MatchPattern, Omega], top: bool = True) -> Group:
+def _asked(query: RspQuery, group: Group, mappings: _Found, top: bool = True) -> Group:
     """WHERE for the store; blank nodes of its own triple patterns become variables, so that mappings are full."""
     return Group(tuple(_element(query, e, mappings, top) for e in group.elements))
 
 
 def _element(
-    query: RspQuery, element: PatternElement, mappings: Mapping[MatchPattern, Omega], top: bool
+    query: RspQuery, element: PatternElement, mappings: _Found, top: bool
 ) -> PatternElement:
     def below(group: Group) -> Group:
         return _asked(query, group, mappings, False)
@@ -393,11 +400,13 @@ def _element(
             return GraphPattern(NamedNode(f"{WINDOW}{number}"), below(inner))
         case WindowPattern(name, inner):
             assert isinstance(name, Variable)
-            held = Variable(f"held_{name.value}")
-            rows = [(NamedNode(f"{WINDOW}{i}"), w.name) for i, w in enumerate(query.windows) if w.name is not None]
-            return Group((Values((held, name), tuple(rows)), GraphPattern(held, below(inner))))
+            each = [(w.name, NamedNode(f"{WINDOW}{i}")) for i, w in enumerate(query.windows) if w.name is not None]
+            return Union(tuple(
+                Group((GraphPattern(graph, _titled(below(inner), name, window)),)) for window, graph in each
+            ))  # fmt: skip
         case MatchPattern(_, variables):
-            return Values(variables, tuple(tuple(dict(mu).get(v) for v in variables) for mu in mappings[element]))
+            found = mappings[None if top and None in mappings else element]
+            return Values(variables, tuple(tuple(dict(mu).get(v) for v in variables) for mu in found))
         case GraphPattern(name, inner) if isinstance(name, Variable):
             others = [
                 Filter(Call("!=", (name, NamedNode(f"{WINDOW}{i}")))) for i in range(len(query.windows))
@@ -419,6 +428,12 @@ def _element(
             return Filter(Exists(below(pattern), negated))
         case _:
             return element
+
+
+def _titled(group: Group, name: Variable, window: NamedNode) -> Group:
+    """A group that binds a name as well."""
+    inner = (group,) if len(group.elements) == 1 and isinstance(group.elements[0], SubSelect) else group.elements
+    return Group((Values((name,), ((window,),)), *inner))
 
 
 def _all(group: Group) -> Iterator[PatternElement]:
