@@ -97,7 +97,8 @@ class Rewriting:
         return Group(tuple(_named(self._of_where(e)) for e in group.elements))
 
     def _of_where(self, element: PatternElement) -> PatternElement:
-        return _rows(self.timed) if self.timed is not None and isinstance(element, MatchPattern) else self.element(element)
+        asked = self.timed if isinstance(element, MatchPattern) else None
+        return self.element(element) if asked is None else _rows(asked)
 
     def group(self, group: Group) -> Group:
         """A group below."""
@@ -185,9 +186,9 @@ def asked_by_name(element: PatternElement) -> bool:
 
 
 def each_graph(name: Variable, inner: Group, graphs: Sequence[tuple[NamedNode, NamedNode]]) -> PatternElement:
-    """`GRAPH ?name {...}` over the graphs known: (what they are called, where they stand). Oxigraph's own takes the name
-    for a variable of all that is inside, MINUS and sub-queries as well, and forgets it where a sub-query does not show
-    it. Conditions inside see it, as they do in Oxigraph and other stores."""
+    """`GRAPH ?name {...}` over the graphs known: (what they are called, where they stand). Oxigraph's own takes the
+    name for a variable of all that is inside, MINUS and sub-queries as well, and forgets it where a sub-query does not
+    show it. Conditions inside see it, as they do in Oxigraph and other stores."""
     if not graphs:
         return Values((name,), ())
     whole: tuple[PatternElement, ...] = inner.elements

@@ -64,7 +64,8 @@ from oxiseq.grammar.scope import (
 def _windows(query: RspQuery, text: str) -> Iterator[Finding]:
     if not query.windows:
         hint = "write FROM STREAM <...> [RANGE 10 SECONDS SLIDE 1 SECONDS]"
-        yield error("stream", "the query reads no stream", query.span, hint)
+        span = at_pattern(r"(?i)\b(?:SELECT|CONSTRUCT|ASK)\b", query.span, text)
+        yield error("stream", "the query reads no stream", span, hint)
     for number, window in enumerate(query.windows):
         if window.name is not None and window.name in {w.name for w in query.windows[:number]}:
             yield error("window", f"two windows are named <{window.name.value}>", window.span, "choose another name")

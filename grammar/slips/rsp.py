@@ -46,6 +46,8 @@ def _windows(s: Slip) -> Said | None:
         return Said(f"a stream is read through a window: {_EXAMPLE}")
     if s.last_word in ("RANGE", "SLIDE", "STEP") and "DURATION" in s.accepts:
         return Said(f"write {s.last_word} 10 SECONDS, {s.last_word} PT10S or {s.last_word} 100 EVENTS")
+    if re.search(r"(?i)\[\s*(LND|INTERVAL)\b[^\[\]]*$", s.before):
+        return Said('write [LND time] or [INTERVAL time time]; a time is in microseconds, or "2024-05-01T10:00:00Z"')
     if s.accepts >= {"_SLIDE", "RSQB"} and s.found == ",":
         return Said(f"nothing stands between the two: {_EXAMPLE}")
     if s.accepts >= {"_SLIDE", "RSQB"} and s.word == "ON":
@@ -91,7 +93,7 @@ def _events(s: Slip) -> Said | None:
         return Said("write E1 SEQ E2")
     if s.last_word == "ON" and s.kind == "word" and s.accepts == {"IRIREF", "PNAME"}:
         return Said(f"a window's name is an IRI: ON :{s.found}")
-    if s.word == "SEQ" and s.accepts >= {"_MATCH", "_FILTER"}:
+    if "_MATCH" in s.accepts and re.match(r"(?i)(\w+\s+)?SEQ\b", s.text[s.at :]):
         return Said("an event pattern stands in MATCH: MATCH { E1 SEQ E2 }")
     if s.last_mark == "}" and s.accepts == {"_AS"}:
         return Said("name the event: AS E1")
@@ -103,7 +105,7 @@ def _events(s: Slip) -> Said | None:
 def _head(s: Slip) -> Said | None:
     """What is told, and of which form the answers are."""
     if s.word in _REPORTS and "REPORTED" not in s.accepts:
-        return Said(f"write it before the query: REGISTER {s.word} AS SELECT ...")
+        return Said(f"write it before the query: REGISTER {s.word} AS ...")
     if s.last_word in _REPORTS and s.accepts == {"IRIREF", "PNAME", "_AS"}:
         return Said(f"write REGISTER {s.last_word} <name> AS")
     if s.word == "DESCRIBE":

@@ -37,10 +37,10 @@ SUITES: Final = (
 )  # fmt: skip
 CSV = "CSV does not tell terms; its query is that of the test of TSV"
 LEFT_OUT = {"csv01": CSV, "csv02": CSV, "csv03": CSV}
-OXIGRAPH = frozenset([
-    "agg-groupconcat-04", "agg-groupconcat-06", "zero_or_more_set_start", "zero_or_more_set_end", "zero_or_one_set_start",
-    "zero_or_one_set_end",
-])  # fmt: skip
+OXIGRAPH = frozenset(
+    ["agg-groupconcat-04", "agg-groupconcat-06", "zero_or_more_set_start", "zero_or_more_set_end",
+     "zero_or_one_set_start", "zero_or_one_set_end"]
+)  # fmt: skip
 """What Oxigraph itself answers otherwise: language tags in GROUP_CONCAT, paths of no length from what is not there."""
 UNKNOWN = {"test_4": "functions that are not known are refused ahead"}
 EVALUATIONS, SYNTAX = 127, 99
