@@ -91,6 +91,8 @@ class Rewriting:
     matches: Mapping[MatchPattern, AskedMatch]
     timed: AskedMatch | None = None
     graphs: Sequence[NamedNode] | None = None
+    branch: str = ""
+    """Behind the labels of blank nodes: a label stands in one pattern, and a pattern may be written several times."""
 
     def where(self, group: Group) -> Group:
         """WHERE; blank nodes of its own triple patterns become variables, so that mappings are full."""
@@ -106,12 +108,18 @@ class Rewriting:
 
     def element(self, element: PatternElement) -> PatternElement:
         match element:
-            case WindowPattern(name, inner):
-                return self._window(name, self.group(inner))
+            case TriplePattern(s, p, o) if self.branch:
+                return TriplePattern(self._own(s), p, self._own(o))
+            case PathPattern(s, p, o) if self.branch:
+                return PathPattern(self._own(s), p, self._own(o))
+            case WindowPattern(NamedNode() as name, inner):
+                return GraphPattern(window_graph(self.contents[name]), self.group(inner))
+            case WindowPattern(Variable() as name, inner):
+                return self._each(name, inner, [(w, window_graph(number)) for w, number in self.contents.items()])
             case MatchPattern():
                 return _rows(self.matches[element])
             case GraphPattern(Variable() as name, inner) if self.graphs is not None and asked_by_name(element):
-                return each_graph(name, self.group(inner), [(graph, graph) for graph in self.graphs])
+                return self._each(name, inner, [(graph, graph) for graph in self.graphs])
             case GraphPattern(name, inner) if isinstance(name, Variable):
                 return Group((GraphPattern(name, self.group(inner)), *self._not_ours(name)))
             case GraphPattern(name, inner):
@@ -163,11 +171,26 @@ class Rewriting:
             case _:
                 return expression
 
-    def _window(self, name: NamedNode | Variable, inner: Group) -> PatternElement:
-        if isinstance(name, NamedNode):
-            return GraphPattern(window_graph(self.contents[name]), inner)
-        graphs = [(window, window_graph(number)) for window, number in self.contents.items()]
-        return each_graph(name, inner, graphs)
+    def _own(self, term: TermOrVariable) -> TermOrVariable:
+        return BlankNode(f"{term.value}{self.branch}") if isinstance(term, BlankNode) else term
+
+    def _each(self, name: Variable, inner: Group, graphs: Sequence[tuple[NamedNode, NamedNode]]) -> PatternElement:
+        """`GRAPH ?name {...}` over the graphs known: (what they are called, where they stand). Oxigraph's own takes the
+        name for a variable of all that is inside, MINUS and sub-queries as well, and forgets it where a sub-query does
+        not show it. Conditions inside see it, as they do in Oxigraph and other stores."""
+        branches = [
+            Group((GraphPattern(graph, self._titled(name, title, inner, number)),))
+            for number, (title, graph) in enumerate(graphs)
+        ]
+        return Union(tuple(branches)) if branches else Values((name,), ())
+
+    def _titled(self, name: Variable, title: NamedNode, inner: Group, number: int) -> Group:
+        said = Values((name,), ((title,),))
+        group = replace(self, branch=f"{self.branch}.{number}").group(inner)
+        if len(group.elements) == 1 and isinstance(group.elements[0], SubSelect):
+            return Group((said, group))
+        made_inside = any(isinstance(e, Bind) and e.variable == name for e in group.elements)
+        return Group((*group.elements, said) if made_inside else (said, *group.elements))
 
     def _not_ours(self, name: Variable) -> list[Filter]:
         """GRAPH ?g ranges over the KB's graphs only."""
@@ -177,28 +200,12 @@ class Rewriting:
 
 
 def asked_by_name(element: PatternElement) -> bool:
-    """Whether it is GRAPH ?g over what Oxigraph takes ?g for a variable of, though it is none: see `each_graph`."""
+    """Whether it is GRAPH ?g over what Oxigraph takes ?g for a variable of, though it is none."""
     return (
         isinstance(element, GraphPattern)
         and isinstance(element.name, Variable)
         and any(isinstance(e, Minus | SubSelect) for e in nested_elements(element.pattern))
     )
-
-
-def each_graph(name: Variable, inner: Group, graphs: Sequence[tuple[NamedNode, NamedNode]]) -> PatternElement:
-    """`GRAPH ?name {...}` over the graphs known: (what they are called, where they stand). Oxigraph's own takes the
-    name for a variable of all that is inside, MINUS and sub-queries as well, and forgets it where a sub-query does not
-    show it. Conditions inside see it, as they do in Oxigraph and other stores."""
-    if not graphs:
-        return Values((name,), ())
-    whole: tuple[PatternElement, ...] = inner.elements
-    if len(whole) == 1 and isinstance(whole[0], SubSelect):
-        whole = (inner,)
-    made_inside = any(isinstance(e, Bind) and e.variable == name for e in whole)
-    each = ((Values((name,), ((title,),)), graph) for title, graph in graphs)
-    return Union(tuple(
-        Group((GraphPattern(graph, Group((*whole, said) if made_inside else (said, *whole))),)) for said, graph in each
-    ))  # fmt: skip
 
 
 def _named(element: PatternElement) -> PatternElement:

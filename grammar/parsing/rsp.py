@@ -73,10 +73,10 @@ class RspBuilder(ClauseBuilder):
         (prologue,) = trees(tree, "prologue")
         self.prologue(prologue)
         report, into = self.register(trees(tree, "register"))
-        body = self.body(tree)
-        form, template = self.form(tree, body)
         events = tuple(self.event(e) for e in trees(tree, "event"))
         self._bound = {event.name: visible_variables(event.pattern) for event in events}
+        body = self.body(tree)  # what MATCH binds is known by now
+        form, template = self.form(tree, body)
         return RspQuery(
             self.language,
             form,

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store, Triple, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
+    Bind,
     Call,
     Choice,
     EventName,
     EventPattern,
     Exists,
+    Expression,
     Filter,
     FirstOf,
     Following,
+    FunctionCall,
     Gpm,
     GraphPattern,
     Group,
@@ -293,7 +296,7 @@ def _answers(
 ) -> Iterator[_Full]:
     store = _dataset(query, items, kb, at)
     found: dict[MatchPattern, set[Event]] = {}
-    for element in _all(query.body.where):
+    for element in _all(Group((query.body,))):
         if isinstance(element, MatchPattern):
             found[element] = event_mappings(query, element.events, items, kb, at, used)
             justified.update(i for e in found[element] for i in e.items)
@@ -350,8 +353,8 @@ def _ask(
     times: tuple[Time, Time] | None,
 ) -> Iterator[_Full]:
     where = _asked(query, query.body.where, mappings)
-    body = replace(query.body, where=where)
-    shows = list(query.body.projection) if query.body.projection is not None else [*_shown(query)]
+    body = _in_clauses(replace(query.body, where=where), lambda group: _asked(query, group, mappings, False))
+    shows = list(body.projection) if body.projection is not None else [*_shown(query)]
     names = [c if isinstance(c, Variable) else c[1] for c in shows]
     if query.form == "ASK":
         if list(store.query(select_text(replace(body, projection=((Literal(1), Variable("one")),))))):
@@ -402,7 +405,8 @@ def _element(
             assert isinstance(name, Variable)
             each = [(w.name, NamedNode(f"{WINDOW}{i}")) for i, w in enumerate(query.windows) if w.name is not None]
             return Union(tuple(
-                Group((GraphPattern(graph, _titled(below(inner), name, window)),)) for window, graph in each
+                Group((GraphPattern(graph, _titled(_relabelled(below(inner), f".{i}"), name, window)),))
+                for i, (window, graph) in enumerate(each)
             ))  # fmt: skip
         case MatchPattern(_, variables):
             found = mappings[None if top and None in mappings else element]
@@ -421,13 +425,50 @@ def _element(
         case Union(branches):
             return Union(tuple(below(b) for b in branches))
         case SubSelect():
-            return replace(element, where=below(element.where))
+            return _in_clauses(replace(element, where=below(element.where)), below)
         case Group():
             return below(element)
-        case Filter(Exists(pattern, negated)):
-            return Filter(Exists(below(pattern), negated))
+        case Filter(condition):
+            return Filter(_asking(condition, below))
+        case Bind(expression, variable):
+            return Bind(_asking(expression, below), variable)
         case _:
             return element
+
+
+def _asking(value: Any, below: Callable[[Group], Group]) -> Any:
+    """An expression, or what holds some, with the patterns of EXISTS for the store."""
+    match value:
+        case Exists(pattern, negated):
+            return Exists(below(pattern), negated)
+        case tuple():
+            return tuple(_asking(each, below) for each in value)
+        case Call() | FunctionCall():
+            return replace(value, args=_asking(value.args, below))
+        case Aggregate():
+            return replace(value, arg=_asking(value.arg, below))
+        case _:
+            return value
+
+
+def _in_clauses(query: SubSelect, below: Callable[[Group], Group]) -> SubSelect:
+    """With the patterns of EXISTS in what it lists, groups and orders."""
+    clauses = ("projection", "group_by", "having", "order_by")
+    return replace(query, **{name: _asking(getattr(query, name), below) for name in clauses})
+
+
+def _relabelled(value: Any, suffix: str) -> Any:
+    """With other labels for its blank nodes."""
+    match value:
+        case BlankNode():
+            return BlankNode(value.value + suffix)
+        case tuple():
+            return tuple(_relabelled(each, suffix) for each in value)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            made = {f.name: _relabelled(getattr(value, f.name), suffix) for f in fields(value) if f.compare}
+            return replace(value, **made)
+        case _:
+            return value
 
 
 def _titled(group: Group, name: Variable, window: NamedNode) -> Group:
@@ -440,13 +481,24 @@ def _all(group: Group) -> Iterator[PatternElement]:
     """Every element below, patterns of EXISTS included."""
     for element in group.elements:
         yield element
+        expressions: list[Expression] = []
         match element:
-            case OptionalPattern(i) | Minus(i) | GraphPattern(_, i) | WindowPattern(_, i) | SubSelect(_, i):
+            case OptionalPattern(i) | Minus(i) | GraphPattern(_, i) | WindowPattern(_, i):
                 yield from _all(i)
             case Union(branches):
                 for branch in branches:
                     yield from _all(branch)
             case Group():
                 yield from _all(element)
-            case Filter(Exists(pattern)):
-                yield from _all(pattern)
+            case SubSelect(projection, where):
+                yield from _all(where)
+                expressions += [c[0] for c in (*(projection or ()), *element.group_by) if isinstance(c, tuple)]
+                expressions += [*element.having, *(key for key, _ in element.order_by)]
+            case Filter(condition):
+                expressions.append(condition)
+            case Bind(expression):
+                expressions.append(expression)
+        for expression in expressions:
+            for e in inside(expression):
+                if isinstance(e, Exists):
+                    yield from _all(e.pattern)
