@@ -151,7 +151,8 @@ def continuous(draw: st.DrawFn) -> Setting:
                 " FILTER NOT EXISTS { WINDOW :v { ?x :r ?u } }",
             ]))  # fmt: skip
     where += draw(st.sampled_from(
-        ["", "", "", " GRAPH :g { ?x :p ?k }", " GRAPH ?g { OPTIONAL { ?x :p ?k } }", " GRAPH ?g { ?x ?kp ?k }", " BIND(STR(?x) AS ?s)"]
+        ["", "", "", " GRAPH :g { ?x :p ?k }", " GRAPH ?g { OPTIONAL { ?x :p ?k } }",
+         " GRAPH ?g { ?x ?kp ?k }", " BIND(STR(?x) AS ?s)"]
         + (["", " ?x :q ?d ."] if kind > 1 else [])
     ))  # fmt: skip
     match draw(st.integers(0, 10)):
