@@ -267,8 +267,12 @@ def inner_groups(element: PatternElement) -> Iterator[Group]:
     match element:
         case Group():
             yield element
-        case OptionalPattern(inner) | Minus(inner) | GraphPattern(_, inner) | SubSelect(_, inner):
+        case OptionalPattern(inner) | Minus(inner) | GraphPattern(_, inner):
             yield inner
+        case SubSelect():
+            yield element.where
+            for expression in sub_select_expressions(element):
+                yield from (e.pattern for e in subexpressions(expression) if isinstance(e, Exists))
         case WindowPattern(_, inner):
             yield inner
         case Union(branches):
@@ -282,6 +286,14 @@ def inner_groups(element: PatternElement) -> Iterator[Group]:
             yield from (e.pattern for e in subexpressions(expression) if isinstance(e, Exists))
         case _:
             return
+
+
+def sub_select_expressions(query: SubSelect) -> Iterator[Expression]:
+    """The expressions of a sub-query's clauses, its WHERE not included."""
+    yield from (p[0] for p in query.projection or () if isinstance(p, tuple))
+    yield from (k[0] if isinstance(k, tuple) else k for k in query.group_by)
+    yield from query.having
+    yield from (k[0] for k in query.order_by)
 
 
 def inner_expressions(pattern: Group) -> Iterator[Expression]:

@@ -34,6 +34,7 @@ from oxiseq.grammar.algebra import (
     WindowPattern,
 )
 from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.scope import nested_elements
 
 _WINDOW: Final = "urn:oxiseq:window:"
 _MATCH: Final = "urn:oxiseq:match:"
@@ -83,14 +84,23 @@ class AskedMatch:
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """How windows and MATCH are named in the store. `contents`: window's name → number of its content."""
+    """How windows and MATCH are named in the store. `contents`: window's name → number of its content; `timed`: the one
+    MATCH of WHERE itself whose rows carry times, if there is one; `graphs`: the KB's, for what is `asked_by_name`."""
 
     contents: Mapping[NamedNode, int]
     matches: Mapping[MatchPattern, AskedMatch]
+    timed: AskedMatch | None = None
+    graphs: Sequence[NamedNode] | None = None
+    branch: str = ""
+    """Behind the labels of blank nodes: a label stands in one pattern, and a pattern may be written several times."""
 
     def where(self, group: Group) -> Group:
         """WHERE; blank nodes of its own triple patterns become variables, so that mappings are full."""
-        return Group(tuple(_named(self.element(e)) for e in group.elements))
+        return Group(tuple(_named(self._of_where(e)) for e in group.elements))
+
+    def _of_where(self, element: PatternElement) -> PatternElement:
+        asked = self.timed if isinstance(element, MatchPattern) else None
+        return self.element(element) if asked is None else _rows(asked)
 
     def group(self, group: Group) -> Group:
         """A group below."""
@@ -98,10 +108,18 @@ class Rewriting:
 
     def element(self, element: PatternElement) -> PatternElement:
         match element:
-            case WindowPattern(name, inner):
-                return self._window(name, self.group(inner))
+            case TriplePattern(s, p, o) if self.branch:
+                return TriplePattern(self._own(s), p, self._own(o))
+            case PathPattern(s, p, o) if self.branch:
+                return PathPattern(self._own(s), p, self._own(o))
+            case WindowPattern(NamedNode() as name, inner):
+                return GraphPattern(window_graph(self.contents[name]), self.group(inner))
+            case WindowPattern(Variable() as name, inner):
+                return self._each(name, inner, [(w, window_graph(number)) for w, number in self.contents.items()])
             case MatchPattern():
                 return _rows(self.matches[element])
+            case GraphPattern(Variable() as name, inner) if self.graphs is not None and asked_by_name(element):
+                return self._each(name, inner, [(graph, graph) for graph in self.graphs])
             case GraphPattern(name, inner) if isinstance(name, Variable):
                 return Group((GraphPattern(name, self.group(inner)), *self._not_ours(name)))
             case GraphPattern(name, inner):
@@ -153,18 +171,41 @@ class Rewriting:
             case _:
                 return expression
 
-    def _window(self, name: NamedNode | Variable, inner: Group) -> PatternElement:
-        if isinstance(name, NamedNode):
-            return GraphPattern(window_graph(self.contents[name]), inner)
-        held = Variable(f"oxiseq_window_{name.value}")
-        rows = tuple((window_graph(number), window) for window, number in self.contents.items())
-        return Group((Values((held, name), rows), GraphPattern(held, inner)))
+    def _own(self, term: TermOrVariable) -> TermOrVariable:
+        return BlankNode(f"{term.value}{self.branch}") if isinstance(term, BlankNode) else term
+
+    def _each(self, name: Variable, inner: Group, graphs: Sequence[tuple[NamedNode, NamedNode]]) -> PatternElement:
+        """`GRAPH ?name {...}` over the graphs known: (what they are called, where they stand). Oxigraph's own takes the
+        name for a variable of all that is inside, MINUS and sub-queries as well, and forgets it where a sub-query does
+        not show it. Conditions inside see it, as they do in Oxigraph and other stores."""
+        branches = [
+            Group((GraphPattern(graph, self._titled(name, title, inner, number)),))
+            for number, (title, graph) in enumerate(graphs)
+        ]
+        return Union(tuple(branches)) if branches else Values((name,), ())
+
+    def _titled(self, name: Variable, title: NamedNode, inner: Group, number: int) -> Group:
+        said = Values((name,), ((title,),))
+        group = replace(self, branch=f"{self.branch}.{number}").group(inner)
+        if len(group.elements) == 1 and isinstance(group.elements[0], SubSelect):
+            return Group((said, group))
+        made_inside = any(isinstance(e, Bind) and e.variable == name for e in group.elements)
+        return Group((*group.elements, said) if made_inside else (said, *group.elements))
 
     def _not_ours(self, name: Variable) -> list[Filter]:
         """GRAPH ?g ranges over the KB's graphs only."""
         ours = [window_graph(n) for n in sorted(set(self.contents.values()))]
-        ours += [match_graph(m.number) for m in self.matches.values()]
+        ours += [match_graph(m.number) for m in (*self.matches.values(), *([self.timed] if self.timed else []))]
         return [Filter(Call("NOT IN", (name, *ours)))] if ours else []
+
+
+def asked_by_name(element: PatternElement) -> bool:
+    """Whether it is GRAPH ?g over what Oxigraph takes ?g for a variable of, though it is none."""
+    return (
+        isinstance(element, GraphPattern)
+        and isinstance(element.name, Variable)
+        and any(isinstance(e, Minus | SubSelect) for e in nested_elements(element.pattern))
+    )
 
 
 def _named(element: PatternElement) -> PatternElement:

@@ -98,6 +98,8 @@ class Dataset:
         """By content the graphs that follow it."""
         for number, content in enumerate(plan.contents):
             named = Counted(self._store, content.graph(number), terms, content.predicates)
+            if content.named:
+                self._store.add_graph(content.graph(number))  # one that holds nothing is a graph, too
             self.graphs.append((*([named] if content.named else []), *([default] if content.default else [])))
         self._labels: dict[str, int] = {}
         """Of blank nodes in the store → their ids."""
@@ -230,6 +232,8 @@ class KbCopy:
         self._blanks = blanks
         self._copied: list[tuple[Counted, EventBatch]] = []
         self._named: dict[NamedNode, Counted] = {}
+        self.names: list[NamedNode] = []
+        """Of the graphs asked for."""
         self.labels: dict[str, int] = {}
         """Labels of the KB's blank nodes in the copy → their ids."""
 
@@ -240,16 +244,25 @@ class KbCopy:
         self._version = self._kb.version
         for graph, batch in self._copied:
             graph.evict(batch)
+        for name in self._named:
+            self._store.remove_graph(name)
         self._copied = []
         needs, only = self._needs, self._only()
         if needs.default:
             self._copy(self._default, f"SELECT ?s ?p ?o WHERE {{ {only} ?s ?p ?o }}")
         for name in needs.merged:
             self._copy(self._default, f"SELECT ?s ?p ?o WHERE {{ {only} GRAPH {name} {{ ?s ?p ?o }} }}")
-        for name in self._names():
+        self.names = self._names()
+        for name in self.names:
             graph = self._named.get(name) or Counted(self._store, name, self._terms, None)
             self._named[name] = graph
             self._copy(graph, f"SELECT ?s ?p ?o WHERE {{ {only} GRAPH {name} {{ ?s ?p ?o }} }}")
+            if not len(graph) and self._is_there(name):
+                self._store.add_graph(name)
+
+    def _is_there(self, name: NamedNode) -> bool:
+        """Whether the KB has a graph: one without the triples asked for still counts in OPTIONAL, COUNT..."""
+        return any(True for _ in self._kb.solutions(f"SELECT (1 AS ?there) WHERE {{ GRAPH {name} {{}} }}"))
 
     def _only(self) -> str:
         if self._needs.predicates is None:
@@ -259,7 +272,7 @@ class KbCopy:
     def _names(self) -> list[NamedNode]:
         if self._needs.graphs is not None:
             return list(self._needs.graphs)
-        found = self._kb.solutions("SELECT DISTINCT ?g WHERE { GRAPH ?g { ?s ?p ?o } }")
+        found = self._kb.solutions("SELECT DISTINCT ?g WHERE { GRAPH ?g {} }")
         return sorted((s["g"] for s in found if isinstance(s["g"], NamedNode)), key=str)
 
     def _copy(self, graph: Counted, text: str) -> None:

@@ -143,7 +143,7 @@ class GeneralAnswers:
         assert asked is not None
         self._dataset.kb.refresh()
         self._tell(found)
-        values, rows = self._dataset.solutions(asked.text, asked.width, asked.with_row)
+        values, rows = self._dataset.solutions(asked.over(self._dataset.kb.names), asked.width, asked.with_row)
         spans = [self._dataset.spans[row] for row in rows]
         return FullRows(values, np.array(spans, np.int64).reshape(len(values), 2 if asked.with_row else 0))
 

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.engine.expressions.functions import IMPURE
-from oxiseq.engine.rsp.asking import ROW_MARK, blank_variable, select_text, value_predicate
+from oxiseq.engine.rsp.asking import ROW_MARK, asked_by_name, blank_variable, select_text, value_predicate
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.windows import ConjunctiveQuery, Window, compile_windows, not_native
 from oxiseq.grammar.algebra import (
@@ -278,6 +278,8 @@ class _Joined:
             raise NotIncrementalError("a function that answers otherwise each time")
         if self.around.default or self.query.default_graphs or self.query.named_graphs or _asks_windows(inside):
             raise NotIncrementalError(f"WHERE is no conjunction of triple patterns: {_name(element)}")
+        if asked_by_name(element):
+            raise NotIncrementalError("MINUS inside GRAPH over a variable")
         if set(visible_variables(inside)) - certain_variables(inside):
             raise NotIncrementalError(f"what the KB is asked may leave variables unbound: {_name(element)}")
         self.known.append(_Known(element))

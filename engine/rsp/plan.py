@@ -9,7 +9,7 @@ Where it stands: algebra → **plan** → run. Equal windows are one content. A 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,6 +21,7 @@ from oxiseq.engine.rsp.asking import (
     ROW_VARIABLE,
     AskedMatch,
     Rewriting,
+    asked_by_name,
     blank_variable,
     select_text,
     window_graph,
@@ -32,7 +33,6 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import (
     Aggregate,
     EventPattern,
-    Exists,
     Expression,
     Filter,
     Gpm,
@@ -69,6 +69,8 @@ from oxiseq.grammar.scope import (
     visible_variables,
 )
 
+_MOST_GRAPHS: Final = 64
+"""Of the KB, past which GRAPH ?g is asked of Oxigraph as it is."""
 Column = Variable | tuple[Expression, Variable]
 
 
@@ -152,6 +154,15 @@ class Asked:
     with_row: bool
     ordered: bool
     """The order of its rows is the query's."""
+    by_name: SubSelect | None = None
+    """The question again, if it asks GRAPH ?g what is `asked_by_name`: the KB's graphs have to be known."""
+
+    def over(self, graphs: Sequence[NamedNode]) -> str:
+        """Its text where the KB has these graphs."""
+        if self.by_name is None or len(graphs) > _MOST_GRAPHS:
+            return self.text
+        asked = Rewriting({}, {}, graphs=graphs).select(self.by_name)
+        return select_text(asked, asked.projection or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +225,8 @@ class _Compiler:
         self.options = options
         self.named: dict[NamedNode, int] = {}
         self.contents: list[ContentPlan] = []
-        self.matches: dict[MatchPattern, MatchPlan] = {}
+        self.matches: dict[tuple[MatchPattern, bool], MatchPlan] = {}
+        """By pattern and whether its rows carry times: an equal one further down does not."""
 
     def plan(self) -> RspPlan:
         query = self.query
@@ -343,9 +355,10 @@ class _Compiler:
         top = [e for e in self.query.body.where.elements if isinstance(e, MatchPattern)]
         timed = top[0] if len(top) == 1 and self.plain else None
         for element in _everything(self.whole):
-            if isinstance(element, MatchPattern) and element not in self.matches:
+            if isinstance(element, MatchPattern):
                 sure = frozenset(v for n in event_names(element.events) for v in certain[n.name])
-                self.matches[element] = MatchPlan(element.events, element.variables, sure, element is timed)
+                key = element, element is timed
+                self.matches.setdefault(key, MatchPlan(element.events, element.variables, sure, element is timed))
 
     # --- answers ------------------------------------------------------------------------------------
 
@@ -394,23 +407,27 @@ class _Compiler:
         return len(body.where.elements) == 1 and isinstance(body.where.elements[0], MatchPattern)
 
     def _asked(self, full: tuple[Column, ...]) -> Asked:
-        numbers = {m: i for i, m in enumerate(self.matches)}
-        matches = {
-            m: AskedMatch(numbers[m], plan.variables, plan.certain, plan.timed) for m, plan in self.matches.items()
-        }
-        rewriting = Rewriting(self.named, matches)
+        every = [
+            (pattern, AskedMatch(number, plan.variables, plan.certain, plan.timed))
+            for number, ((pattern, _), plan) in enumerate(self.matches.items())
+        ]
+        timed = next((asked for _, asked in every if asked.timed), None)
+        rewriting = Rewriting(self.named, {m: asked for m, asked in every if not asked.timed}, timed)
         body = self.query.body
-        timed = any(plan.timed for plan in self.matches.values())
         asked = replace(
             rewriting.select(replace(body, projection=full, where=Group(()))), where=rewriting.where(body.where)
         )
         if self.query.form == "ASK":
-            asked = SubSelect((), asked.where, limit=1)
+            asked = replace(asked, limit=1 if asked.limit is None else min(1, asked.limit))
         if self.plain:
             asked = replace(asked, reduced=False)
         shown: tuple[Column, ...] = asked.projection or ()
-        text = select_text(asked, (ROW_VARIABLE, *shown) if timed else shown)
-        return Asked(text, len(shown), timed, bool(body.order_by))
+        columns = shown if timed is None else (ROW_VARIABLE, *shown)
+        by_name = any(asked_by_name(e) for e in _everything(self.whole))
+        return Asked(
+            select_text(asked, columns), len(shown), timed is not None, bool(body.order_by),
+            replace(asked, projection=columns) if by_name else None,
+        )  # fmt: skip
 
     def _native(self, rhythm: Rhythm, columns: tuple[Column, ...]) -> tuple[NativePlan | None, str | None]:
         """How it is answered incrementally, or why it is not."""
@@ -461,15 +478,8 @@ def _everything(group: Group) -> Iterator[PatternElement]:
     """Every element below, those of EXISTS in any expression included."""
     for element in group.elements:
         yield element
-        for inner in (*inner_groups(element), *_exists_of(element)):
+        for inner in inner_groups(element):
             yield from _everything(inner)
-
-
-def _exists_of(element: PatternElement) -> Iterator[Group]:
-    if isinstance(element, SubSelect):
-        columns = [c[0] for c in element.projection or () if isinstance(c, tuple)]
-        for e in (*columns, *element.having):
-            yield from (x.pattern for x in subexpressions(e) if isinstance(x, Exists))
 
 
 def _window_patterns(group: Group) -> Iterator[WindowPattern]:
@@ -482,7 +492,7 @@ def _outside(group: Group) -> Iterator[PatternElement]:
         if isinstance(element, TriplePattern | PathPattern):
             yield element
         elif not isinstance(element, WindowPattern | GraphPattern | MatchPattern):
-            for inner in (*inner_groups(element), *_exists_of(element)):
+            for inner in inner_groups(element):
                 yield from _outside(inner)
 
 

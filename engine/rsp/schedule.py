@@ -88,6 +88,10 @@ class Schedule:
     def _at_or_after(self, time: int) -> int:
         return min(-(-time // p) * p for p in self.rhythm.periods)
 
+    def forget(self) -> None:
+        """No window holds anything any more; what has been told is not told again."""
+        self._next, self._filled = None, False
+
     def save(self) -> State:
         """Where it stands."""
         return {"done": self._done, "next": self._next, "filled": self._filled}

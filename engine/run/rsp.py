@@ -47,6 +47,7 @@ class RspRun(AloneRun):
         self._arrivals = Arrivals(len(plan.streams), lateness, start)
         self._kb = kb
         self._newest: int | None = None
+        self._schedule = Schedule(plan.rhythm)
         self._shown = np.array(plan.shown, np.int64)
         self.resets = Resets()
         """How often it has forgotten its windows."""
@@ -57,7 +58,6 @@ class RspRun(AloneRun):
         """Nothing has been seen."""
         plan = self._plan
         width = len(plan.shown) if plan.native is not None else _width(plan)
-        self._schedule = Schedule(plan.rhythm)
         self._reporter = Reporter(plan.report, width, plan.timed)
         self._native = NativeAnswers(plan, self._terms, self._kb) if plan.native is not None else None
         self._general = GeneralAnswers(plan, self._terms, self._kb) if plan.native is None else None
@@ -126,6 +126,7 @@ class RspRun(AloneRun):
     def forget(self, at: int) -> None:
         """Between batches: windows and event mappings are empty from now on; what waits for its instant goes on."""
         self.resets = self.resets.another(at, 0 if self._newest is None else self._newest, self.records)
+        self._schedule.forget()
         self._begin()
 
     # --- the KB, state ------------------------------------------------------------------------------

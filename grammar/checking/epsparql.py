@@ -42,7 +42,6 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.checking.functions import check_function
 from oxiseq.grammar.checking.patterns import check_pattern
-from oxiseq.grammar.checking.scope import sub_select_expressions
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, lint_finding, variable_hint
@@ -52,6 +51,7 @@ from oxiseq.grammar.scope import (
     expression_variables,
     inner_groups,
     nested_elements,
+    sub_select_expressions,
     subexpressions,
     visible_variables,
 )

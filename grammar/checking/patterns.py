@@ -21,11 +21,16 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Values,
 )
-from oxiseq.grammar.checking.scope import sub_select_expressions
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error
 from oxiseq.grammar.places import Overview
-from oxiseq.grammar.scope import inner_groups, nested_elements, subexpressions, visible_variables
+from oxiseq.grammar.scope import (
+    inner_groups,
+    nested_elements,
+    sub_select_expressions,
+    subexpressions,
+    visible_variables,
+)
 
 
 def check_patterns(seen: Overview) -> Iterator[Finding]:

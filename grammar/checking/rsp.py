@@ -14,6 +14,7 @@ cross-product, kb-unjoined   parts of one pattern share nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from pyoxigraph import NamedNode, Variable
 
@@ -24,16 +25,18 @@ from oxiseq.grammar.algebra import (
     Filter,
     Following,
     GraphPattern,
+    Group,
     MatchFunction,
     MatchPattern,
     Prev,
     Span,
+    SubSelect,
     WindowPattern,
 )
 from oxiseq.grammar.checking.functions import check_function
 from oxiseq.grammar.checking.lints import products
 from oxiseq.grammar.checking.patterns import check_pattern, check_select
-from oxiseq.grammar.checking.scope import pattern_expressions, sub_select_expressions
+from oxiseq.grammar.checking.scope import pattern_expressions
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, close_name, error, lint_finding, variable_hint
 from oxiseq.grammar.rsp_algebra import (
@@ -52,6 +55,7 @@ from oxiseq.grammar.scope import (
     expression_variables,
     inner_expressions,
     nested_elements,
+    sub_select_expressions,
     subexpressions,
     visible_variables,
 )
@@ -60,7 +64,8 @@ from oxiseq.grammar.scope import (
 def _windows(query: RspQuery, text: str) -> Iterator[Finding]:
     if not query.windows:
         hint = "write FROM STREAM <...> [RANGE 10 SECONDS SLIDE 1 SECONDS]"
-        yield error("stream", "the query reads no stream", query.span, hint)
+        span = at_pattern(r"(?i)\b(?:SELECT|CONSTRUCT|ASK)\b", query.span, text)
+        yield error("stream", "the query reads no stream", span, hint)
     for number, window in enumerate(query.windows):
         if window.name is not None and window.name in {w.name for w in query.windows[:number]}:
             yield error("window", f"two windows are named <{window.name.value}>", window.span, "choose another name")
@@ -145,7 +150,7 @@ def _where(query: RspQuery, text: str) -> Iterator[Finding]:
     known = [w.name for w in query.windows if w.name is not None]
     names = [e.name for e in query.events]
     used_windows, used_events = {e.window for e in query.events}, set[str]()
-    for element in nested_elements(query.body.where):
+    for element in nested_elements(Group((query.body,))):
         if isinstance(element, WindowPattern):
             if isinstance(element.name, Variable):
                 used_windows.update(known)
@@ -182,7 +187,7 @@ def _match(element: MatchPattern, names: list[str]) -> Iterator[Finding]:
 
 
 def _patterns(query: RspQuery, text: str) -> Iterator[Finding]:
-    yield from check_select(query.body, text)
+    yield from check_select(_listed(query), text)
     for pattern in (query.body.where, *(e.pattern for e in query.events)):
         yield from check_pattern(pattern, text)
         for e in pattern_expressions(pattern):
@@ -195,6 +200,14 @@ def _patterns(query: RspQuery, text: str) -> Iterator[Finding]:
     for outer in sub_select_expressions(query.body):
         for e in subexpressions(outer):
             yield from _expression(e)
+
+
+def _listed(query: RspQuery) -> SubSelect:
+    """The query as a SELECT of what it tells: CONSTRUCT the template's variables, ASK nothing."""
+    if query.form == "SELECT":
+        return query.body
+    terms = (t for triple in query.template for t in (triple.subject, triple.predicate, triple.object))
+    return replace(query.body, projection=tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable))))
 
 
 def _expression(e: Expression) -> Iterator[Finding]:

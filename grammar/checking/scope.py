@@ -28,6 +28,7 @@ from oxiseq.grammar.scope import (
     inner_expressions,
     nested_elements,
     prev_variables,
+    sub_select_expressions,
     subexpressions,
 )
 
@@ -77,14 +78,6 @@ def pattern_expressions(pattern: Group) -> Iterator[Expression]:
         if isinstance(element, SubSelect):
             for e in sub_select_expressions(element):
                 yield from subexpressions(e)
-
-
-def sub_select_expressions(query: SubSelect) -> Iterator[Expression]:
-    """The expressions of a sub-query's clauses, its WHERE not included."""
-    yield from (p[0] for p in query.projection or () if isinstance(p, tuple))
-    yield from (k[0] if isinstance(k, tuple) else k for k in query.group_by)
-    yield from query.having
-    yield from (k[0] for k in query.order_by)
 
 
 def _binds(gpm: Gpm, seen: Overview) -> Iterator[Finding]:

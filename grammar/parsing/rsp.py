@@ -6,6 +6,7 @@ Where it stands: lark's tree (rules of `rsp.lark`) → `RspQuery`, for continuou
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime
 from typing import Literal
@@ -19,6 +20,8 @@ from oxiseq.grammar.algebra import (
     EventPattern,
     FirstOf,
     Following,
+    GraphPattern,
+    Group,
     LastOf,
     MatchPattern,
     PatternElement,
@@ -70,13 +73,14 @@ class RspBuilder(ClauseBuilder):
         (prologue,) = trees(tree, "prologue")
         self.prologue(prologue)
         report, into = self.register(trees(tree, "register"))
-        form, template = self.form(tree)
         events = tuple(self.event(e) for e in trees(tree, "event"))
         self._bound = {event.name: visible_variables(event.pattern) for event in events}
+        body = self.body(tree)  # what MATCH binds is known by now
+        form, template = self.form(tree, body)
         return RspQuery(
             self.language,
             form,
-            self.body(tree),
+            body,
             tuple(self.named_window(w) for w in trees(tree, *_WINDOWS)),
             events,
             template,
@@ -102,13 +106,17 @@ class RspBuilder(ClauseBuilder):
         names = trees(nodes[0], "iri")
         return Report(word.upper()), self.iri_of(names[0]) if names else None
 
-    def form(self, tree: Tree[Token]) -> tuple[Literal["SELECT", "CONSTRUCT", "ASK"], tuple[TriplePattern, ...]]:
-        (node,) = trees(tree, "select", "construct", "ask")
+    def form(
+        self, tree: Tree[Token], body: SubSelect
+    ) -> tuple[Literal["SELECT", "CONSTRUCT", "ASK"], tuple[TriplePattern, ...]]:
+        (node,) = trees(tree, "select", "construct", "construct_where", "ask")
         match kind(node):
             case "select":
                 return "SELECT", ()
             case "construct":
                 return "CONSTRUCT", self.template(node)
+            case "construct_where":
+                return "CONSTRUCT", tuple(self.same_template(body.where))
             case _:
                 return "ASK", ()
 
@@ -119,6 +127,19 @@ class RspBuilder(ClauseBuilder):
                 raise self.error("a template holds no property paths", where(node), code="template")
             made.append(element)
         return tuple(made)
+
+    def same_template(self, where: Group) -> Iterator[TriplePattern]:
+        """Of `CONSTRUCT WHERE`: what stands in WHERE, in a window or in a graph."""
+        for element in where.elements:
+            match element:
+                case TriplePattern():
+                    yield element
+                case WindowPattern(_, inner) | GraphPattern(_, inner):
+                    yield from self.same_template(inner)
+                case _:
+                    hint = "name what is made: CONSTRUCT { ... } ... WHERE { ... }"
+                    message = "CONSTRUCT WHERE takes triple patterns alone"
+                    raise self.error(message, element.span, hint=hint, code="template")
 
     def body(self, tree: Tree[Token]) -> SubSelect:
         """WHERE and the solution modifiers, read as a sub-query's."""

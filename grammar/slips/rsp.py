@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 
 from oxiseq.grammar.slips import sparql
@@ -23,6 +24,8 @@ _KEYWORDS = [
     *["CONSUME", "REPORT", "EVERY", "CONTENT", "CHANGE", "CLOSE", "PREFIX", "BASE", "FILTER", "OPTIONAL", "UNION"],
     *["MINUS", "GRAPH", "BIND", "VALUES", "EXISTS", "LIMIT", "GROUP", "ORDER", "HAVING", "OFFSET", "DISTINCT"],
 ]
+_REPORTS = ("RSTREAM", "ISTREAM", "DSTREAM")
+_AFTER = ("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES")
 _EXAMPLE = "[RANGE 10 SECONDS SLIDE 1 SECONDS]"
 
 
@@ -43,6 +46,14 @@ def _windows(s: Slip) -> Said | None:
         return Said(f"a stream is read through a window: {_EXAMPLE}")
     if s.last_word in ("RANGE", "SLIDE", "STEP") and "DURATION" in s.accepts:
         return Said(f"write {s.last_word} 10 SECONDS, {s.last_word} PT10S or {s.last_word} 100 EVENTS")
+    if re.search(r"(?i)\[\s*(LND|INTERVAL)\b[^\[\]]*$", s.before):
+        return Said('write [LND time] or [INTERVAL time time]; a time is in microseconds, or "2024-05-01T10:00:00Z"')
+    if s.accepts >= {"_SLIDE", "RSQB"} and s.found == ",":
+        return Said(f"nothing stands between the two: {_EXAMPLE}")
+    if s.accepts >= {"_SLIDE", "RSQB"} and s.word == "ON":
+        return Said("time is that of the events: leave ON out")
+    if "UNIT" in s.accepts and s.word in ("TRIPLES", "ROWS", "ITEMS", "ELEMENTS"):
+        return Said("windows count events, whole graphs: [RANGE 100 EVENTS SLIDE 10 EVENTS]")
     if "UNIT" in s.accepts and s.kind == "word":
         close = get_close_matches(s.word, UNITS, 1, 0.6)
         return Said(f"did you mean {close[0]}?" if close else f"write {_EXAMPLE}")
@@ -56,6 +67,16 @@ def _streams(s: Slip) -> Said | None:
         return Said(f"here a stream is named by its IRI alone: FROM STREAM <...> {_EXAMPLE}")
     if s.last_word == "WINDOW" and s.found == "{":
         return Said("name the window: WINDOW :w { ... }")
+    if s.last_word == "WINDOW" and s.kind == "variable" and "VAR" not in s.accepts:
+        return Said(f"a window's name is an IRI: FROM NAMED WINDOW :{s.found[1:]} ON <...> {_EXAMPLE}")
+    if s.found == "[" and s.accepts == {"_ON"}:
+        return Said(f"first the stream, then the window: FROM NAMED WINDOW :w ON <...> {_EXAMPLE}")
+    if s.found == "[" and re.search(r"(?i)\bFROM\s+NAMED\s+\S+\s*$", s.before):
+        return Said(f"write FROM NAMED WINDOW :w ON <...> {_EXAMPLE}")
+    if s.found == "[" and re.search(r"(?i)\bFROM\s+\S+\s*$", s.before):
+        return Said(f"write FROM STREAM <...> {_EXAMPLE}")
+    if s.word == "STREAM" and s.accepts >= {"_WINDOW", "_FILTER"}:
+        return Said("in WHERE a window is asked: FROM NAMED WINDOW :w ON <...> [RANGE ...] and WINDOW :w { ... }")
     if s.last_word == "WINDOW" and s.kind == "word":
         return Said(f"a window's name is an IRI: WINDOW :{s.found}")
     return None
@@ -70,6 +91,10 @@ def _events(s: Slip) -> Said | None:
         return Said("write E1 SEQ E2")
     if "SEQ" in s.accepts and s.kind == "word" and s.word not in _KEYWORDS:
         return Said("write E1 SEQ E2")
+    if s.last_word == "ON" and s.kind == "word" and s.accepts == {"IRIREF", "PNAME"}:
+        return Said(f"a window's name is an IRI: ON :{s.found}")
+    if "_MATCH" in s.accepts and re.match(r"(?i)(\w+\s+)?SEQ\b", s.text[s.at :]):
+        return Said("an event pattern stands in MATCH: MATCH { E1 SEQ E2 }")
     if s.last_mark == "}" and s.accepts == {"_AS"}:
         return Said("name the event: AS E1")
     if s.last_word == "AS" and s.accepts == {"NAME"}:
@@ -77,10 +102,29 @@ def _events(s: Slip) -> Said | None:
     return None
 
 
+def _head(s: Slip) -> Said | None:
+    """What is told, and of which form the answers are."""
+    if s.word in _REPORTS and "REPORTED" not in s.accepts:
+        return Said(f"write it before the query: REGISTER {s.word} AS ...")
+    if s.last_word in _REPORTS and s.accepts == {"IRIREF", "PNAME", "_AS"}:
+        return Said(f"write REGISTER {s.last_word} <name> AS")
+    if s.word == "DESCRIBE":
+        return Said("write CONSTRUCT WHERE { ?x ?p ?y }, or name the triples that describe it")
+    if s.found == "{" and s.accepts >= {"_FROM", "_WHERE"} and "LBRACE" not in s.accepts:
+        return Said("write WHERE before its braces, or a template before FROM: CONSTRUCT { ... } FROM ...")
+    if {"VAR", "LPAR", "_FROM"} <= s.accepts and re.match(r"\w+\s*\(", s.text[s.at :]):
+        return Said(f"put parentheses around: ({s.found}(...) AS ?name)")
+    if s.word in ("GROUP", "HAVING", "ORDER") and "_REPORT" in s.accepts:
+        return Said("after WHERE stand GROUP BY, HAVING, ORDER BY, LIMIT, VALUES, in this order")
+    if s.word in _AFTER and s.accepts <= {"$END", "_CONSUME", "_REPORT"} and "_REPORT" in s.accepts:
+        return Said("CONSUME and REPORT end the query")
+    return None
+
+
 def _closing(s: Slip) -> Said | None:
     if s.accepts == {"CONSUMPTION"}:
         return Said("write CONSUME UNRESTRICTED, CONSUME CHRONOLOGICAL or CONSUME RECENT")
-    if s.last_word == "REPORT":
+    if re.search(r"(?i)\bREPORT(\s+(ON|EVERY|ON\s+CONTENT|ON\s+WINDOW))?\s*$", s.before):
         return Said("write REPORT ON CONTENT CHANGE, REPORT ON WINDOW CLOSE or REPORT EVERY 10 SECONDS")
     if s.last_word == "REGISTER":
         return Said("write REGISTER RSTREAM <name> AS, with RSTREAM, ISTREAM or DSTREAM")
@@ -102,6 +146,7 @@ RSP_RULES: tuple[Rule, ...] = (
     _windows,
     _streams,
     _events,
+    _head,
     _closing,
     sparql.braces,
     _missing_close,

@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.grammar.algebra import GraphPattern, Group, SubSelect, WindowPattern
 from oxiseq.grammar.rsp_algebra import RspQuery
-from oxiseq.grammar.scope import nested_elements
+from oxiseq.grammar.scope import holds_exists, nested_elements, sub_select_expressions
 from oxiseq.grammar.translating.translation import Translation
 
 _WINDOW = NamedNode("urn:window")
@@ -43,7 +43,9 @@ def _with(query: RspQuery, name: NamedNode | None, where: Group) -> RspQuery:
 
 
 def _mixed(query: RspQuery, where: Group) -> bool:
-    """Whether something but one graph is asked, or a sub-query hides what is asked."""
-    return bool(query.default_graphs) or any(
+    """Whether something but one graph is asked, or a sub-query hides what is asked, or SELECT asks something, too."""
+    if query.default_graphs or any(holds_exists(e) for e in sub_select_expressions(query.body)):
+        return True
+    return any(
         isinstance(e, GraphPattern | WindowPattern | SubSelect) for e in nested_elements(where)
     )

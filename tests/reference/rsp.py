@@ -9,21 +9,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeAlias
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, QuerySolutions, Store, Triple, Variable
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, QuerySolutions, Store, Triple, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
+    Bind,
     Call,
     Choice,
     EventName,
     EventPattern,
     Exists,
+    Expression,
     Filter,
     FirstOf,
     Following,
+    FunctionCall,
     Gpm,
     GraphPattern,
     Group,
@@ -53,10 +56,12 @@ from oxiseq.grammar.rsp_algebra import (
 )
 from reference.patterns import Mu, Omega, answer_kb, join, match_event, take_apart
 from reference.scopes import inside, shown
-from reference.sparql_text import group_text, select_text
+from reference.sparql_text import select_text
 from reference.values import normal_term, normal_triple
 
 Time: TypeAlias = int
+_Found: TypeAlias = Mapping[MatchPattern | None, Omega]
+"""By MATCH its mappings; None: of the one of WHERE itself, where only that one's are looked at."""
 WINDOW = "urn:reference:window:"
 
 
@@ -291,7 +296,7 @@ def _answers(
 ) -> Iterator[_Full]:
     store = _dataset(query, items, kb, at)
     found: dict[MatchPattern, set[Event]] = {}
-    for element in _all(query.body.where):
+    for element in _all(Group((query.body,))):
         if isinstance(element, MatchPattern):
             found[element] = event_mappings(query, element.events, items, kb, at, used)
             justified.update(i for e in found[element] for i in e.items)
@@ -302,12 +307,15 @@ def _answers(
         return
     spans = {(e.mu, e.start, e.end) for e in found[timed[0]]}
     for mu, start, end in spans:
-        yield from _ask(query, store, {**mappings, timed[0]: frozenset([mu])}, (start, end))
+        yield from _ask(query, store, {**mappings, None: frozenset([mu])}, (start, end))
 
 
 def _dataset(query: RspQuery, items: Mapping[str, Sequence[Item]], kb: Store, at: Time) -> Store:
     store = Store()
     default = any(w.name is None for w in query.windows) or bool(query.default_graphs)
+    for name in kb.named_graphs():
+        if not query.named_graphs or name in query.named_graphs:
+            store.add_graph(name)
     for quad in kb:
         triple = Quad(quad.subject, quad.predicate, quad.object)
         if quad.graph_name == DefaultGraph():
@@ -320,6 +328,8 @@ def _dataset(query: RspQuery, items: Mapping[str, Sequence[Item]], kb: Store, at
             store.add(triple)
     for number, window in enumerate(query.windows):
         name = DefaultGraph() if window.name is None else NamedNode(f"{WINDOW}{number}")
+        if isinstance(name, NamedNode):
+            store.add_graph(name)
         for item in window_items(query, window, items, at):
             store.extend(Quad(t.subject, t.predicate, t.object, name) for t in item.graph)
     return store
@@ -339,15 +349,15 @@ def is_plain(query: RspQuery) -> bool:
 def _ask(
     query: RspQuery,
     store: Store,
-    mappings: Mapping[MatchPattern, Omega],
+    mappings: _Found,
     times: tuple[Time, Time] | None,
 ) -> Iterator[_Full]:
     where = _asked(query, query.body.where, mappings)
-    body = replace(query.body, where=where)
-    shows = list(query.body.projection) if query.body.projection is not None else [*_shown(query)]
+    body = _in_clauses(replace(query.body, where=where), lambda group: _asked(query, group, mappings, False))
+    shows = list(body.projection) if body.projection is not None else [*_shown(query)]
     names = [c if isinstance(c, Variable) else c[1] for c in shows]
     if query.form == "ASK":
-        if store.query("ASK " + group_text(where)):
+        if list(store.query(select_text(replace(body, projection=((Literal(1), Variable("one")),))))):
             yield _Full((), None, None, ())
         return
     if is_plain(query):
@@ -373,13 +383,13 @@ def _shown(query: RspQuery) -> list[Variable]:
     return list(dict.fromkeys([*shown(query.body.where), *inline]))
 
 
-def _asked(query: RspQuery, group: Group, mappings: Mapping[MatchPattern, Omega], top: bool = True) -> Group:
+def _asked(query: RspQuery, group: Group, mappings: _Found, top: bool = True) -> Group:
     """WHERE for the store; blank nodes of its own triple patterns become variables, so that mappings are full."""
     return Group(tuple(_element(query, e, mappings, top) for e in group.elements))
 
 
 def _element(
-    query: RspQuery, element: PatternElement, mappings: Mapping[MatchPattern, Omega], top: bool
+    query: RspQuery, element: PatternElement, mappings: _Found, top: bool
 ) -> PatternElement:
     def below(group: Group) -> Group:
         return _asked(query, group, mappings, False)
@@ -393,11 +403,14 @@ def _element(
             return GraphPattern(NamedNode(f"{WINDOW}{number}"), below(inner))
         case WindowPattern(name, inner):
             assert isinstance(name, Variable)
-            held = Variable(f"held_{name.value}")
-            rows = [(NamedNode(f"{WINDOW}{i}"), w.name) for i, w in enumerate(query.windows) if w.name is not None]
-            return Group((Values((held, name), tuple(rows)), GraphPattern(held, below(inner))))
+            each = [(w.name, NamedNode(f"{WINDOW}{i}")) for i, w in enumerate(query.windows) if w.name is not None]
+            return Union(tuple(
+                Group((GraphPattern(graph, _titled(_relabelled(below(inner), f".{i}"), name, window)),))
+                for i, (window, graph) in enumerate(each)
+            ))  # fmt: skip
         case MatchPattern(_, variables):
-            return Values(variables, tuple(tuple(dict(mu).get(v) for v in variables) for mu in mappings[element]))
+            found = mappings[None if top and None in mappings else element]
+            return Values(variables, tuple(tuple(dict(mu).get(v) for v in variables) for mu in found))
         case GraphPattern(name, inner) if isinstance(name, Variable):
             others = [
                 Filter(Call("!=", (name, NamedNode(f"{WINDOW}{i}")))) for i in range(len(query.windows))
@@ -412,26 +425,80 @@ def _element(
         case Union(branches):
             return Union(tuple(below(b) for b in branches))
         case SubSelect():
-            return replace(element, where=below(element.where))
+            return _in_clauses(replace(element, where=below(element.where)), below)
         case Group():
             return below(element)
-        case Filter(Exists(pattern, negated)):
-            return Filter(Exists(below(pattern), negated))
+        case Filter(condition):
+            return Filter(_asking(condition, below))
+        case Bind(expression, variable):
+            return Bind(_asking(expression, below), variable)
         case _:
             return element
+
+
+def _asking(value: Any, below: Callable[[Group], Group]) -> Any:
+    """An expression, or what holds some, with the patterns of EXISTS for the store."""
+    match value:
+        case Exists(pattern, negated):
+            return Exists(below(pattern), negated)
+        case tuple():
+            return tuple(_asking(each, below) for each in value)
+        case Call() | FunctionCall():
+            return replace(value, args=_asking(value.args, below))
+        case Aggregate():
+            return replace(value, arg=_asking(value.arg, below))
+        case _:
+            return value
+
+
+def _in_clauses(query: SubSelect, below: Callable[[Group], Group]) -> SubSelect:
+    """With the patterns of EXISTS in what it lists, groups and orders."""
+    clauses = ("projection", "group_by", "having", "order_by")
+    return replace(query, **{name: _asking(getattr(query, name), below) for name in clauses})
+
+
+def _relabelled(value: Any, suffix: str) -> Any:
+    """With other labels for its blank nodes."""
+    match value:
+        case BlankNode():
+            return BlankNode(value.value + suffix)
+        case tuple():
+            return tuple(_relabelled(each, suffix) for each in value)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            made = {f.name: _relabelled(getattr(value, f.name), suffix) for f in fields(value) if f.compare}
+            return replace(value, **made)
+        case _:
+            return value
+
+
+def _titled(group: Group, name: Variable, window: NamedNode) -> Group:
+    """A group that binds a name as well."""
+    inner = (group,) if len(group.elements) == 1 and isinstance(group.elements[0], SubSelect) else group.elements
+    return Group((Values((name,), ((window,),)), *inner))
 
 
 def _all(group: Group) -> Iterator[PatternElement]:
     """Every element below, patterns of EXISTS included."""
     for element in group.elements:
         yield element
+        expressions: list[Expression] = []
         match element:
-            case OptionalPattern(i) | Minus(i) | GraphPattern(_, i) | WindowPattern(_, i) | SubSelect(_, i):
+            case OptionalPattern(i) | Minus(i) | GraphPattern(_, i) | WindowPattern(_, i):
                 yield from _all(i)
             case Union(branches):
                 for branch in branches:
                     yield from _all(branch)
             case Group():
                 yield from _all(element)
-            case Filter(Exists(pattern)):
-                yield from _all(pattern)
+            case SubSelect(projection, where):
+                yield from _all(where)
+                expressions += [c[0] for c in (*(projection or ()), *element.group_by) if isinstance(c, tuple)]
+                expressions += [*element.having, *(key for key, _ in element.order_by)]
+            case Filter(condition):
+                expressions.append(condition)
+            case Bind(expression):
+                expressions.append(expression)
+        for expression in expressions:
+            for e in inside(expression):
+                if isinstance(e, Exists):
+                    yield from _all(e.pattern)

@@ -89,7 +89,13 @@ def bgp(draw: st.DrawFn, least: int = 1, most: int = 3, variables: tuple[str, ..
 def pattern(draw: st.DrawFn) -> str:
     """Any pattern over one graph."""
     first = draw(bgp())
-    match draw(st.integers(0, 9)):
+    match draw(st.integers(0, 12)):
+        case 10:
+            return "{ SELECT (COUNT(*) AS ?n) { ?x :p ?y } }"
+        case 11:
+            return f"OPTIONAL {{ {first} }}"
+        case 12:
+            return "?x :p [ :q ?y ] ."
         case 0:
             return f"{first} OPTIONAL {{ {draw(bgp(most=2))} }}"
         case 1:
@@ -145,10 +151,16 @@ def continuous(draw: st.DrawFn) -> Setting:
                 " FILTER NOT EXISTS { WINDOW :v { ?x :r ?u } }",
             ]))  # fmt: skip
     where += draw(st.sampled_from(
-        ["", "", "", " GRAPH :g { ?x :p ?k }", " GRAPH ?g { ?x ?kp ?k }", " BIND(STR(?x) AS ?s)"]
+        ["", "", "", " GRAPH :g { ?x :p ?k }", " GRAPH ?g { OPTIONAL { ?x :p ?k } }",
+         " GRAPH ?g { ?x ?kp ?k }", " BIND(STR(?x) AS ?s)"]
         + (["", " ?x :q ?d ."] if kind > 1 else [])
     ))  # fmt: skip
-    match draw(st.integers(0, 8)):
+    match draw(st.integers(0, 10)):
+        case 9:
+            asked = "WINDOW :w { ?x :r ?e }" if kind > 1 else "?x :r ?e"
+            head, tail = f"SELECT ?x (EXISTS {{ {asked} }} AS ?there)", ""
+        case 10:
+            head, tail = "ASK", draw(st.sampled_from([" HAVING(COUNT(*) > 1)", " VALUES ?x { :a }", " OFFSET 1"]))
         case 0:
             head = "SELECT DISTINCT ?x"
         case 1:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from w3c_manifests import format_cases, protocol_cases, suite
+from w3c_manifests import format_cases, protocol_cases
 from w3c_runs import run_case, run_description, run_format
+from w3c_suites import absent, suite
 
 Run = Callable[[str], None]
 
@@ -47,8 +48,7 @@ def _collected() -> list[Any]:
 
 
 def _absent(kind: str) -> Any:
-    reason = f"the W3C suite {kind} is not here: set OXISEQ_W3C to its copy"
-    return pytest.param(kind, None, id=f"{kind}-absent", marks=pytest.mark.skip(reason=reason))
+    return pytest.param(kind, None, id=f"{kind}-absent", marks=pytest.mark.skip(reason=absent(kind)))
 
 
 CASES = _collected()

@@ -1,12 +1,7 @@
-"""The W3C's SPARQL 1.1 protocol tests as values, read from their manifests.
-
-The suites are not part of this repository: they are looked for in $OXISEQ_W3C, else in `shared/w3c` beside the
-working copy or further up.
-"""
+"""The W3C's SPARQL 1.1 protocol tests as values, read from their manifests."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,19 +9,11 @@ from typing import Any
 from rdflib import Graph, Namespace, URIRef
 from rdflib.collection import Collection
 from rdflib.namespace import RDFS
+from w3c_suites import MF, QT
 
-MF = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#")
 HT = Namespace("http://www.w3.org/2011/http#")
 CNT = Namespace("http://www.w3.org/2011/content#")
-QT = Namespace("http://www.w3.org/2001/sw/DataAccess/tests/test-query#")
 UT = Namespace("http://www.w3.org/2009/sparql/tests/test-update#")
-
-
-def suite(name: str) -> Path | None:
-    """A suite's folder, or None when it is not there."""
-    given = os.environ.get("OXISEQ_W3C")
-    roots = [Path(given)] if given else [parent / "shared" / "w3c" for parent in Path(__file__).resolve().parents]
-    return next((root / "sparql11" / name for root in roots if (root / "sparql11" / name).is_dir()), None)
 
 
 @dataclass(frozen=True, slots=True)
