@@ -26,17 +26,19 @@ from oxiseq.engine.intervals.plan import (
 )
 from oxiseq.engine.intervals.query import IntervalPlan
 from oxiseq.engine.intervals.rows import NEVER, Column
-from oxiseq.grammar.algebra import TimeOp
+from oxiseq.grammar.algebra import Construct, TimeOp
+from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.render_forms import render_template
+from oxiseq.grammar.render_rsp import amount
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.spaseq.explain_text import quoted
 
 
 def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
     """The explanation as JSON values."""
-    explainer = _Explainer(plan)
     rules = [
-        {"rule": number + 1, "operators": explainer.operator(derived.plan)}
-        for number, derived in enumerate(plan.derived)
+        {"rule": number, "makes": _made(rule), "operators": _Explainer(rule).operator(derived.plan)}
+        for number, (rule, derived) in enumerate(zip(plan.rules, plan.derived, strict=True), 1)
     ]
     strata = [
         {"rules": [number + 1 for number in stratum.rules], "recursive": stratum.recursive} for stratum in plan.strata
@@ -50,8 +52,14 @@ def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
         "instants": _instants(plan),
         "rules": rules,
         "strata": strata,
-        "operators": explainer.operator(plan.answered.plan),
+        "operators": _Explainer(plan.query).operator(plan.answered.plan),
     }
+
+
+def _made(rule: EpQuery) -> list[str]:
+    """The triples of a rule's template."""
+    assert isinstance(rule.form, Construct)
+    return list(render_template(rule.form, SparqlWriter(dict(rule.prefixes))))
 
 
 def _instants(plan: IntervalPlan) -> str:
@@ -72,8 +80,8 @@ def _consumption(plan: IntervalPlan) -> str:
 
 
 class _Explainer:
-    def __init__(self, plan: IntervalPlan) -> None:
-        self._write = SparqlWriter(dict(plan.query.prefixes))
+    def __init__(self, query: EpQuery) -> None:
+        self._write = SparqlWriter(dict(query.prefixes))
 
     def operator(self, plan: Plan) -> dict[str, Any]:
         """An operator and those below it."""
@@ -151,11 +159,21 @@ def _once(plan: MinusPlan | TestPlan) -> bool:
 
 
 def _within(limit: int) -> str:
-    return "" if limit >= NEVER else f" within {limit} µs"
+    return "" if limit >= NEVER else f" within {_long(limit)}"
 
 
 def _for(limit: int) -> str:
-    return " for ever" if limit >= NEVER else f" for {limit} µs"
+    return " for ever" if limit >= NEVER else f" for {_long(limit)}"
+
+
+def _long(limit: int) -> str:
+    """A limit in words: `10 MINUTES`, and `less than` so much where it is a microsecond shorter."""
+    if limit < 0:
+        return "no time"
+    exact, above = amount(limit), amount(limit + 1)
+    if not exact.isdigit():
+        return exact
+    return f"{exact} µs" if above.isdigit() else f"less than {above}"
 
 
 def as_text(facts: dict[str, Any]) -> str:
@@ -169,7 +187,7 @@ def as_text(facts: dict[str, Any]) -> str:
         numbers = ", ".join(map(str, stratum["rules"]))
         lines.append(f"stratum: rules {numbers}{', recursive' if stratum['recursive'] else ''}")
     for rule in facts["rules"]:
-        lines += [f"rule {rule['rule']}:", *_tree(rule["operators"], 1)]
+        lines += [f"rule {rule['rule']}, makes {' . '.join(rule['makes'])}:", *_tree(rule["operators"], 1)]
     return "\n".join([*lines, "query:", *_tree(facts["operators"], 1)]) + "\n"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.intervals.conditions import RowConditions
-from oxiseq.engine.intervals.nodes.node import Arrived, Node
+from oxiseq.engine.intervals.nodes.node import Arrived, Late, Node
 from oxiseq.engine.intervals.nodes.sides import NO_LOOSE, Shared, Sides
 from oxiseq.engine.intervals.plan import ExistsTest, MinusPlan, OptionalPlan, Plan, TestPlan
 from oxiseq.engine.intervals.rows import Column, Rows, concat
@@ -31,6 +31,7 @@ class Optional(Node):
         kept = [table for test in self._tests for table in test.tables]
         super().__init__(plan.columns, (main, other, *tested), (self._kept, *kept))
         self._shared, self._limit, self._op = shared, plan.limit, plan.op
+        self._other = Late(other, plan.late)
         self._conditions = RowConditions(plan.conditions, plan.columns, terms)
         self._mode = {None: KEPT_BY, TimeOp.OPTIONALSEQ: KEPT_FIRST, TimeOp.EQUALSOPTIONAL: SAME}[plan.op]
 
@@ -39,13 +40,14 @@ class Optional(Node):
         yield self._kept, self.children[1].columns
 
     def begin(self) -> None:
+        self._kept.add(self._other.rest().timed())
         if self._op is TimeOp.EQUALSOPTIONAL:
             self._kept.clear()
 
     def step(self, arrived: Arrived) -> Rows:
         for test in self._tests:
             test.take(arrived)
-        other = self.children[1].step(arrived)
+        other = self._other.step(arrived)
         main = self.children[0].step(arrived)
         if self._op is not None:
             other, main = other.timed(), main.timed()
@@ -71,7 +73,7 @@ class Others:
     """Rows of another pattern that rows are compared with: that agree and ended by then.
 
     Unless something is asked of the pair (`whole`), each combination of what is compared is kept once: the one that
-    ended first is there for all time.
+    ended first is there for all time. What has no time is kept besides: it goes when the knowledge base changes.
     """
 
     def __init__(self, main: Sides, other: Plan, whole: bool) -> None:
@@ -98,15 +100,20 @@ class Others:
             return
         rows = rows.columns(self._places)
         if not self._whole:
-            rows = rows.take(np.argsort(rows.end, kind="stable"))
-            none = np.zeros(len(rows), np.int64)
-            rows = rows.take(np.flatnonzero(first_ones(rows.values, none, none, 0)))
-            i, _ = self._all.probe(rows, self._key, NO_LOOSE, ANY)
-            new = np.ones(len(rows), np.bool_)
-            new[i] = False
-            rows = rows.take(new)
-            self._all.add(rows)
+            rows = self._new(rows) if len(rows.timed()) else rows.distinct()
         self._kept.add(rows)
+
+    def _new(self, rows: Rows) -> Rows:
+        """The combinations that have not come before, each as it ended first."""
+        rows = rows.take(np.argsort(rows.end, kind="stable"))
+        none = np.zeros(len(rows), np.int64)
+        rows = rows.take(np.flatnonzero(first_ones(rows.values, none, none, 0)))
+        i, _ = self._all.probe(rows, self._key, NO_LOOSE, ANY)
+        new = np.ones(len(rows), np.bool_)
+        new[i] = False
+        rows = rows.take(new)
+        self._all.add(rows)
+        return rows
 
     def pairs(self, main: Rows) -> tuple[NDArray[np.int64], Rows]:
         """The pairs: numbers of rows of `main`, and their partners."""
