@@ -222,7 +222,7 @@ class Compiler:
         with self._silent():
             apart = self.taken_apart(exists.pattern, NEVER)
         wanted = exists.negated is not isinstance(condition, Exists)
-        return ExistsTest(apart.plan, wanted, apart.conditions, apart.tests)
+        return ExistsTest(apart.plan, wanted, apart.conditions, apart.tests, apart.bound)
 
     def in_time(self, element: TimedPattern, limit: int) -> Plan:
         op, first, second = element.op, element.left, element.right

@@ -64,12 +64,13 @@ class JoinPlan:
 @dataclass(frozen=True, slots=True)
 class ExistsTest:
     """EXISTS, or NOT EXISTS unless `wanted`: whether `other` has a row that agrees with a row, ended by then, and
-    satisfies `conditions` and `tests` together with it."""
+    satisfies `conditions` and `tests` together with it, which allow a hull of `limit`."""
 
     other: Plan
     wanted: bool
     conditions: tuple[Expression, ...] = ()
     tests: tuple[ExistsTest, ...] = ()
+    limit: int = NEVER
 
 
 @dataclass(frozen=True, slots=True)

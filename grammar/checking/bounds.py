@@ -1,8 +1,8 @@
 """Which parts of an EP-SPARQL pattern keep all that has come: those that no bound on getDURATION() reaches.
 
 A bound reaches all parts of a solution of its group, as the engine takes it: a condition of its own, or joined by &&.
-It does not reach what may be missing: OPTIONAL and OPTIONALSEQ have bounds of their own. EQUALS and EQUALSOPTIONAL keep
-an instant.
+It does not reach what may be missing: OPTIONAL, OPTIONALSEQ and EXISTS have bounds of their own; MINUS, and EXISTS
+without conditions, keep each combination of what they compare once. EQUALS and EQUALSOPTIONAL keep an instant.
 """
 
 from __future__ import annotations
@@ -97,6 +97,8 @@ def _of(element: PatternElement, bounded: bool) -> Iterator[Span]:
         case Filter(condition):
             for e in subexpressions(condition):
                 if isinstance(e, Exists):
+                    if any(isinstance(inner, Filter) for inner in e.pattern.elements) and not has_bound(e.pattern):
+                        yield e.span
                     yield from unbounded(e.pattern)
 
 

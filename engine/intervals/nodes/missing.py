@@ -12,7 +12,7 @@ from oxiseq.engine.intervals.conditions import RowConditions
 from oxiseq.engine.intervals.nodes.node import Arrived, Late, Node
 from oxiseq.engine.intervals.nodes.sides import NO_LOOSE, Shared, Sides
 from oxiseq.engine.intervals.plan import ExistsTest, MinusPlan, OptionalPlan, Plan, TestPlan
-from oxiseq.engine.intervals.rows import Column, Rows, concat
+from oxiseq.engine.intervals.rows import NEVER, Column, Rows, concat
 from oxiseq.engine.intervals.table import Table
 from oxiseq.engine.kernels.intervals.joining import ANY, KEPT_BY, KEPT_FIRST, SAME, first_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -74,9 +74,10 @@ class Others:
 
     Unless something is asked of the pair (`whole`), each combination of what is compared is kept once: the one that
     ended first is there for all time. What has no time is kept besides: it goes when the knowledge base changes.
+    `limit`: the longest hull of a pair.
     """
 
-    def __init__(self, main: Sides, other: Plan, whole: bool) -> None:
+    def __init__(self, main: Sides, other: Plan, whole: bool, limit: int = NEVER) -> None:
         self._places = [i for i, c in enumerate(other.columns) if whole or c in main.columns]
         self._columns = tuple(other.columns[i] for i in self._places)
         self.shared = Shared.of(main, Sides(self._columns, other.certain & frozenset(self._columns)))
@@ -84,8 +85,8 @@ class Others:
             (*main.columns, *(self._columns[i] for i in self.shared.more)),
             main.certain | (other.certain & frozenset(self._columns)),
         )
-        self._whole = whole
-        self._kept = Table(len(self._columns), self.shared.right_key.tolist())
+        self._whole, self._limit = whole, limit
+        self._kept = Table(len(self._columns), self.shared.right_key.tolist(), limit)
         self._all = Table(len(self._columns), range(len(self._columns)))
         self._key = np.arange(len(self._columns))
         self.tables = (self._kept, self._all)
@@ -117,7 +118,7 @@ class Others:
 
     def pairs(self, main: Rows) -> tuple[NDArray[np.int64], Rows]:
         """The pairs: numbers of rows of `main`, and their partners."""
-        i, j = self._kept.probe(main, self.shared.left_key, self.shared.loose, KEPT_BY)
+        i, j = self._kept.probe(main, self.shared.left_key, self.shared.loose, KEPT_BY, self._limit)
         return i, self._kept.rows.take(j)
 
 
@@ -128,7 +129,7 @@ class Exists:
         self.node = build(test.other, terms)
         self._wanted = test.wanted
         self._whole = bool(test.conditions or test.tests)
-        self._others = Others(main, test.other, self._whole)
+        self._others = Others(main, test.other, self._whole, test.limit)
         self._conditions = RowConditions(test.conditions, self._others.pair.columns, terms)
         self._tests = [Exists(t, self._others.pair, terms, build) for t in test.tests]
 
