@@ -87,6 +87,15 @@ def test_a_length_is_compared_with_any_number(condition: str, found: int) -> Non
     assert len(intervals(f"{{ ?x :p ?y }} SEQ {{ ?x :q ?z }} FILTER({condition})", events)) == found
 
 
+@pytest.mark.parametrize("op", ["=", "<=", "!=", "<"])
+def test_a_duration_is_a_length_whatever_its_type(op: str) -> None:
+    """Whether it stands there or is bound to a variable."""
+    size = '"PT0.000002S"^^xsd:duration'
+    found = intervals(f"?x :p ?y FILTER({size} {op} getDURATION())", [(0, 2, "x p y")])
+    assert found == intervals(f"?x :p ?y BIND({size} AS ?d) FILTER(?d {op} getDURATION())", [(0, 2, "x p y")])
+    assert found == ([(0, 2)] if "=" in op and op != "!=" else [])
+
+
 @pytest.mark.parametrize("what", ["MINUS { ?x :q ?y }", "FILTER NOT EXISTS { ?x :q ?y }"])
 def test_what_has_come_is_not_forgotten_with_a_fact_that_said_the_same(what: str) -> None:
     store = oxiseq.Store()
