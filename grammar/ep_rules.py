@@ -144,8 +144,10 @@ def _needs(element: PatternElement, whole: bool, past: bool) -> Iterator[Need]:
             for branch in branches:
                 yield from needs(branch, whole, past)
         case TimedPattern(op, left, right):
-            before = past or op in (TimeOp.SEQ, TimeOp.OPTIONALSEQ)
-            yield from _needs(left, whole or op is TimeOp.OPTIONALSEQ, before)
+            if op is TimeOp.OPTIONALSEQ:
+                yield from _earlier(left, past)
+            else:
+                yield from _needs(left, whole, past or op is TimeOp.SEQ)
             yield from _needs(right, whole or op is TimeOp.EQUALSOPTIONAL, past)
         case Filter(condition) | Bind(condition):
             yield from _of_exists(condition, past)
@@ -153,6 +155,12 @@ def _needs(element: PatternElement, whole: bool, past: bool) -> Iterator[Need]:
             return  # the knowledge base
         case _:
             return
+
+
+def _earlier(optional: PatternElement, past: bool) -> Iterator[Need]:
+    """Of an optional part that lies in the past; its own filters are asked of the pair, that is now."""
+    for element in optional.elements if isinstance(optional, Group) else (optional,):
+        yield from _needs(element, True, past or not isinstance(element, Filter))
 
 
 def _of_exists(expression: Expression, past: bool) -> Iterator[Need]:

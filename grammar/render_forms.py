@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import Ask, Construct, Projection, Select
@@ -26,11 +28,14 @@ def _column(column: Projection, writer: SparqlWriter) -> str:
 
 
 def _construct(form: Construct, writer: SparqlWriter) -> str:
+    into = "" if form.into is None else f" INTO STREAM <{form.into.value}>"
+    return "\n".join(["CONSTRUCT {", *(f"  {triple} ." for triple in render_template(form, writer)), "}" + into])
+
+
+def render_template(form: Construct, writer: SparqlWriter) -> Iterator[str]:
+    """The triples of a template, with the expressions that it has for objects."""
     expressions = {c.variable: c.expression for c in form.columns}
-    lines = ["CONSTRUCT {"]
     for triple in form.template:
         bound = expressions.get(triple.object) if isinstance(triple.object, Variable) else None
         target = writer.term(triple.object) if bound is None else f"({writer.expression(bound)})"
-        lines.append(f"  {writer.term(triple.subject)} {writer.verb(triple.predicate)} {target} .")
-    into = "" if form.into is None else f" INTO STREAM <{form.into.value}>"
-    return "\n".join([*lines, "}" + into])
+        yield f"{writer.term(triple.subject)} {writer.verb(triple.predicate)} {target}"

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from pyoxigraph import NamedNode
 
 from oxiseq.container import Answers
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import EventError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.open import open_events
@@ -95,7 +95,7 @@ class Driver(ABC, Generic[B]):
 
     def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
         if not isinstance(events, str | Path):
-            return events(self.terms) if callable(events) else _pairs(events, self.terms)
+            return events(self.terms) if callable(events) else _pairs(_iterated(events), self.terms)
         reader = open_events(events, self.terms, time_predicate, on_error)
         self.reports.append(reader.report)
         return iter(reader)
@@ -135,7 +135,9 @@ class Driver(ABC, Generic[B]):
 
 
 def microseconds(lateness: int | timedelta) -> int:
-    """How much a stream may be out of order. Raises OxiseqError for less than nothing."""
+    """How much a stream may be out of order. Raises OxiseqError for less than nothing, and for anything else."""
+    if not isinstance(lateness, int | timedelta):
+        raise OxiseqError(f"lateness is in microseconds or a timedelta, not {lateness!r}")
     delay = lateness if isinstance(lateness, int) else lateness // timedelta(microseconds=1)
     if delay < 0:
         raise OxiseqError(f"lateness must not be negative, but is {lateness}")
@@ -145,4 +147,22 @@ def microseconds(lateness: int | timedelta) -> int:
 def _pairs(events: Pairs, terms: TermDictionary) -> Iterator[EventBatch]:
     remaining = iter(events)
     while part := list(islice(remaining, _PAIRS)):
-        yield encode_events(part, terms)
+        try:
+            batch = encode_events(part, terms)
+        except (TypeError, ValueError):
+            for event in part:
+                _check_pair(event)
+            raise
+        yield batch
+
+
+def _iterated(events: Any) -> Pairs:
+    if not isinstance(events, Iterable):
+        raise OxiseqError(f"a stream is a file or (time, graph) pairs, not {events!r}")
+    return events
+
+
+def _check_pair(event: object) -> None:
+    """Raise EventError for what is no (time, graph) pair."""
+    if not isinstance(event, tuple | list) or len(event) != 2:
+        raise EventError(None, None, f"an event is (time, graph), not {event!r}"[:200])

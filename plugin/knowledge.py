@@ -46,6 +46,8 @@ def kb_store(kb: Kb) -> RdfStore:
     store = RdfStore()
     if kb is None:
         return store
+    if not isinstance(kb, str | Path):
+        raise KbError(f"a knowledge base is a file, text, a folder or a store, not {kb!r}")
     if is_path(kb):
         if Path(kb).is_dir():
             return open_kb(Path(kb))

@@ -11,6 +11,7 @@ from pyoxigraph import NamedNode
 from oxiseq.ceql.matches import ComplexMatches
 from oxiseq.container import Answers
 from oxiseq.driving import Events, microseconds
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.encode import GraphLike
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
@@ -137,7 +138,11 @@ def run(
     query = load(text, language)
     front = front_of(query)
     check_kb(front, kb)
+    if not isinstance(streams, Mapping):
+        raise OxiseqError("streams are a mapping: the IRI of a stream → its file or events")
     begin = None if start is None else to_microseconds(start)
+    if not isinstance(instants, Iterable | None) or isinstance(instants, str):
+        raise OxiseqError(f"instants are a list of times, not {instants!r}")
     told = None if instants is None else tuple(instants)
     asked = said(report, told, consumption)
     clock = Clock.MICROSECONDS

@@ -37,11 +37,12 @@ def ask_iri(function: NamedNode, args: tuple[Term, ...]) -> Term:
 def _ask(name: str, args: tuple[Term, ...]) -> Term | None:
     names = [f"?a{i}" for i in range(len(args))]
     call = f" {name} ".join(names) if name in _INFIX else f"{name}({', '.join(names)})"
+    text = f"SELECT {' '.join(names)} ({call} AS ?r) {{}}"
+    given: dict[Variable, Term] = {Variable(f"a{i}"): arg for i, arg in enumerate(args)}
+    if name == "=":  # Oxigraph compares terms, not values, where it substitutes both
+        text, given = f"SELECT ({args[0]} = {args[1]} AS ?r) {{}}", {}
     try:
-        solutions = _EMPTY.query(
-            f"SELECT {' '.join(names)} ({call} AS ?r) {{}}",
-            substitutions={Variable(f"a{i}"): arg for i, arg in enumerate(args)},
-        )
+        solutions = _EMPTY.query(text, substitutions=given)
     except RuntimeError:  # a function that Oxigraph does not know
         return None
     assert isinstance(solutions, QuerySolutions)  # it is a SELECT

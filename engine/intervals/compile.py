@@ -34,6 +34,7 @@ from oxiseq.engine.intervals.plan import (
     TriplePlan,
     UnionPlan,
     UsePlan,
+    looks,
 )
 from oxiseq.engine.intervals.rows import NEVER, Column, Hidden
 from oxiseq.engine.intervals.times import has_time, length_of
@@ -75,10 +76,10 @@ from oxiseq.grammar.scope import certain_variables, conjuncts, expression_variab
 _UNIT = TimelessPlan((), frozenset(), ((),))
 
 
-def compile_pattern(query: EpQuery) -> Answered:
-    """The operators of a checked query, or rule, and what it shows."""
+def compile_pattern(query: EpQuery, recursive: bool = False) -> Answered:
+    """The operators of a checked query, or rule, and what it shows. `recursive`: a rule of a recursive stratum."""
     consumes = query.consume not in (None, Consume.UNRESTRICTED)
-    compiler = Compiler(consumes)
+    compiler = Compiler(consumes, recursive)
     plan = compiler.group(query.where, NEVER)
     uses = UsePlan(tuple(compiler.uses), tuple(compiler.choices), query.consume is Consume.RECENT)
     return replace(_shown(query, plan), uses=uses if consumes else None)
@@ -106,10 +107,11 @@ def _shown(query: EpQuery, plan: Plan) -> Answered:
 
 class Compiler:
     """Compiles one query; hidden columns are numbered in it. `consumes`: solutions tell which triples they are made
-    of."""
+    of; `recursive`: it is a rule that what it derives comes back to at the same instant."""
 
-    def __init__(self, consumes: bool = False) -> None:
+    def __init__(self, consumes: bool = False, recursive: bool = False) -> None:
         self._hidden = 0
+        self._recursive = recursive
         self._blanks: dict[BlankNode, Hidden] = {}
         self._telling = consumes
         self._sure = consumes
@@ -220,12 +222,13 @@ class Compiler:
         with self._silent():
             apart = self.taken_apart(exists.pattern, NEVER)
         wanted = exists.negated is not isinstance(condition, Exists)
-        return ExistsTest(apart.plan, wanted, apart.conditions, apart.tests)
+        return ExistsTest(apart.plan, wanted, apart.conditions, apart.tests, apart.bound)
 
     def in_time(self, element: TimedPattern, limit: int) -> Plan:
         op, first, second = element.op, element.left, element.right
         if op is TimeOp.OPTIONALSEQ:
-            return optional(op, self.operand(second, limit), self.optional_part(first, NEVER))
+            part = self.optional_part(first, NEVER)
+            return optional(op, self.operand(second, limit), part, self._recursive and looks(part.plan))
         if op is TimeOp.EQUALSOPTIONAL:
             main = self.operand(first, limit)
             return optional(op, main, self.optional_part(second, limit))
@@ -234,7 +237,8 @@ class Compiler:
         if op is TimeOp.SEQ and self._telling and self._sure:
             shared = tuple(c for c in left.columns if c in right.columns and isinstance(c, Variable))
             self.choices.append(SeqChoice(tuple(self.uses[before:]), shared))
-        return join(op, left, right, limit)
+        late = op is TimeOp.SEQ and self._recursive and looks(left)
+        return join(op, left, right, limit, late)
 
     # --- leaves -----------------------------------------------------------------------------------------
 
@@ -364,9 +368,10 @@ class Compiler:
             if not isinstance(place, NamedNode | Literal):
                 names.append(place if place not in names else self.hide())
                 places.append(at)
-        if subject == target and not isinstance(subject, NamedNode | Literal):
-            plan, names, places = _same(plan), [subject], [0]
-        return ProjectPlan(plan, tuple(places), tuple(names), frozenset(names))
+        same = subject == target and not isinstance(subject, NamedNode | Literal)
+        if same:
+            names, places = names[:1], places[:1]
+        return ProjectPlan(plan, tuple(places), tuple(names), frozenset(names), same=same)
 
     # --- conditions -------------------------------------------------------------------------------------
 
@@ -400,26 +405,19 @@ def _exists(condition: Expression) -> Exists | None:
     return condition if isinstance(condition, Exists) else None
 
 
-def _same(plan: Plan) -> Plan:
-    """Rows whose first two columns are the same: joined with themselves on both."""
-    first, second, *_ = plan.columns
-    renamed = ProjectPlan(plan, (0, 0), (first, second), frozenset([first, second]), distinct=True)
-    return join(TimeOp.EQUALS, plan, renamed, NEVER)
-
-
-def join(op: TimeOp | None, left: Plan, right: Plan, limit: int) -> Plan:
+def join(op: TimeOp | None, left: Plan, right: Plan, limit: int, late: bool = False) -> Plan:
     """Two parts of a solution."""
     if op is None and left is _UNIT:
         return right
     if op is None and right is _UNIT:
         return left
-    return JoinPlan(op, left, right, _merged(left, right), left.certain | right.certain, limit)
+    return JoinPlan(op, left, right, _merged(left, right), left.certain | right.certain, limit, late)
 
 
-def optional(op: TimeOp | None, main: Plan, apart: _Apart) -> Plan:
+def optional(op: TimeOp | None, main: Plan, apart: _Apart, late: bool = False) -> Plan:
     """A part that may be missing."""
     columns = _merged(main, apart.plan)
-    return OptionalPlan(op, main, apart.plan, apart.conditions, apart.tests, columns, main.certain, apart.bound)
+    return OptionalPlan(op, main, apart.plan, apart.conditions, apart.tests, columns, main.certain, apart.bound, late)
 
 
 def distinct(plan: Plan, columns: tuple[Column, ...]) -> Plan:

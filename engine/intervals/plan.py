@@ -46,7 +46,11 @@ class TimelessPlan:
 
 @dataclass(frozen=True, slots=True)
 class JoinPlan:
-    """Pairs that agree: with the hull of both (`op` None), one before the other (SEQ), at the same time (EQUALS)."""
+    """Pairs that agree: with the hull of both (`op` None), one before the other (SEQ), at the same time (EQUALS).
+
+    `late`: what SEQ has on its left is looked at when the instant is over, as rules may still derive what must be
+    missing there; nothing that ends now is before anything that ends now.
+    """
 
     op: TimeOp | None
     left: Plan
@@ -54,17 +58,19 @@ class JoinPlan:
     columns: tuple[Column, ...]
     certain: frozenset[Column]
     limit: int = NEVER
+    late: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ExistsTest:
     """EXISTS, or NOT EXISTS unless `wanted`: whether `other` has a row that agrees with a row, ended by then, and
-    satisfies `conditions` and `tests` together with it."""
+    satisfies `conditions` and `tests` together with it, which allow a hull of `limit`."""
 
     other: Plan
     wanted: bool
     conditions: tuple[Expression, ...] = ()
     tests: tuple[ExistsTest, ...] = ()
+    limit: int = NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,8 @@ class OptionalPlan:
     certain: frozenset[Column]
     limit: int = NEVER
     """Of the partners."""
+    late: bool = False
+    """Of OPTIONALSEQ: see `JoinPlan`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +163,15 @@ class ExtendPlan:
 
 @dataclass(frozen=True, slots=True)
 class ProjectPlan:
-    """Some columns of `child`, by their places, under the names `columns`; each row once if `distinct`."""
+    """Some columns of `child`, by their places, under the names `columns`; each row once if `distinct`; `same`: only
+    rows whose first two columns are the same."""
 
     child: Plan
     places: tuple[int, ...]
     columns: tuple[Column, ...]
     certain: frozenset[Column]
     distinct: bool = False
+    same: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +223,11 @@ def everything(plan: Plan) -> Iterator[Plan]:
     yield plan
     for inner in below(plan):
         yield from everything(inner)
+
+
+def looks(plan: Plan) -> bool:
+    """Whether it looks at what may be missing."""
+    return any(isinstance(p, OptionalPlan | MinusPlan | TestPlan) for p in everything(plan))
 
 
 def is_timeless(plan: Plan) -> bool:

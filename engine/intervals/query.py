@@ -105,9 +105,10 @@ def compile_intervals(
     reads = tuple(named) or tuple(dict.fromkeys(streams))
     if not reads:
         raise OxiseqError("the query reads no stream: write FROM STREAM <...> before WHERE, or give it streams")
-    return IntervalPlan(
-        query, reads, compile_pattern(query), tuple(rules), tuple(compile_pattern(r) for r in rules), strata(rules)
-    )
+    layers = strata(rules)
+    looping = {number for stratum in layers if stratum.recursive for number in stratum.rules}
+    derived = tuple(compile_pattern(rule, number in looping) for number, rule in enumerate(rules))
+    return IntervalPlan(query, reads, compile_pattern(query), tuple(rules), derived, layers)
 
 
 def _check_rule(rule: EpQuery, number: int) -> None:

@@ -34,11 +34,13 @@ def start_triple(start: int) -> Triple:
 def spanned(events: Iterable[Any]) -> Iterator[tuple[int | datetime, GraphLike]]:
     """(time, graph) pairs as they are, (start, end, graph) as events that say their start. Raises EventError."""
     for event in events:
-        if len(event) == 2:
-            yield event
-        else:
-            start, end, graph = event
-            yield end, with_start(graph, start)
+        match event:
+            case (_, _):
+                yield event
+            case (start, end, graph):
+                yield end, with_start(graph, start)
+            case _:
+                raise EventError(None, None, f"an event is (time, graph) or (start, end, graph), not {event!r}"[:200])
 
 
 def with_start(graph: GraphLike, start: int | datetime) -> GraphLike:

@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, isfinite
 from typing import Any, Final
 
 from pyoxigraph import Literal
 
-from oxiseq.engine.expressions.values import NUMERIC, read
+from oxiseq.engine import kinds
+from oxiseq.engine.expressions.values import NUMERIC, read, to_double
 from oxiseq.engine.intervals.rows import NEVER
 from oxiseq.grammar.algebra import Call, Expression, MatchFunction
 from oxiseq.grammar.scope import subexpressions
@@ -65,6 +66,8 @@ class Length:
     @property
     def limit(self) -> int:
         """The longest hull that satisfies it."""
+        if self.size >= NEVER:
+            return NEVER
         if self.op == "<":
             return ceil(self.size) - 1
         return floor(self.size) if self.op in ("<=", "=") else NEVER
@@ -97,16 +100,17 @@ def _is_duration(e: Expression) -> bool:
 
 
 def _constant(e: Expression) -> Fraction | None:
-    """A constant length in microseconds: a number, or a duration without months."""
+    """A constant length in microseconds, cut at NEVER: a number, or a duration without months. Not an xsd:float, to
+    which lengths would be rounded."""
     if not isinstance(e, Literal):
         return None
     if e.datatype in (XSD_DURATION, XSD_DAY_TIME_DURATION):
-        return microseconds(e.value)
-    value = read(e)
-    if value.kind not in NUMERIC:
-        return None
-    number = float(value.number)
-    return Fraction(value.number) if abs(number) < NEVER else None  # NaN is not
+        size = microseconds(e.value)
+    else:
+        value = read(e)
+        exact = value.kind in NUMERIC and value.kind != kinds.FLOAT and isfinite(to_double(value.number))
+        size = Fraction(value.number) if exact else None
+    return None if size is None else max(Fraction(-NEVER), min(Fraction(NEVER), size))
 
 
 def microseconds(text: str) -> Fraction | None:

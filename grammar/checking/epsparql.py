@@ -1,6 +1,7 @@
 """Checks of an EP-SPARQL query or rule: what can be answered as time goes on (semantics.md 5).
 
 unbounded    no bound of getDURATION(): what has come is kept for ever
+timeless     OPTIONAL or MINUS after what has no time: nothing of the stream has ended by then
 unjoined     the two sides of an operator share no variable
 unbound      a condition reads a variable that its group never binds
 consume      a part of the pattern does not tell which triples an answer uses up
@@ -9,6 +10,7 @@ consume      a part of the pattern does not tell which triples an answer uses up
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from pyoxigraph import Variable
 
@@ -25,6 +27,7 @@ from oxiseq.grammar.algebra import (
     Group,
     MatchFunction,
     Minus,
+    OptionalPattern,
     Path,
     PathAlternative,
     PathInverse,
@@ -40,6 +43,7 @@ from oxiseq.grammar.algebra import (
     TimedPattern,
     TriplePattern,
 )
+from oxiseq.grammar.checking.bounds import reads_stream, unbounded
 from oxiseq.grammar.checking.functions import check_function
 from oxiseq.grammar.checking.patterns import check_pattern
 from oxiseq.grammar.ep_algebra import EpQuery
@@ -233,26 +237,33 @@ def _unbound(v: Variable, span: Span, bound: frozenset[Variable], text: str) -> 
 
 
 def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
-    bounded = any(
-        isinstance(e, MatchFunction) and e.name == "getDURATION"
-        for element in nested_elements(query.where) if isinstance(element, Filter)
-        for e in subexpressions(element.condition)
-    )
-    if not bounded and _joins(query.where):
+    for place in islice(unbounded(query.where), 1):
         hint = "add a bound, for instance FILTER(getDURATION() < \"PT10M\"^^xsd:duration)"
-        yield lint_finding("unbounded", "without a bound on getDURATION() all that has come is kept", query.where.span,
-                           hint)  # fmt: skip
+        yield lint_finding("unbounded", "without a bound on getDURATION() all that has come is kept", place, hint)
     for element in _all_elements(query.where):
         if isinstance(element, TimedPattern) and not _shared(element):
             yield lint_finding("unjoined", f"the two sides of {element.op.value} share no variable", element.span,
                                "every solution of one combines with every one of the other")  # fmt: skip
     for group in [query.where, *_groups(query.where)]:
+        yield from _before_all(group)
         own = frozenset(visible_variables(group))
         for part in group.elements:
             if isinstance(part, Filter):
                 for v in sorted(_own_variables(part.condition) - own, key=str):
                     yield lint_finding("unbound", f"nothing in this group binds ?{v.value}",
                                        at_variable(v, part.span, text), variable_hint(v, own))  # fmt: skip
+
+
+def _before_all(group: Group) -> Iterator[Finding]:
+    """OPTIONAL and MINUS of the stream that nothing of the stream stands before."""
+    for element in group.elements:
+        reads = reads_stream(element)
+        if isinstance(element, OptionalPattern | Minus) and reads:
+            word = "OPTIONAL" if isinstance(element, OptionalPattern) else "MINUS"
+            hint = "it looks at what has ended by then: put a triple pattern of the stream before it"
+            yield lint_finding("timeless", f"what stands before {word} has no time", element.span, hint)
+        elif reads and not isinstance(element, Filter):
+            return
 
 
 def _own_variables(condition: Expression) -> frozenset[Variable]:
@@ -275,12 +286,6 @@ def _all_elements(pattern: Group) -> Iterator[PatternElement]:
         while isinstance(element, TimedPattern):
             element = element.left
             yield element
-
-
-def _joins(pattern: Group) -> bool:
-    """Whether a solution may take more than one triple."""
-    triples = sum(isinstance(e, TriplePattern) for e in nested_elements(pattern))
-    return triples > 1
 
 
 def _shared(element: TimedPattern) -> bool:

@@ -37,16 +37,15 @@ from oxiseq.grammar.translating.in_time import (
     refuse_conditions,
     timeless,
 )
-from oxiseq.grammar.translating.translation import Translation, at_word, refused
-
-_WINDOW = NamedNode("urn:window")
+from oxiseq.grammar.translating.translation import Translation, at_word, refused, window_name
 
 
 def ep_as_rsepql(query: EpQuery) -> Translation:
     """The query in RSEP-QL. Raises `QueryError` where RSEP-QL cannot say it."""
     policy = query.consume or Consume.UNRESTRICTED
     stream = _stream(query)
-    found = _Events(CHOICES[policy], query.text)
+    window = window_name(query)
+    found = _Events(CHOICES[policy], window, query.text)
     sequence, filters = _parts(query)
     events = found.of(sequence)
     refuse_chain(len(found.definitions) - 1, policy, query.where.span, query.text)
@@ -58,7 +57,7 @@ def ep_as_rsepql(query: EpQuery) -> Translation:
         "rsepql",
         "CONSTRUCT" if isinstance(form, Construct) else "SELECT",
         SubSelect(_columns(query), where),
-        (NamedWindow(stream, (IdentityWindow(),), _WINDOW),),
+        (NamedWindow(stream, (IdentityWindow(),), window),),
         tuple(found.definitions),
         form.template if isinstance(form, Construct) else (),
         Report.ISTREAM,
@@ -117,9 +116,9 @@ def _parts(query: EpQuery) -> tuple[Group | TimedPattern, tuple[Filter, ...]]:
 class _Events:
     """Definitions of events, as operands are met."""
 
-    def __init__(self, choice: Choice, text: str) -> None:
+    def __init__(self, choice: Choice, window: NamedNode, text: str) -> None:
         self.definitions: list[EventDefinition] = []
-        self._choice, self._text = choice, text
+        self._choice, self._window, self._text = choice, window, text
 
     def of(self, element: Group | Union | TimedPattern) -> EventPattern:
         match element:
@@ -134,5 +133,5 @@ class _Events:
                 return self.of(inner)
         pattern = one_triple(element, self._text)
         name = f"E{len(self.definitions) + 1}"
-        self.definitions.append(EventDefinition(name, _WINDOW, pattern))
+        self.definitions.append(EventDefinition(name, self._window, pattern))
         return EventName(name)

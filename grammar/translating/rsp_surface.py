@@ -13,9 +13,7 @@ from pyoxigraph import NamedNode
 from oxiseq.grammar.algebra import GraphPattern, Group, SubSelect, WindowPattern
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.grammar.scope import holds_exists, nested_elements, sub_select_expressions
-from oxiseq.grammar.translating.translation import Translation
-
-_WINDOW = NamedNode("urn:window")
+from oxiseq.grammar.translating.translation import Translation, window_name
 
 
 def as_rspql(query: RspQuery) -> Translation:
@@ -23,8 +21,9 @@ def as_rspql(query: RspQuery) -> Translation:
     written = replace(query, language="rspql")
     if len(query.windows) != 1 or query.windows[0].name is not None or _mixed(query, query.body.where):
         return Translation(written)
-    where = Group((WindowPattern(_WINDOW, query.body.where),))
-    return Translation(_with(written, _WINDOW, where))
+    name = window_name(query)
+    where = Group((WindowPattern(name, query.body.where),))
+    return Translation(_with(written, name, where))
 
 
 def as_spectra(query: RspQuery) -> Translation:

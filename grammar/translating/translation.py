@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from pyoxigraph import NamedNode
 
 from oxiseq.grammar.algebra import Span
 from oxiseq.grammar.ep_algebra import EpQuery
@@ -23,6 +26,13 @@ class Translation:
 def at_word(word: str, query: EpQuery | RspQuery) -> Span:
     """Where a keyword stands for the first time; the whole query where it does not."""
     return at_pattern(rf"(?i)\b{word}\b", query.span, query.text)
+
+
+def window_name(query: EpQuery | RspQuery) -> NamedNode:
+    """A name for the only window: `:w`, as people call it, where the query has the empty prefix and not that name."""
+    name = dict(query.prefixes).get("", "") + "w"
+    taken = name in query.text or re.search(r"(?<![\w-]):w\b", query.text)
+    return NamedNode("urn:window" if taken or name == "w" else name)
 
 
 def refused(message: str, span: Span, text: str, hint: str = "") -> QueryError:

@@ -39,7 +39,8 @@ class IntervalExplanation(Explanation):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        return (f"streams: {' '.join(self.facts['streams'])}", f"instants: {self.facts['instants']}")
+        told = (f"{name}: {self.facts[name]}" for name in ("instants", "memory"))
+        return (f"streams: {' '.join(self.facts['streams'])}", *told)
 
 
 class _Drawing:

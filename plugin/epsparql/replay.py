@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyoxigraph import NamedNode
 
 from oxiseq.driving import Driver
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import OxiseqError, QueryError
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.intervals.query import compile_intervals
 from oxiseq.engine.intervals.stamps import spanned
@@ -44,7 +44,7 @@ class IntervalReplay(Driver[MatchBatch]):
         super().__init__(self.run, terms, {named.get(iri, iri): iri for iri in plan.streams})
 
     def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
-        if not isinstance(events, str | Path) and not callable(events):
+        if isinstance(events, Iterable) and not isinstance(events, str | Path):
             events = spanned(events)
         return super()._open(events, on_error, time_predicate)
 
@@ -54,7 +54,16 @@ class IntervalReplay(Driver[MatchBatch]):
 
 
 def read_rules(texts: Sequence[str]) -> list[EpQuery]:
-    """Rules, checked. Raises QueryError; OxiseqError where they are one text."""
+    """Rules, checked. Raises QueryError, with a note of which rule it is; OxiseqError where they are no texts."""
     if isinstance(texts, str):
         raise OxiseqError("rules are a list of texts")
-    return [load(text, "epsparql") for text in texts]
+    rules = []
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise OxiseqError(f"rule {number} is no text: {text!r}")
+        try:
+            rules.append(load(text, "epsparql"))
+        except QueryError as error:
+            error.add_note(f"in rule {number}")
+            raise
+    return rules

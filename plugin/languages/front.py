@@ -189,7 +189,7 @@ def said(
 def _word(kind: type[W], word: str, name: str) -> W:
     try:
         return kind(word.upper())
-    except ValueError:
+    except (ValueError, AttributeError):  # no such word, or no text
         raise OxiseqError(f"{name}={word!r} is not known; known: {', '.join(w.value for w in kind)}") from None
 
 

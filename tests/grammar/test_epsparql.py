@@ -101,6 +101,43 @@ def test_lints_say_what_is_kept() -> None:
     assert found == {"unbounded", "unjoined", "unbound"}
 
 
+DURATION = "FILTER(getDURATION() < 5)"
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("?x :p ?a . ?x :q ?b", "unbounded"),
+        (f"?x :p ?a . ?x :q ?b {DURATION}", None),
+        ("?x :p ?a . ?x :q ?b FILTER(?a > 1 && 5 >= getDURATION())", None),
+        ("?x :p ?a . ?x :q ?b FILTER(getDURATION() > 5)", "unbounded"),
+        ("?x :p ?a . ?x :q ?b FILTER(?a > 1 || getDURATION() < 5)", "unbounded"),
+        ("{ ?x :p ?a } EQUALS { ?x :q ?b }", None),
+        (f"{{ {{ ?x :p ?a }} SEQ {{ ?x :q ?b }} {DURATION} }} SEQ {{ ?x :r ?c }}", "unbounded"),
+        (f"{{ ?x :p ?a }} SEQ {{ ?x :q ?b . ?x :r ?c }} {DURATION}", None),
+        (f"?x :p ?a OPTIONAL {{ ?x :q ?b }} {DURATION}", "unbounded"),
+        (f"?x :p ?a OPTIONAL {{ ?x :q ?b {DURATION} }}", None),
+        (f"{{ ?x :p ?a }} OPTIONALSEQ {{ ?x :q ?b }} {DURATION}", "unbounded"),
+        (f"{{ ?x :p ?a {DURATION} }} OPTIONALSEQ {{ ?x :q ?b }}", None),
+        ("?x :p+ ?a", "unbounded"),
+        (f"?x :p+ ?a {DURATION}", None),
+        ("?x :p|^:q ?a", None),
+        ("?x :p ?a GRAPH :g { ?x :q ?b }", None),
+        (f"?x :p ?a FILTER EXISTS {{ ?x :q ?b . ?b :r ?c }} {DURATION}", "unbounded"),
+        ("?x :p ?a FILTER NOT EXISTS { ?x :q ?b }", None),
+        ("?x :p ?a FILTER NOT EXISTS { ?x :q ?b FILTER(?b > ?a) }", "unbounded"),
+        (f"?x :p ?a FILTER NOT EXISTS {{ ?x :q ?b FILTER(?b > ?a) {DURATION} }}", None),
+        (f"{{ SELECT ?x {{ ?x :p ?a . ?x :q ?b }} }} {DURATION}", None),
+        ("OPTIONAL { ?x :p ?a FILTER(getDURATION() < 5) } ?x :q ?b FILTER(getDURATION() < 5)", "timeless"),
+        ("VALUES ?x { 1 } MINUS { ?x :p ?a }", "timeless"),
+        ("GRAPH :g { ?x :q ?b } OPTIONAL { GRAPH :g { ?x :p ?a } }", None),
+    ],
+)
+def test_what_is_kept_for_ever_is_told(where: str, found: str | None) -> None:
+    text = f"{P} SELECT * {{ {where} }}"
+    assert {f.code for f in check(parse(text, "epsparql"), text)} == ({found} if found else set())
+
+
 def test_a_files_ending_tells_the_language() -> None:
     assert language_of("a.epsparql") == "epsparql" and language_of("a.rq") == "spaseq"
 

@@ -42,6 +42,7 @@ BOUNDED = {
     " EQUALSOPTIONAL { { ?s :p ?a } SEQ { ?s :q ?c } SEQ { ?s :p ?b } } FILTER(getDURATION() < 50 && !BOUND(?c))",
     "MINUS": "?s :p ?a MINUS { ?s :q :c1 }",
     "NOT EXISTS": "?s :p ?a FILTER NOT EXISTS { ?s :r ?c }",
+    "EXISTS, bounded": "?s :p ?a FILTER EXISTS { ?s :q ?c FILTER(getDURATION() < 50 && ?c != ?a) }",
     "a path": "?s :q+ ?c . ?s :p ?a FILTER(getDURATION() < 50)",
     "a sub-SELECT": "{ SELECT ?s { ?s :p ?a . ?s :q ?c } } FILTER(getDURATION() < 50)",
 }

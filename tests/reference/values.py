@@ -480,6 +480,8 @@ def ask_store(name: str, args: tuple[Term, ...]) -> Term:
     text = f"({names[0]} {name} {names[1]})" if name in OPERATORS else f"{name}({', '.join(names)})"
     given = {Variable(n[1:]): a for n, a in zip(names, args, strict=True)}
     query = f"SELECT ?r {' '.join(names)} WHERE {{ BIND({text} AS ?r) }}"
+    if name == "=":  # Oxigraph compares terms, not values, where it substitutes both
+        query, given = f"SELECT ?r WHERE {{ BIND({args[0]} = {args[1]} AS ?r) }}", {}
     for row in Store().query(query, substitutions=given):
         found = row["r"]
         if found is not None:

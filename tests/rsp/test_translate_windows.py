@@ -77,6 +77,14 @@ def test_the_window_gets_a_name_and_loses_it() -> None:
     assert parse(oxiseq.translate(named, to="spectra", language="rspql"), "spectra") == parse(SPECTRA, "spectra")
 
 
+@pytest.mark.parametrize(("stream", "name"), [("<http://e/S>", ":w"), (":w", "<urn:window>")])
+def test_the_window_is_named_as_people_do_unless_something_is(stream: str, name: str) -> None:
+    text = "PREFIX : <http://e/> " + SPECTRA.replace("<http://e/S>", stream)
+    named = oxiseq.translate(text, to="rspql", language="spectra")
+    assert f"FROM NAMED WINDOW {name} ON " in named and f"  WINDOW {name} {{" in named
+    assert parse(oxiseq.translate(named, to="spectra", language="rspql"), "spectra") == parse(text, "spectra")
+
+
 def test_what_is_told_is_written_out() -> None:
     text = SPECTRA.replace(" SLIDE 2 SECONDS", "")
     assert "REGISTER ISTREAM AS\n" in oxiseq.translate(text, to="rsepql", language="spectra")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from oxiseq.engine.intervals.nodes.node import Arrived, Node, only_timeless
+from oxiseq.engine.intervals.nodes.node import Arrived, Late, Node, only_timeless
 from oxiseq.engine.intervals.nodes.sides import NO_LOOSE, Shared
 from oxiseq.engine.intervals.plan import ClosurePlan, JoinPlan, is_timeless
 from oxiseq.engine.intervals.rows import Column, Rows, concat
@@ -25,6 +25,7 @@ class Join(Node):
         self._right = Table(len(right.columns), shared.right_key.tolist(), plan.limit)
         super().__init__(plan.columns, (left, right), (self._left, self._right))
         self._shared, self._limit, self._op = shared, plan.limit, plan.op
+        self._first = Late(left, plan.late)
         self._keeps_left = plan.op is not None or not is_timeless(plan.right)
         self._keeps_right = plan.op is TimeOp.EQUALS or (plan.op is None and not is_timeless(plan.left))
         self._modes = {None: (ANY, ANY), TimeOp.SEQ: (COME_FIRST, KEPT_FIRST), TimeOp.EQUALS: (SAME, SAME)}[plan.op]
@@ -36,12 +37,13 @@ class Join(Node):
         yield self._right, right.columns
 
     def begin(self) -> None:
+        self._left.add(self._first.rest().timed())
         if self._op is TimeOp.EQUALS:
             self._left.clear()
             self._right.clear()
 
     def step(self, arrived: Arrived) -> Rows:
-        left, right = self.children[0].step(arrived), self.children[1].step(arrived)
+        left, right = self._first.step(arrived), self.children[1].step(arrived)
         if self._op is not None:
             left, right = left.timed(), right.timed()
         parts = []

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.intervals.conditions import RowConditions
-from oxiseq.engine.intervals.nodes.node import Arrived, Node
+from oxiseq.engine.intervals.nodes.node import Arrived, Late, Node
 from oxiseq.engine.intervals.nodes.sides import NO_LOOSE, Shared, Sides
 from oxiseq.engine.intervals.plan import ExistsTest, MinusPlan, OptionalPlan, Plan, TestPlan
-from oxiseq.engine.intervals.rows import Column, Rows, concat
+from oxiseq.engine.intervals.rows import NEVER, Column, Rows, concat
 from oxiseq.engine.intervals.table import Table
 from oxiseq.engine.kernels.intervals.joining import ANY, KEPT_BY, KEPT_FIRST, SAME, first_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -31,6 +31,7 @@ class Optional(Node):
         kept = [table for test in self._tests for table in test.tables]
         super().__init__(plan.columns, (main, other, *tested), (self._kept, *kept))
         self._shared, self._limit, self._op = shared, plan.limit, plan.op
+        self._other = Late(other, plan.late)
         self._conditions = RowConditions(plan.conditions, plan.columns, terms)
         self._mode = {None: KEPT_BY, TimeOp.OPTIONALSEQ: KEPT_FIRST, TimeOp.EQUALSOPTIONAL: SAME}[plan.op]
 
@@ -39,13 +40,14 @@ class Optional(Node):
         yield self._kept, self.children[1].columns
 
     def begin(self) -> None:
+        self._kept.add(self._other.rest().timed())
         if self._op is TimeOp.EQUALSOPTIONAL:
             self._kept.clear()
 
     def step(self, arrived: Arrived) -> Rows:
         for test in self._tests:
             test.take(arrived)
-        other = self.children[1].step(arrived)
+        other = self._other.step(arrived)
         main = self.children[0].step(arrived)
         if self._op is not None:
             other, main = other.timed(), main.timed()
@@ -71,10 +73,11 @@ class Others:
     """Rows of another pattern that rows are compared with: that agree and ended by then.
 
     Unless something is asked of the pair (`whole`), each combination of what is compared is kept once: the one that
-    ended first is there for all time.
+    ended first is there for all time. What has no time is kept besides: it goes when the knowledge base changes.
+    `limit`: the longest hull of a pair.
     """
 
-    def __init__(self, main: Sides, other: Plan, whole: bool) -> None:
+    def __init__(self, main: Sides, other: Plan, whole: bool, limit: int = NEVER) -> None:
         self._places = [i for i, c in enumerate(other.columns) if whole or c in main.columns]
         self._columns = tuple(other.columns[i] for i in self._places)
         self.shared = Shared.of(main, Sides(self._columns, other.certain & frozenset(self._columns)))
@@ -82,8 +85,8 @@ class Others:
             (*main.columns, *(self._columns[i] for i in self.shared.more)),
             main.certain | (other.certain & frozenset(self._columns)),
         )
-        self._whole = whole
-        self._kept = Table(len(self._columns), self.shared.right_key.tolist())
+        self._whole, self._limit = whole, limit
+        self._kept = Table(len(self._columns), self.shared.right_key.tolist(), limit)
         self._all = Table(len(self._columns), range(len(self._columns)))
         self._key = np.arange(len(self._columns))
         self.tables = (self._kept, self._all)
@@ -98,19 +101,24 @@ class Others:
             return
         rows = rows.columns(self._places)
         if not self._whole:
-            rows = rows.take(np.argsort(rows.end, kind="stable"))
-            none = np.zeros(len(rows), np.int64)
-            rows = rows.take(np.flatnonzero(first_ones(rows.values, none, none, 0)))
-            i, _ = self._all.probe(rows, self._key, NO_LOOSE, ANY)
-            new = np.ones(len(rows), np.bool_)
-            new[i] = False
-            rows = rows.take(new)
-            self._all.add(rows)
+            rows = self._new(rows) if len(rows.timed()) else rows.distinct()
         self._kept.add(rows)
+
+    def _new(self, rows: Rows) -> Rows:
+        """The combinations that have not come before, each as it ended first."""
+        rows = rows.take(np.argsort(rows.end, kind="stable"))
+        none = np.zeros(len(rows), np.int64)
+        rows = rows.take(np.flatnonzero(first_ones(rows.values, none, none, 0)))
+        i, _ = self._all.probe(rows, self._key, NO_LOOSE, ANY)
+        new = np.ones(len(rows), np.bool_)
+        new[i] = False
+        rows = rows.take(new)
+        self._all.add(rows)
+        return rows
 
     def pairs(self, main: Rows) -> tuple[NDArray[np.int64], Rows]:
         """The pairs: numbers of rows of `main`, and their partners."""
-        i, j = self._kept.probe(main, self.shared.left_key, self.shared.loose, KEPT_BY)
+        i, j = self._kept.probe(main, self.shared.left_key, self.shared.loose, KEPT_BY, self._limit)
         return i, self._kept.rows.take(j)
 
 
@@ -121,7 +129,7 @@ class Exists:
         self.node = build(test.other, terms)
         self._wanted = test.wanted
         self._whole = bool(test.conditions or test.tests)
-        self._others = Others(main, test.other, self._whole)
+        self._others = Others(main, test.other, self._whole, test.limit)
         self._conditions = RowConditions(test.conditions, self._others.pair.columns, terms)
         self._tests = [Exists(t, self._others.pair, terms, build) for t in test.tests]
 

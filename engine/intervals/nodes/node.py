@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from oxiseq.engine.intervals.knowledge import Knowledge
-from oxiseq.engine.intervals.rows import Column, Rows, empty
+from oxiseq.engine.intervals.rows import Column, Rows, concat, empty
 from oxiseq.engine.intervals.table import Table
 from oxiseq.engine.kernels.intervals.joining import EMPTY_END, EMPTY_START
 
@@ -23,6 +23,29 @@ class Arrived:
     @property
     def timeless(self) -> bool:
         return self.knowledge is not None
+
+
+class Late:
+    """An operand that is looked at when the instant is over, if `late`; else as its triples come."""
+
+    def __init__(self, node: Node, late: bool) -> None:
+        self._node, self._late = node, late
+        self._waiting: list[Rows] = []
+
+    def step(self, arrived: Arrived) -> Rows:
+        """The new rows, as far as they may be looked at now."""
+        if not self._late or arrived.timeless:
+            return self._node.step(arrived)
+        self._waiting.append(arrived.triples)
+        return self._node.nothing
+
+    def rest(self) -> Rows:
+        """Those of the instant that is over."""
+        if not self._waiting:
+            return self._node.nothing
+        triples = concat(self._waiting, self._waiting[0].values.shape[1])
+        self._waiting.clear()
+        return self._node.step(Arrived(triples))
 
 
 class Node(ABC):

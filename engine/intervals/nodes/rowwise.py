@@ -57,11 +57,13 @@ class Extend(Node):
 class Project(Node):
     def __init__(self, plan: ProjectPlan, child: Node) -> None:
         super().__init__(plan.columns, (child,))
-        self._places, self._distinct = plan.places, plan.distinct
+        self._places, self._distinct, self._same = plan.places, plan.distinct, plan.same
 
     def step(self, arrived: Arrived) -> Rows:
         rows = self.children[0].step(arrived)
         if not len(rows):
             return self.nothing
+        if self._same:
+            rows = rows.take(np.flatnonzero(rows.values[:, 0] == rows.values[:, 1]))
         rows = rows.columns(self._places)
         return rows.distinct() if self._distinct else rows
