@@ -66,10 +66,15 @@ def test_a_whole_store_is_replaced_only_when_asked(tmp_path: Path) -> None:
 
 
 def test_other_peoples_files_are_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "a.nt").write_text("<a:a> <a:b> <a:c> .\n")
+    kb = tmp_path / "kb"
+    kb.mkdir()
+    (kb / "a.nt").write_text("<a:a> <a:b> <a:c> .\n")
+    (tmp_path / "b.nt").write_text("<a:a> <a:b> <a:c> .\n")
     with pytest.raises(KbError, match=r"a\.nt, which is not a store's"):
-        load(tmp_path / "a.nt", tmp_path, restart=True)
-    assert (tmp_path / "a.nt").exists()
+        load(tmp_path / "b.nt", kb, restart=True)
+    with pytest.raises(KbError, match="a\\.nt: is in .*/kb, which will be written to"):
+        load(kb / "a.nt", kb, restart=True)
+    assert (kb / "a.nt").exists()
 
 
 def test_a_store_in_use_is_not_replaced(tmp_path: Path) -> None:
