@@ -90,7 +90,8 @@ class Source:
             if content.peek(len(BOM)).startswith(BOM):  # type: ignore[attr-defined]  # all have it
                 content.read(len(BOM))
         except BROKEN:  # so that reading raises it
-            raw.seek(0)
+            raw.close()
+            raw = self.path.open("rb")
             content = self._unpacked(raw)
         return content, raw
 

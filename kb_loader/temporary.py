@@ -29,8 +29,8 @@ def new_temporary() -> Path:
 
 
 def _remove_if_left(folder: Path) -> None:
-    with suppress(OSError):  # another user's, or another process has been quicker
-        with (folder / _LOCK).open("rb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if held.seek(0, 2):  # it is written when it is held: until then the folder is being made
-                shutil.rmtree(folder, ignore_errors=True)
+    # an OSError: it is held, being made, another user's, or another process has been quicker
+    with suppress(OSError), (folder / _LOCK).open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if held.seek(0, 2):  # it is written when it is held
+            shutil.rmtree(folder, ignore_errors=True)

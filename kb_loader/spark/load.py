@@ -35,7 +35,6 @@ from oxiseq.kb_loader.spark.watching import watching
 from oxiseq.kb_loader.staging import new_staging, remove_staging
 from oxiseq.kb_loader.void import write as write_statistics
 
-
 _RAISED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt): ")
 """A line that names a Python exception."""
 

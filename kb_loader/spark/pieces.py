@@ -32,7 +32,7 @@ def tasks(sources: Sequence[Source], size: int = SIZE) -> list[list[Piece]]:
     room = 0
     for number, source in enumerate(sources):
         for piece, length in _pieces(number, source, size):
-            if length > room:
+            if length > room or not found:
                 found.append([])
                 room = size
             found[-1].append(piece)

@@ -72,7 +72,7 @@ def test_other_peoples_files_are_not_touched(tmp_path: Path) -> None:
     (tmp_path / "b.nt").write_text("<a:a> <a:b> <a:c> .\n")
     with pytest.raises(KbError, match=r"a\.nt, which is not a store's"):
         load(tmp_path / "b.nt", kb, restart=True)
-    with pytest.raises(KbError, match="a\\.nt: is in .*/kb, which will be written to"):
+    with pytest.raises(KbError, match=r"a\.nt: is in .*/kb, which will be written to"):
         load(kb / "a.nt", kb, restart=True)
     assert (kb / "a.nt").exists()
 
