@@ -17,7 +17,7 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.engine.errors import KbError
 
 MARKER = "oxiseq-loading.json"
-_OURS = re.compile(r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|OPTIONS.*dbtmp|"
+_OURS = re.compile(r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|bulk-\d+\.sst|OPTIONS.*dbtmp|"
                    + re.escape(MARKER))  # fmt: skip
 
 
