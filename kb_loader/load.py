@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -65,6 +66,8 @@ def load(
     staging = Path(parts or _beside(folder, "parts"))
     used = engine != "plain" and (staging / PARTS).exists()
     found = find_sources(given, [folder, bad.folder, *[staging] * used])
+    if (closed := next((s for s in found if not os.access(s.path, os.R_OK)), None)) is not None:
+        raise KbError(f"{closed.path}: must not be read by this user")
     mapped = Mapping.of_file(mapping) if mapping is not None else None
     if mapped is None and (table := next((s for s in found if s.format is None), None)) is not None:
         raise KbError(f"{table.path}: a table needs a mapping: a file with a SPARQL CONSTRUCT query over its columns")
