@@ -163,7 +163,7 @@ class KbAnswer:
         groups an index of the KB rows on the variables that both bind, the rows' values of them, the rows."""
         parts = []
         theirs = _bound_masks(np.asarray(shared_values, np.uint32))
-        for their_mask in np.unique(theirs):
+        for their_mask in _distinct(theirs):
             rows = np.flatnonzero(theirs == their_mask)
             for my_mask, kb_rows in self._kb_groups().items():
                 common = my_mask & int(their_mask)
@@ -180,6 +180,11 @@ def _bound_masks(values: Ids) -> Places:
     weights = np.left_shift(np.int64(1), np.arange(values.shape[1], dtype=np.int64))
     masks: Places = ((values != 0) * weights).sum(axis=1, dtype=np.int64)
     return masks
+
+
+def _distinct(masks: Places) -> Places:
+    """Usually all rows bind the same: then nothing is sorted or hashed."""
+    return masks[:1] if (masks == masks[:1]).all() else np.unique(masks)
 
 
 class _Index:

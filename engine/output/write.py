@@ -45,7 +45,7 @@ class AnswerWriter:
     def __init__(self, plan: QueryPlan, terms: TermDictionary) -> None:
         self._plan = plan
         self._terms = terms
-        self._late = [g for g in plan.gpms.values() if g.kb is not None and g.late and self._is_positive(g)]
+        self._late = [g for g in plan.gpms.values() if g.enriched and self._is_positive(g)]
         enriched = [v for g in self._late for v in g.parts.kb_variables]
         wanted = [v for v in (*plan.stored, *enriched) if v in plan.answer.wanted or v in plan.stored]
         self._variables = tuple(dict.fromkeys(wanted))

@@ -29,8 +29,8 @@ from oxiseq.grammar.scope import GpmParts, certain_variables, expression_variabl
 class GpmPlan:
     """How one GPM becomes rows.
 
-    `keep`: what its event pattern hands on. `kb`: its KB pattern; if `late`, rows are only checked against
-    the KB's answer, and matches are enriched from it; else each row is joined with it at once.
+    `keep`: what its event pattern hands on. `kb`: its KB pattern; if `late`, rows are only checked against the KB's
+    answer, and matches are `enriched` from it, if it has something to add; else each row is joined with it at once.
     """
 
     name: str
@@ -41,6 +41,15 @@ class GpmPlan:
     late: bool
     order: int
     """Its place among the requests of its stream."""
+
+    @property
+    def enriched(self) -> bool:
+        """Whether matches have to be joined with the KB's answer: not if it only lets rows be, since each of its rows
+        is one mapping of variables that the event has bound."""
+        if self.kb is None or not self.late:
+            return False
+        bound = set(self.kb.variables) <= certain_variables(self.parts.pattern)
+        return not (bound and self.kb.shared_certain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +180,7 @@ def _limit(
 ) -> int | None:
     """LIMIT for the answers: what the kernel emits may be too much, since it does not know about repetitions, nor
     about what late enrichment makes of one match."""
-    enriched = any(gpms[name].late and letter.positive for letter in letters for name in letter.letter)
+    enriched = any(gpms[name].enriched and letter.positive for letter in letters for name in letter.letter)
     return query.limit.count if query.limit is not None and (automaton.ambiguous or enriched or deferred) else None
 
 
@@ -217,7 +226,7 @@ def _stored(gpms: Iterable[GpmPlan], answer: Answer, partition: bool) -> tuple[V
     for gpm in gpms:
         kept = gpm.keep if gpm.kb is None or gpm.late else (*gpm.keep, *gpm.parts.kb_variables)
         for variable in kept:
-            if variable in answer.wanted or (gpm.late and gpm.kb and variable in gpm.kb.shared):
+            if variable in answer.wanted or (gpm.enriched and gpm.kb and variable in gpm.kb.shared):
                 stored[variable] = None
     return tuple(stored)
 

@@ -43,7 +43,7 @@ def _parts(plan: object) -> Iterable[object]:
 def _of_query(plan: QueryPlan) -> Iterable[object]:
     yield plan.query
     yield plan.streams
-    yield [(gpm.name, gpm.stream, gpm.keep, gpm.late, gpm.order) for gpm in plan.gpms.values()]
+    yield [(gpm.name, gpm.stream, gpm.keep, gpm.late, gpm.enriched, gpm.order) for gpm in plan.gpms.values()]
     yield plan.stored, plan.limit, plan.deferred
     compiled = plan.sequence
     yield compiled.letters, compiled.columns, compiled.keys, compiled.places, compiled.vector, compiled.clauses

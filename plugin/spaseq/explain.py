@@ -134,7 +134,7 @@ class _Explainer:
             return None
         rows = None if self.kb is None else len(gpm.kb.answer(self.kb))
         filters = tuple(self.write.expression(e) for e in gpm.parts.kb_filters)
-        how = "late enrichment" if gpm.late else "join"
+        how = "late enrichment" if gpm.enriched else "semi-join" if gpm.late else "join"
         return KbFacts(how, _names(gpm.parts.kb_variables), _names(gpm.kb.shared), filters, rows)
 
     # --- automaton --------------------------------------------------------------------------------

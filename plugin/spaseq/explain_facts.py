@@ -15,8 +15,8 @@ class FilterFacts:
 
 @dataclass(frozen=True, slots=True)
 class KbFacts:
-    """P_D of a GPM. `how`: "late enrichment" (rows are only checked, matches are enriched) or "join" (each row is
-    joined at once); `rows`: distinct solutions, None without a knowledge base."""
+    """P_D of a GPM. `how`: "semi-join" (rows are checked), "late enrichment" (rows are checked, matches are enriched)
+    or "join" (each row is joined at once); `rows`: distinct solutions, None without a knowledge base."""
 
     how: str
     variables: tuple[str, ...]

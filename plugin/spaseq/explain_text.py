@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from oxiseq.spaseq.explain_facts import EdgeFacts, GpmFacts, KbFacts, SpaseqFacts, StateFacts, WaitFacts
 
@@ -56,9 +57,16 @@ def _answered(gpm: GpmFacts) -> str:
     return f"Oxigraph, {gpm.asked} ({gpm.reason})"
 
 
+_KB_MEANS: Final = {
+    "semi-join": "rows are checked, it adds nothing to them",
+    "late enrichment": "rows are checked, matches are enriched when written",
+    "join": "row by row",
+}
+
+
 def _kb(kb: KbFacts) -> Iterator[str]:
     rows = "rows not known without --kb" if kb.rows is None else _count(kb.rows, "row")
-    meaning = "rows are checked, matches are enriched when written" if kb.how == "late enrichment" else "row by row"
+    meaning = _KB_MEANS[kb.how]
     on = f" on {' '.join(kb.shared)}" if kb.shared else ""
     yield f"    knowledge base: {kb.how}{on} ({meaning}), {rows}"
     yield f"    gives {' '.join(kb.variables)}"

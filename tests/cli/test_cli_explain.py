@@ -72,6 +72,10 @@ def test_the_kb_is_joined_where_a_filter_reads_it_and_else_late(folder: Path, ri
     assert (joined["how"], joined["shared"], joined["rows"]) == ("join", ["?who"], None)
     (late,) = [gpm["kb"] for gpm in facts(folder / "named.spaseq")["gpms"] if gpm["kb"]]
     assert late["how"] == "late enrichment"
+    checked = folder / "checked.spaseq"
+    text = (folder / "named.spaseq").read_text().replace("GRAPH ?g { ?who :name ?name }", "GRAPH :kb { ?who :name 1 }")
+    checked.write_text(text.replace("?second ?name", "?second"))
+    assert "knowledge base: semi-join" in oxiseq("explain", checked).stdout
 
 
 def test_kb_rows_are_told_with_a_kb(folder: Path) -> None:

@@ -7,7 +7,7 @@ import random
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from saved_runs import both, unlabelled
+from saved_runs import assert_same, both
 from strategies import Situation, situations
 
 from oxiseq.engine.sequence.memory import Capacities
@@ -19,7 +19,7 @@ WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 @given(situations() | situations(clauses=True), st.integers(0, 2**32))
 def test_a_run_goes_on_in_another_dictionary(situation: Situation, seed: int) -> None:
     still, moving = both(situation, random.Random(seed), crowd=True)
-    assert unlabelled(moving.found) == unlabelled(still.found)
+    assert_same(moving, still)
     assert (moving.late, moving.counters) == (still.late, still.counters)
 
 
@@ -27,5 +27,5 @@ def test_a_run_goes_on_in_another_dictionary(situation: Situation, seed: int) ->
 @given(situations() | situations(clauses=True), st.integers(0, 2**32))
 def test_with_the_smallest_capacities(situation: Situation, seed: int) -> None:
     still, moving = both(situation, random.Random(seed), crowd=False, capacities=Capacities.smallest())
-    assert unlabelled(moving.found) == unlabelled(still.found)
+    assert_same(moving, still)
     assert (moving.late, moving.counters) == (still.late, still.counters)
