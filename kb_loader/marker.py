@@ -17,8 +17,8 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.engine.errors import KbError
 
 MARKER = "oxiseq-loading.json"
-_OURS = re.compile(r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|bulk-\d+\.sst|OPTIONS.*dbtmp|"
-                   + re.escape(MARKER))  # fmt: skip
+_OURS = re.compile(r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|"
+                   r"bulk-\d+\.sst|OPTIONS.*dbtmp|" + re.escape(MARKER))  # fmt: skip
 
 
 def half_loaded(location: Path) -> bool:

@@ -12,7 +12,8 @@ from pyoxigraph import NamedNode, Quad
 
 from oxiseq.engine.errors import KbError
 from oxiseq.kb_loader import STATISTICS, load, open_kb
-from oxiseq.kb_loader.sources import PARTS
+from oxiseq.kb_loader.sources import PARTS, find_sources
+from oxiseq.kb_loader.spark.pieces import tasks
 from oxiseq.kb_loader.staging import check_staging, new_staging, remove_left
 from oxiseq.kb_loader.temporary import new_temporary
 
@@ -131,3 +132,9 @@ def test_a_killed_process_temporary_folder_goes_with_the_next(
     other = new_temporary()
     assert not left.exists()
     assert mine.exists() and other.exists() and (tmp_path / "oxiseq-spark-made").exists()
+
+
+def test_empty_files_are_tasks_too(tmp_path: Path) -> None:
+    for name in ("a.nt.gz", "b.ttl", "c.nt"):
+        (tmp_path / name).write_bytes(b"")
+    assert [piece.source for task in tasks(find_sources([tmp_path])) for piece in task] == [0, 1]
