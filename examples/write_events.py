@@ -2,7 +2,8 @@
 
 EXAMPLE is a folder of examples/, for instance `02-fraud`; FOLDER (default: the current one) gets a file per
 stream. The files' format is N-Quads; `--ending` chooses another one that `oxiseq convert` knows
-(.nq, .trig, .nq.gz, .trig.gz, .arrow, .parquet). At the end it prints the command that runs the query on them.
+(.nq, .trig, .nq.gz, .trig.gz, .arrow, .parquet). At the end it prints the command that runs the query on them, and
+before it the one that loads the knowledge base, where there is something to load (`LOAD` in make_events.py).
 """
 
 from __future__ import annotations
@@ -13,22 +14,24 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from types import ModuleType
+from typing import Any, TypeAlias
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.open import write_events
+from oxiseq.engine.intervals.stamps import spanned
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-EXAMPLES = Path(__file__).parent
-Streams: TypeAlias = Mapping[str, list[tuple[int, str]]]
-"""Stream IRI → events as (microseconds, RDF text)."""
+EXAMPLES = Path(__file__).resolve().parent
+
+Streams: TypeAlias = Mapping[str, list[Any]]
+"""Stream IRI → events as (microseconds, RDF text), or (start, end, RDF text)."""
 
 
-def streams_of(example: str) -> Streams:
-    """The streams that an example's make_events.py gives."""
+def events_of(example: str) -> ModuleType:
+    """An example's make_events.py."""
     sys.path.insert(0, str(EXAMPLES / example))
-    streams: Streams = import_module("make_events").streams()
-    return streams
+    return import_module("make_events")
 
 
 def write(streams: Streams, folder: Path, ending: str = ".nq") -> dict[str, Path]:
@@ -38,7 +41,7 @@ def write(streams: Streams, folder: Path, ending: str = ".nq") -> dict[str, Path
     for iri, events in streams.items():
         files[iri] = folder / (iri.replace("#", "/").rsplit("/", 1)[-1] + ending)
         terms = TermDictionary()
-        write_events([encode_events(events, terms)], terms, files[iri])
+        write_events([encode_events(spanned(events), terms)], terms, files[iri])
     return files
 
 
@@ -49,13 +52,34 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path(), help="where to write them")
     parser.add_argument("--ending", default=".nq", help="the files' ending, which tells the format (default: .nq)")
     given = parser.parse_args()
-    home = EXAMPLES / given.example
-    command = ["oxiseq", "run", str(home / "query.spaseq")]
-    for iri, file in write(streams_of(given.example), given.folder, given.ending).items():
-        command += ["--stream", f"{iri}={file}"]
-    if (home / "kb.nq").exists():
-        command += ["--kb", str(home / "kb.nq")]
-    print(shlex.join(command))
+    if given.example not in (known := sorted(path.parent.name for path in EXAMPLES.glob("*/make_events.py"))):
+        parser.error(f"{given.example} is none of {', '.join(known)}")
+    for command in commands(given.example, given.folder, given.ending):
+        print(shlex.join(command))
+
+
+def commands(example: str, folder: Path, ending: str) -> list[list[str]]:
+    """Write the events; the commands to run then."""
+    home, made = EXAMPLES / example, events_of(example)
+    (query,) = (path for path in home.glob("query.*") if path.suffix != ".ceql")  # that one wants a table
+    run = ["oxiseq", "run", str(query)]
+    for iri, file in write(made.streams(), folder, ending).items():
+        run += ["--stream", f"{iri}={file}"]
+    if query.suffix == ".epsparql":
+        run += [word for rule in sorted(home.glob("*.epsparql")) if rule != query for word in ("--rules", str(rule))]
+    load, kb = knowledge(home, made, folder)
+    return [*load, run + ["--kb", str(kb)] * (kb is not None)]
+
+
+def knowledge(home: Path, made: ModuleType, folder: Path) -> tuple[list[list[str]], Path | None]:
+    """The commands that make the knowledge base, and where it is then; None where there is none."""
+    if hasattr(made, "LOAD"):
+        words = [str(home / word) if (home / word).exists() else word for word in made.LOAD]
+        return [["oxiseq", "load", *words, "--location", str(folder / "kb")]], folder / "kb"
+    if hasattr(made, "kb"):
+        (folder / "kb.nq").write_text(made.kb(), encoding="utf-8")
+        return [], folder / "kb.nq"
+    return [], next((home / name for name in ("kb.nq", "kb.trig") if (home / name).exists()), None)
 
 
 if __name__ == "__main__":

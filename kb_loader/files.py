@@ -12,7 +12,7 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.engine.errors import KbError, syntax_reason
 from oxiseq.kb_loader.coded import CodedText, is_coded
 from oxiseq.kb_loader.lines import blocks
-from oxiseq.kb_loader.marker import check_whole
+from oxiseq.kb_loader.marker import check_whole, not_opened
 from oxiseq.kb_loader.parts import load_block
 from oxiseq.kb_loader.sources import BROKEN, RDF_ENDINGS
 
@@ -72,7 +72,7 @@ def open_kb(path: Path) -> RdfStore:
     try:
         return RdfStore.read_only(str(path))
     except OSError as error:
-        raise KbError(f"{path}: cannot be opened as a store: {error}") from error
+        raise not_opened(path, error) from error
 
 
 def _coded_kb(path: Path) -> RdfStore:

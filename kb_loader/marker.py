@@ -19,6 +19,8 @@ from oxiseq.engine.errors import KbError
 MARKER = "oxiseq-loading.json"
 _OURS = re.compile(r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|"
                    r"bulk-\d+\.sst|OPTIONS.*dbtmp|" + re.escape(MARKER))  # fmt: skip
+_LOCKED = re.compile("lock file|lock hold")
+"""In RocksDB's words: by another process, by this one."""
 
 
 def half_loaded(location: Path) -> bool:
@@ -51,7 +53,13 @@ def begin(location: Path, *, restart: bool) -> RdfStore:
     try:
         return _opened(location)
     except OSError as error:
-        raise KbError(f"{location}: cannot be opened as a store: {error}") from error
+        raise not_opened(location, error) from error
+
+
+def not_opened(location: Path, error: OSError) -> KbError:
+    """What to raise where a folder cannot be opened as a store: RocksDB lets only one process write to it."""
+    reason = "it is open already, perhaps in a server" if _LOCKED.search(str(error)) else str(error)
+    return KbError(f"{location}: cannot be opened as a store: {reason}")
 
 
 def end(location: Path) -> None:

@@ -16,7 +16,7 @@ from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import Asked, Kb, kb_store
 from oxiseq.languages.front import Options
-from oxiseq.languages.registry import check_kb, front_of
+from oxiseq.languages.registry import check_kb, front_of, rules_of
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.rows import EVENTS, Row, cell_key, cell_text, row_of
 
@@ -59,13 +59,16 @@ def what_if(
     language: str = "spaseq",
     against_language: str | None = None,
     lateness: int | timedelta = 0,
+    rules: Sequence[str] = (),
 ) -> WhatIf:
     """Run two queries over the same whole streams (`streams` by IRI, as `oxiseq.run` takes them, but no iterators: they
-    are read twice). Raises QueryError, EventError, KbError; OxiseqError where the answers have nothing in common.
+    are read twice). `rules`: EP-SPARQL's, of both. Raises QueryError, EventError, KbError; OxiseqError where the
+    answers have nothing in common.
     """
     queries = load(draft, language), load(against, against_language or language)
     begin = None if start is None else to_microseconds(start)
-    return compared(*queries, streams, kb, Options(begin, microseconds(lateness)))
+    options = Options(begin, microseconds(lateness), rules=rules_of(front_of(queries[1]), rules))
+    return compared(*queries, streams, kb, options)
 
 
 def compared(

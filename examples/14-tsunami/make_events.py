@@ -11,6 +11,8 @@ from typing import NamedTuple
 SEISMIC, BUOYS = "http://example.org/seismic", "http://example.org/buoys"
 PREFIX = "@prefix : <http://example.org/ocean#> .\n"
 MINUTE = 60_000_000
+LOAD = ("ocean.ttl", "--reason", "rdfs")
+"""What `oxiseq load` is told, to make the knowledge base."""
 BUOYS_THERE = {"p1": "Pacific", "p2": "Pacific", "p3": "Pacific", "i1": "IndianOcean", "i2": "IndianOcean",
                "ship": "Pacific"}  # fmt: skip
 

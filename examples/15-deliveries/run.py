@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from make_events import streams
-from pyoxigraph import NamedNode, RdfFormat, Store
 
 import oxiseq
 
@@ -17,9 +16,8 @@ def main() -> oxiseq.IntervalMatches:
     query, first, following = (
         (HERE / f"{name}.epsparql").read_text(encoding="utf-8") for name in ("query", "first", "next")
     )
-    kb = Store()
-    kb.load(path=HERE / "map.ttl", format=RdfFormat.TURTLE, to_graph=NamedNode("http://example.org/map"))
-    return oxiseq.run(query, streams=streams(), kb=kb, language="epsparql", rules=[first, following])
+    kb, rules = HERE / "kb.trig", [first, following]
+    return oxiseq.run(query, streams=streams(), kb=kb, language="epsparql", rules=rules)
 
 
 if __name__ == "__main__":

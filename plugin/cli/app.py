@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import errno
-from typing import Any
+from typing import Any, Final
 
 import click
-import rich_click
 
 from oxiseq.cli.backup import backup_command
 from oxiseq.cli.check import check_command
@@ -25,9 +24,25 @@ from oxiseq.cli.what_if import what_if_command
 from oxiseq.cli.why import why_command
 from oxiseq.grammar.errors import OxiseqError
 
+SECTIONS: Final[dict[str, tuple[click.Command, ...]]] = {
+    "Queries": (run_command, check_command, explain_command, translate_command),
+    "Why, and what if": (test_command, why_command, what_if_command),
+    "Events and knowledge": (convert_command, events_command, load_command),
+    "Server": (serve_command, replay_command, backup_command),
+    "This installation": (demo_command, warmup_command),
+}
+"""The commands as `--help` lists them."""
 
-class OxiseqGroup(rich_click.RichGroup):
+
+class OxiseqGroup(click.Group):
     """Errors that are told on purpose end with their message and exit status 1, without a traceback."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by section, each on a line."""
+        width = max(map(len, self.commands))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{each.name:<{width}}", each.short_help or "") for each in commands])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the chosen command."""
@@ -50,15 +65,13 @@ def complain(message: str) -> None:
 @click.group(cls=OxiseqGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="oxiseq", prog_name="oxiseq")
 def main() -> None:
-    """SPAseq and CEQL queries over event streams: event sequences beside an Oxigraph store.
+    """Event sequences and continuous queries over RDF streams, beside an Oxigraph store.
 
-    Begin with `oxiseq demo`, or check a query with `oxiseq check QUERY`.
+    Begin with `oxiseq demo`; `oxiseq COMMAND --help` tells of each command. A query's language is told by its file's
+    ending: .ceql, .rspql, .spectra, .rsepql, .epsparql, any other is SPAseq.
     """
 
 
-for command in (
-    run_command, check_command, explain_command, translate_command, convert_command, events_command, load_command,
-    replay_command, backup_command, test_command, why_command, what_if_command, serve_command, warmup_command,
-    demo_command,
-):  # fmt: skip
-    main.add_command(command)
+for section in SECTIONS.values():
+    for command in section:
+        main.add_command(command)

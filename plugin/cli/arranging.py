@@ -23,7 +23,7 @@ def arrange_events(request: EventsRequest) -> None:
     mapping = None if request.mapping is None else Mapping.of_file(request.mapping)
     # click has checked the choices
     done = arrange(
-        request.sources, request.output, every=timedelta(seconds=request.every),
+        request.sources, request.output, every=timedelta(microseconds=request.every),
         meaning=Meaning(request.time, mapping, NamedNode(request.time_predicate)), format=cast(Format, request.to),
         engine=cast(Engine, request.engine), master=request.master, memory=request.memory,
     )  # fmt: skip

@@ -9,7 +9,7 @@ import click
 from oxiseq.cli.options import location_option, quiet_option
 
 
-@click.command("backup")
+@click.command("backup", short_help="Copy what a server keeps beside its store.")
 @click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
 @location_option
 @quiet_option

@@ -23,7 +23,7 @@ class Found:
     what: Finding | QueryError
 
 
-@click.command("check")
+@click.command("check", short_help="Tell errors and lints of queries, with their places.")
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True, type=QueryFile())
 @language_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON list of findings on stdout.")

@@ -15,6 +15,8 @@ from typing import Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
+from oxiseq.cli.options import Duration, duration_text
+
 F = TypeVar("F", bound=Callable[..., Any])
 ENVIRONMENT: Final = {"auto_envvar_prefix": "OXISEQ"}
 """Settings of a command whose options are read from OXISEQ_NAME, too."""
@@ -103,6 +105,8 @@ def _line(ctx: click.Context, option: click.Option) -> str:
     where = f"  # {_SOURCES[source]}" if source in _SOURCES else ""
     if value is None:
         return f"# {_key(option)} ="
+    if isinstance(option.type, Duration):
+        value = duration_text(value)
     shown = '"..."' if name in ctx.meta[_SECRETS] else _toml(value)
     return f"{_key(option)} = {shown}{where}"
 

@@ -12,7 +12,7 @@ from oxiseq.cli.request import ConvertRequest, OnError
 FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet")
 
 
-@click.command("convert")
+@click.command("convert", short_help="Write events in another format.")
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--from", "from_", type=click.Choice(FORMATS), help="Default: by IN's name.")

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import click
 
 
-@click.command("demo")
+@click.command("demo", short_help="Find patterns in real stock quotes.")
 @click.pass_context
 def demo_command(ctx: click.Context) -> None:
     """V-shape and head-and-shoulders over real daily stock quotes, joined with a small KB of companies.

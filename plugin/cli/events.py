@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from oxiseq.cli.options import quiet_option, time_predicate_option
+from oxiseq.cli.options import Duration, quiet_option, time_predicate_option
 from oxiseq.cli.request import EventsRequest
 
 
-@click.command("events")
+@click.command("events", short_help="Make event tables of raw logs, in order of time.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--output", "-o", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path),
               help="The folder for the tables; a log may go on behind those that are there.")  # fmt: skip
@@ -18,9 +18,10 @@ from oxiseq.cli.request import EventsRequest
               help="For tables: a SPARQL CONSTRUCT query that makes a row's graph of its columns.")  # fmt: skip
 @click.option("--time", default="time", show_default=True, metavar="COLUMN",
               help="For tables: timestamps, xsd:dateTime or integer microseconds.")  # fmt: skip
-@click.option("--every", default=3600.0, show_default=True, metavar="SECONDS", type=click.FloatRange(min=0.000001),
-              help="The time that a file covers.")  # fmt: skip
-@click.option("--to", type=click.Choice(["parquet", "arrow"]), default="parquet", show_default=True)
+@click.option("--every", default="1h", show_default=True, metavar="DURATION", type=Duration(),
+              help="The time that a file covers: 5m, 1h, 1d, PT1H or microseconds.")  # fmt: skip
+@click.option("--to", type=click.Choice(["parquet", "arrow"]), default="parquet", show_default=True,
+              help="The tables' format.")
 @click.option("--engine", type=click.Choice(["plain", "spark"]), default="plain", show_default=True,
               help="This process, or Spark's tasks; on a cluster all must see sources and output.")  # fmt: skip
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Spark's master.")
@@ -28,7 +29,7 @@ from oxiseq.cli.request import EventsRequest
 @time_predicate_option
 @quiet_option
 def events_command(
-    sources: tuple[str, ...], output: Path, mapping: Path | None, time: str, every: float, to: str, engine: str,
+    sources: tuple[str, ...], output: Path, mapping: Path | None, time: str, every: int, to: str, engine: str,
     master: str, memory: str, time_predicate: str, quiet: bool,
 ) -> None:  # fmt: skip
     """Raw logs as coded event tables in order of time, a file for each hour, which `run --stream S=DIR` reads.

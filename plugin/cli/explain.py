@@ -10,7 +10,7 @@ import click
 from oxiseq.cli.options import QueryFile, QuerySource, language_option
 
 
-@click.command("explain")
+@click.command("explain", short_help="Tell what a query is compiled to; draw it.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @language_option
 @click.option(

@@ -57,8 +57,12 @@ def tell_difference(draft: QuerySource, against: QuerySource, request: HistoryRe
     queries = draft.load(), against.load()
     if request.location is None and (request.begin is not None or request.end is not None):
         raise click.UsageError("--from and --to are for --location")
-    with _streams(request, queries) as (streams, kb):
-        found = compared(*queries, streams, kb, Options(request.start, request.lateness))
+    options = Options(
+        request.start, request.lateness, naming=Naming(*request.columns), reads=told(request.streams),
+        rules=rules_of(front_of(queries[1]), [rule.text for rule in request.rules]),
+    )  # fmt: skip
+    with _streams(request, queries, options) as (streams, kb):
+        found = compared(*queries, streams, kb, replace(options, reads=options.reads or tuple(streams)))
     return json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n" if as_json else str(found)
 
 

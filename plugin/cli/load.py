@@ -10,7 +10,7 @@ from oxiseq.cli.options import Iri, quiet_option
 from oxiseq.cli.request import Engine, LoadRequest
 
 
-@click.command("load")
+@click.command("load", short_help="Load a big knowledge base into a store.")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--location", "-l", metavar="DIR", required=True, type=click.Path(file_okay=False, path_type=Path),
               help="The store's folder, made if it is not there.")  # fmt: skip

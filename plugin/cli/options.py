@@ -125,6 +125,13 @@ def _microseconds(text: str) -> Fraction | None:
     return None
 
 
+def duration_text(microseconds: int) -> str:
+    """A span as `Duration` takes it, in its greatest whole unit: 10m."""
+    whole = (unit for unit in ("d", "h", "m", "s", "ms") if microseconds and microseconds % _UNITS[unit] == 0)
+    unit = next(whole, "us")
+    return f"{microseconds // _UNITS[unit]}{unit}"
+
+
 class Iri(click.ParamType[str]):
     """An IRI, with or without its angle brackets."""
 

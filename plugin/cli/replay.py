@@ -13,10 +13,13 @@ from oxiseq.cli.request import ReplayRequest, RunRequest
 from oxiseq.cli.run import run_command
 from oxiseq.grammar import LANGUAGES
 
-_AS_IN_RUN: Final = ("kbs", "format_", "output", "start", "lateness", "late", "sort", "quiet", "rules")
+_AS_IN_RUN: Final = (
+    "kbs", "format_", "output", "start", "lateness", "late", "report", "instants", "consumption", "sort", "quiet",
+    "rules",
+)  # fmt: skip
 
 
-@click.command("replay")
+@click.command("replay", short_help="Answer a query over the events that a server has kept.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @location_option
 @click.option("--language", type=click.Choice(LANGUAGES), help="[default: what the file's ending says, else spaseq]")
@@ -24,7 +27,7 @@ _AS_IN_RUN: Final = ("kbs", "format_", "output", "start", "lateness", "late", "s
 @click.option("--to", "end", metavar="TIME", type=Time(), help="Only events before that.")
 def replay_command(
     query: QuerySource, location: Path, language: str | None, begin: int | None, end: int | None,
-    format_: str | None, **others: Any,
+    format_: str | None, instants: tuple[int, ...], **others: Any,
 ) -> None:  # fmt: skip
     """Answer a query over the events that a server has kept.
 
@@ -38,7 +41,7 @@ def replay_command(
 
     run = RunRequest(
         replace(query, chosen=language), (), format=format_, columns=("type", "time"), time_predicate=GENERATED_AT,
-        on_error="stop", **others,
+        on_error="stop", instants=instants or None, **others,
     )  # fmt: skip
     replay_log(ReplayRequest(run, location, begin, end))
 

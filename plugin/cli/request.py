@@ -139,13 +139,13 @@ class LoadRequest:
 
 @dataclass(frozen=True, slots=True)
 class EventsRequest:
-    """What `oxiseq events` is asked for; `every` in seconds."""
+    """What `oxiseq events` is asked for; `every` in µs."""
 
     sources: tuple[str, ...]
     output: Path
     mapping: Path | None
     time: str
-    every: float
+    every: int
     to: str
     engine: str
     master: str

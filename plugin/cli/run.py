@@ -22,7 +22,7 @@ from oxiseq.cli.request import OnError, RunRequest
 FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
 
 
-@click.command("run")
+@click.command("run", short_help="Answer a query over files of events.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @click.option(
     "--stream", "-s", "streams", metavar="NAME=FILE", multiple=True, required=True,
@@ -36,7 +36,7 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
 )  # fmt: skip
 @click.option("--format", "-f", "format_", type=click.Choice(FORMATS), help="Default: by OUTPUT's name, else table.")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file, not to stdout.")
-@click.option("--start", metavar="TIME", type=Time(), help="The t of tumbling windows; earlier events are not seen. "
+@click.option("--start", metavar="TIME", type=Time(), help="Where tumbling windows begin; earlier events are not seen. "
               "xsd:dateTime or microseconds. [default: the first event's time]")  # fmt: skip
 @click.option("--lateness", metavar="DURATION", type=Duration(), default=0,
               help="How much a stream may be out of order: 5s, 2m, PT5S or microseconds. [default: 0]")  # fmt: skip
@@ -50,7 +50,7 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
               help="Queries over windows: all answers at each instant, the new ones, or those that are gone. "
               "[default: what the query says, else RSTREAM for RSEP-QL, ISTREAM for the others]")  # fmt: skip
 @click.option("--at", "instants", metavar="TIME", type=Time(), multiple=True,
-              help="Queries over windows: answer at this time, not at each event's; several times.")  # fmt: skip
+              help="Queries over windows: answer at this time, not at each event's; may be repeated.")  # fmt: skip
 @click.option("--consumption", type=click.Choice(["UNRESTRICTED", "CHRONOLOGICAL", "RECENT"], case_sensitive=False),
               help="RSEP-QL and EP-SPARQL: where the query has no CONSUME.")  # fmt: skip
 @time_predicate_option

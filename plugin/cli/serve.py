@@ -30,7 +30,7 @@ class Address(click.ParamType[tuple[str, int]]):
         return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-@click.command("serve", context_settings=ENVIRONMENT)
+@click.command("serve", short_help="Serve a store, streams and queries over HTTP.", context_settings=ENVIRONMENT)
 @config_options("read_token", "write_token")
 @click.option("--location", "-l", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
               help="The store's folder, made if missing. [default: in memory]")  # fmt: skip

@@ -13,9 +13,9 @@ import click
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.cli.request import ServeRequest
-from oxiseq.engine.errors import KbError, OxiseqError
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.kb_loader import open_kb
-from oxiseq.sparql.settings import Limits, SparqlSettings
+from oxiseq.kb_loader.marker import not_opened
 from oxiseq.store import Store
 
 try:
@@ -29,9 +29,11 @@ try:
     from oxiseq.server.logs import log_to_stderr
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.evaluation import Evaluations
+    from oxiseq.sparql.settings import Limits, SparqlSettings
     from oxiseq.sparql.upstream import RemoteKb, Upstream
 except ModuleNotFoundError as error:
-    raise OxiseqError(f"the server needs {error.name}: pip install 'oxiseq[server]'") from error
+    missing = (error.name or "").partition(".")[0]
+    raise OxiseqError(f"the server needs {missing}: pip install 'oxiseq[server]'") from error
 
 
 _SWITCH: Final = 0.0005
@@ -121,7 +123,7 @@ def _store(request: ServeRequest) -> RdfStore:
     try:
         return RdfStore(str(request.location))
     except OSError as error:
-        raise KbError(f"{request.location}: cannot be opened as a store: {error}") from error
+        raise not_opened(request.location, error) from error
 
 
 def _warn(request: ServeRequest) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command("test")
+@click.command("test", short_help="Run tests of queries (*.oxitest.toml).")
 @click.argument("files", metavar="FILES...", nargs=-1, required=True,
                 type=click.Path(exists=True, path_type=Path))  # fmt: skip
 @click.option("--only", "-k", metavar="TEXT", help="Only cases whose name has this in it.")

@@ -11,7 +11,7 @@ from oxiseq.grammar import LANGUAGES
 from oxiseq.grammar.translating import translate
 
 
-@click.command("translate")
+@click.command("translate", short_help="Show a query in another language.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @click.option("--to", "to", type=click.Choice(LANGUAGES), required=True, help="The language to show it in.")
 @language_option

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 
-@click.command("warmup")
+@click.command("warmup", short_help="Compile the kernels ahead.")
 def warmup_command() -> None:
     """Compile the kernels ahead, so that the first query need not wait.
 
-    It takes some 15 seconds on two cores; the result is kept on disk, and later calls take a second.
+    It takes 15 to 30 seconds on two free cores; the result is kept on disk, and later calls take a second.
     """
     from oxiseq.warmup import warm_up  # noqa: PLC0415  loads the engine: see __init__.py
 

@@ -12,7 +12,7 @@ from oxiseq.cli.request import HistoryRequest
 from oxiseq.grammar.languages import LANGUAGES
 
 
-@click.command("why")
+@click.command("why", short_help="Tell why a query matches, and why not.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
 @click.option("--language", type=click.Choice(LANGUAGES), help="Default: by QUERY's ending, else spaseq.")
 @click.option("--stream", "-s", "streams", metavar="NAME=FILE", multiple=True, help="Events of a stream, as in run.")
@@ -21,7 +21,7 @@ from oxiseq.grammar.languages import LANGUAGES
 @click.option("--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True, help="Knowledge base, as in run.")
 @click.option("--from", "begin", metavar="TIME", type=Time(), help="Only events from then on.")
 @click.option("--to", "end", metavar="TIME", type=Time(), help="Only events before that.")
-@click.option("--start", metavar="TIME", type=Time(), help="The t of tumbling windows.")
+@click.option("--start", metavar="TIME", type=Time(), help="Where tumbling windows begin.")
 @click.option("--lateness", metavar="DURATION", type=Duration(), default=0,
               help="How much a stream may be out of order.")  # fmt: skip
 @click.option("--type-column", metavar="NAME", default="type", show_default=True, help="CEQL, as in run.")
@@ -30,7 +30,7 @@ from oxiseq.grammar.languages import LANGUAGES
               help="Queries over windows: look at this instant only, or at these. [default: at the one where the query "
               "comes furthest]")  # fmt: skip
 @click.option("--consumption", type=click.Choice(["UNRESTRICTED", "CHRONOLOGICAL", "RECENT"], case_sensitive=False),
-              help="RSEP-QL: where the query has no CONSUME.")  # fmt: skip
+              help="RSEP-QL and EP-SPARQL: where the query has no CONSUME.")  # fmt: skip
 @click.option("--rules", metavar="FILE", multiple=True, type=QueryFile(), help="EP-SPARQL, as in run.")
 @click.option("--json", "form", flag_value="json", help="All of it as JSON.")
 @click.option("--prov", "form", flag_value="prov", help="What the matches were made of, as PROV-O in TriG.")

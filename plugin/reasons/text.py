@@ -60,7 +60,7 @@ def _funnel(funnel: Funnel, time: Callable[[int], str], mark: str) -> Iterator[s
         if step.kind == "holds":
             yield f"    {step.events:,} {step.text}"
             continue
-        yield f"    {step.events} passed {_part(step.kind, step.text)}"
+        yield f"    {step.events:,} passed {_part(step.kind, step.text)}"
         if step.events < before:
             for miss in step.misses:
                 yield f"      not {time(miss.time)}{_values(miss.values, mark)}"
@@ -77,7 +77,7 @@ def _reasons(why: Why, time: Callable[[int], str]) -> Iterator[str]:
         return
     for reason in why.reasons:
         least = "at least " * reason.more
-        yield f"  without {_WORDS[reason.kind]}, {reason.condition}: {least}{reason.matches} more"
+        yield f"  without {_WORDS[reason.kind]}, {reason.condition}: {least}{reason.matches:,} more"
         for near in reason.nearest:
             yield f"    {_near(near, time, _mark(why))}"
 

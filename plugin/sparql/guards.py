@@ -76,8 +76,10 @@ def _refuse(text: str, words: tuple[str, ...], base: str, *, update: bool) -> No
     if not _could_be_complete(text, base, update=update):
         raise syntax_problem("malformed SPARQL", _failure(text + _END, base, update=update) or failed) from None
     called = " or ".join(word.upper() for word in words if re.search(word, text, re.IGNORECASE | re.ASCII))
-    raise Problem(403, "calls to other servers are not allowed", f"the text uses {called}; the server was started "
-                  "without allowing it")  # fmt: skip
+    options = " or ".join(f"--allow-{word.lower()}" for word in called.split(" or "))
+    elsewhere = " of what is no stream here" if "SERVICE" in called else ""
+    raise Problem(403, "calls to other servers are not allowed", f"the text uses {called}{elsewhere}; the server was "
+                  f"started without {options}")  # fmt: skip
 
 
 def _without(text: str, word: str) -> str:

@@ -29,8 +29,9 @@ def test_each_source_gives_way_to_the_one_before(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text('[serve]\nthreads = 3\nmax-rows = 5\nkeep = "2m"\n')
     found = settings("--config", str(file), "--threads", "9", OXISEQ_THREADS="8", OXISEQ_MAX_ROWS="6")
-    assert (found["threads"], found["max-rows"], found["keep"], found["subscribers"]) == (9, 6, 120_000_000, 64)
+    assert (found["threads"], found["max-rows"], found["keep"], found["subscribers"]) == (9, 6, "2m", 64)
     assert settings(OXISEQ_CONFIG=str(file))["max-rows"] == 5
+    assert settings("--keep", "1.5h")["keep"] == "90m" and settings("--keep", "0")["keep"] == "0us"
     lines = printed("--config", str(file), OXISEQ_MAX_ROWS="6").stdout.splitlines()
     assert {"threads = 3  # file", "max-rows = 6  # environment", "subscribers = 64"} <= set(lines)
 
@@ -69,7 +70,7 @@ def test_a_file_that_cannot_be_right_is_told(tmp_path: Path, text: str, message:
 
 
 def test_the_examples_settings_and_commands_are_accepted() -> None:
-    assert settings("--config", str(EXAMPLE / "oxiseq.toml"))["keep"] == 86_400_000_000
+    assert settings("--config", str(EXAMPLE / "oxiseq.toml"))["keep"] == "1d"
     unit = (EXAMPLE / "oxiseq.service").read_text()
     started = [shlex.split(line.split("=", 1)[1]) for line in unit.splitlines() if line.startswith("ExecStart")]
     assert [Path(words[0]).name for words in started] == ["oxiseq", "oxiseq"]

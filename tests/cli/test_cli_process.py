@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from cli_files import oxiseq, query, write
 
+from oxiseq.cli import main
+
 MAIN = "from oxiseq.cli import main; main(prog_name='oxiseq')"
 
 LIGHT = """
@@ -44,11 +46,19 @@ def test_help_and_check_do_not_load_the_engine(folder: Path, arguments: list[str
 
 def test_version_and_help_of_every_command() -> None:
     assert oxiseq("--version").stdout.startswith("oxiseq, version ")
-    commands = ["run", "check", "explain", "convert", "replay", "backup", "serve", "warmup", "demo"]
-    overview = oxiseq("--help").stdout
-    for command in commands:
-        assert command in overview
-        assert oxiseq(command, "--help").exit_code == 0
+    overview = oxiseq("--help").stdout.splitlines()
+    assert {"run", "why", "load", "serve", "demo"} < set(main.commands)
+    for name, command in main.commands.items():
+        (line,) = (line.split(maxsplit=1) for line in overview if line.startswith(f"  {name} "))
+        assert line[1] == command.short_help
+        assert oxiseq(name, "--help").exit_code == 0
+
+
+@pytest.mark.parametrize("missing", ["flask", "werkzeug", "waitress"])
+def test_serve_without_its_extra_says_what_to_install(missing: str) -> None:
+    result = process("serve", code=f"import sys; sys.modules[{missing!r}] = None; {MAIN}")
+    assert result.returncode == 1
+    assert result.stderr == f"error: the server needs {missing}: pip install 'oxiseq[server]'\n"
 
 
 def test_a_run_with_the_query_from_a_pipe(folder: Path) -> None:

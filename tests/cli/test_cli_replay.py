@@ -92,6 +92,20 @@ def test_the_summary_and_a_stream_that_the_log_does_not_have(folder: Path, data:
     assert f"no events are given for the stream S <{EX}elsewhere>" in result.stderr
 
 
+def test_a_replay_says_of_a_query_over_windows_what_a_run_says(folder: Path, data: Path) -> None:
+    query = folder / "paid.rspql"
+    query.write_text(
+        f"PREFIX : <{EX}> SELECT ?n FROM STREAM <{STREAM}> [RANGE PT1H STEP PT1S] WHERE {{ ?who :paid ?n }}"
+    )
+    for asked in (["--report", "RSTREAM"], ["--at", BEGIN_MICROSECONDS + MINUTE, "--at", BEGIN_MICROSECONDS]):
+        expected = oxiseq("run", query, "-s", folder / "payments.nq", "-f", "csv", *asked)
+        given = oxiseq("replay", query, "-l", data, "-f", "csv", *asked)
+        assert given.exit_code == 0 and given.stdout == expected.stdout, given.stderr
+        assert given.stdout != oxiseq("replay", query, "-l", data, "-f", "csv").stdout
+    refused = oxiseq("replay", folder / "jumps.spaseq", "-l", data, "--consumption", "RECENT")
+    assert refused.exit_code == 1 and "consumption is for" in refused.stderr
+
+
 def test_a_folder_without_a_log_is_told(folder: Path) -> None:
     for command in (["replay", folder / "jumps.spaseq"], ["backup", folder / "copy"]):
         result = oxiseq(*command, "--location", folder)

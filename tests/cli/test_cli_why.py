@@ -80,6 +80,24 @@ def test_what_if_of_another_language(folder: Path) -> None:
     assert (len(found.gained), len(found.lost), found.kept) == (1, 0, 2)
 
 
+def test_what_if_of_a_table_and_of_rules(folder: Path) -> None:
+    csv = write(folder, "trades.csv", "kind,when,price\nSELL,1,4\nSELL,2,6\n")
+    ceql = "VOCAB <http://e/> SELECT * FROM S WHERE SELL AS s FILTER s[price > {}]"
+    draft, old = (write(folder, f"{n}.txt", ceql.format(n)) for n in (5, 1))
+    columns = ["--language", "ceql", "--type-column", "kind", "--time-column", "when"]
+    told = oxiseq("what-if", draft, "--against", old, "-s", csv, *columns)
+    assert told.exit_code == 0 and "0 gained, 1 lost, 1 kept" in told.stdout, told.stderr
+
+    head = "PREFIX : <http://example.org/> "
+    rule = write(folder, "rich.epsparql", head + "CONSTRUCT { ?who :rich ?n } WHERE { ?who :paid ?n FILTER(?n > 20) }")
+    queries = (f"{head}SELECT * WHERE {{ ?who :rich ?n FILTER(?n > {bound}) }}" for bound in (0, 50))
+    draft, old = (write(folder, f"{n}.epsparql", text) for n, text in enumerate(queries))
+    arguments = ["what-if", draft, "--against", old, "--rules", rule]
+    from_file = oxiseq(*arguments, "-s", folder / "payments.nq")
+    assert from_file.exit_code == 0 and "2 gained, 0 lost, 2 kept" in from_file.stdout, from_file
+    assert oxiseq(*arguments, "-l", log(folder)).stdout == from_file.stdout
+
+
 def test_why_of_queries_over_windows_and_of_intervals(folder: Path) -> None:
     paid = "PREFIX : <http://example.org/> SELECT * FROM STREAM <{}> {}{{ ?who :paid ?n FILTER(?n > 1000) }}"
     window = write(folder, "w.rspql", paid.format(STREAM, "[RANGE PT1H STEP PT1S] WHERE "))

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from example_loading import EXAMPLES, load
 from rich.console import Console
 
 import oxiseq
+from oxiseq.cli import main
 from oxiseq.demo import show
 from oxiseq.demo.__main__ import main as write_quotes
 
@@ -39,6 +41,24 @@ def test_write_events_prints_the_command(
     assert command.startswith("oxiseq run ")
     assert all(f"={file}" in command for file in tmp_path.iterdir())
     assert ("--kb" in command) == (folder == "02-fraud")
+
+
+@pytest.mark.parametrize(
+    ("folder", "found"),
+    [("02-fraud", 9), ("10-big-kb", 1), ("12-popular-users", 54), ("14-tsunami", 3), ("15-deliveries", 3)],
+)
+def test_the_commands_find_the_matches(
+    folder: str, found: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "make_events", raising=False)
+    commands = runpy.run_path(str(EXAMPLES / "write_events.py"))["commands"](folder, tmp_path, ".nq")
+    sys.modules.pop("make_events", None)
+    assert [command[1] for command in commands] in (["run"], ["load", "run"])
+    for program, *arguments in commands:
+        told = CliRunner().invoke(main, arguments)
+        assert program == "oxiseq" and told.exit_code == 0, told.stderr
+    assert f" · {found} match" in told.stderr
 
 
 def test_every_query_is_valid() -> None:

@@ -103,7 +103,7 @@ def test_the_command_and_its_errors(tmp_path: Path) -> None:
     write_logs(tmp_path / "logs")
     (tmp_path / "m.rq").write_text(MAPPING)
     asked = ["events", str(tmp_path / "logs"), "-o", str(tmp_path / "out"), "--mapping", str(tmp_path / "m.rq")]
-    done = CliRunner().invoke(main, [*asked, "--to", "arrow"])
+    done = CliRunner().invoke(main, [*asked, "--to", "arrow", "--every", "1h"])
     assert done.exit_code == 0, done.output
     assert "8 events · 2 files · 0 late" in done.output
     query = tmp_path / "q.spaseq"

@@ -18,6 +18,7 @@ from urllib.parse import quote
 import pytest
 from click.testing import CliRunner
 from http_client import ask
+from pyoxigraph import Store as RdfStore
 
 from oxiseq.cli import main
 
@@ -101,6 +102,14 @@ def test_what_cannot_be_served(arguments: list[str], status: int, message: str, 
     result = CliRunner().invoke(main, ["serve", *given])
     assert result.exit_code == status
     assert message in " ".join(result.stderr.split())
+
+
+def test_a_store_that_is_open_is_told(tmp_path: Path) -> None:
+    store = RdfStore(str(tmp_path / "data"))
+    result = CliRunner().invoke(main, ["serve", "--location", str(tmp_path / "data")])
+    assert result.exit_code == 1
+    assert "cannot be opened as a store: it is open already, perhaps in a server" in " ".join(result.stderr.split())
+    del store
 
 
 def test_the_log_can_be_json() -> None:
