@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pyoxigraph import NamedNode
+from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError
 from oxiseq.kb_loader.choice import Engine, choose
@@ -18,7 +20,8 @@ from oxiseq.kb_loader.marker import begin, end
 from oxiseq.kb_loader.plain import load_plain
 from oxiseq.kb_loader.quarantine import Quarantine
 from oxiseq.kb_loader.report import LoadReport, Progress, Watch
-from oxiseq.kb_loader.sources import find_sources
+from oxiseq.kb_loader.sources import PARTS, find_sources
+from oxiseq.kb_loader.staging import check_staging, remove_left
 from oxiseq.kb_loader.tables import Mapping
 
 Reasoning: TypeAlias = Literal["rdfs"]
@@ -59,29 +62,40 @@ def load(
         raise KbError(f"unknown reasoning {reasoning!r}; known: rdfs")
     folder = Path(location)
     given = [sources] if isinstance(sources, str | Path) else sources
-    found = find_sources(given)
+    bad = Quarantine(Path(quarantine or _beside(folder, "quarantine")), strict=strict)
+    staging = Path(parts or _beside(folder, "parts"))
+    used = engine != "plain" and (staging / PARTS).exists()
+    found = find_sources(given, [folder, bad.folder, *[staging] * used])
+    if (closed := next((s for s in found if not os.access(s.path, os.R_OK)), None)) is not None:
+        raise KbError(f"{closed.path}: must not be read by this user")
     mapped = Mapping.of_file(mapping) if mapping is not None else None
     if mapped is None and (table := next((s for s in found if s.format is None), None)) is not None:
         raise KbError(f"{table.path}: a table needs a mapping: a file with a SPARQL CONSTRUCT query over its columns")
+    job = Job(found, bad, reasoning is not None, mapped, _named(graph), skolemise, watch)
     asked = "master" if master is not None else "parts" if parts is not None else None
     choice = choose(engine, found, asked)
+    _check(folder, bad.folder, "quarantine")
+    if choice.engine == "spark":
+        _check(folder, staging, "parts")
+        check_staging(staging)
     total = sum(source.size for source in found)
     watch(Progress("starting", 0, total, 0, choice.why))
-    bad = Quarantine(_new_folder(quarantine or folder.with_name(folder.name + ".quarantine")), strict=strict)
-    job = Job(found, bad, reasoning is not None, mapped, NamedNode(graph) if graph else None, skolemise, watch)
     report = LoadReport(folder, choice.engine, len(found))
-    try:
+
+    def new_store() -> RdfStore:
         store = begin(folder, restart=restart)
+        bad.empty()
+        remove_left(_beside(folder, "parts"))
+        return store
+
+    try:
         if choice.engine == "spark":
             from oxiseq.kb_loader.spark.load import OnSpark, load_on_spark  # noqa: PLC0415  pyspark may not be there
 
-            beside = folder.with_name(folder.name + ".parts")
-            how = OnSpark(master or "local[*]", memory or "2g", Path(parts or beside), parts is not None)
-            load_on_spark(job, how, store, report)
+            how = OnSpark(master or "local[*]", memory or "2g", staging, parts is not None)
+            load_on_spark(job, how, new_store, report)
         else:
-            load_plain(job, store, report)
-        store.flush()
-        del store
+            load_plain(job, new_store(), report)
         end(folder)
     except OSError as error:
         raise KbError(f"{folder}: loading failed: {error}") from error
@@ -90,14 +104,17 @@ def load(
     return report
 
 
-def _new_folder(path: str | Path) -> Path:
-    """A quarantine's folder, emptied of an earlier load's files. Raises KbError if it holds anything else."""
-    folder = Path(path)
-    if folder.exists():
-        old = list(folder.iterdir()) if folder.is_dir() else [folder]
-        other = [e for e in old if e.suffix != ".jsonl"]
-        if other:
-            raise KbError(f"{other[0]}: is not a quarantine's: give another folder for the quarantine")
-        for entry in old:
-            entry.unlink()
-    return folder
+def _beside(folder: Path, name: str) -> Path:
+    return folder.with_name(f"{folder.name}.{name}")
+
+
+def _named(graph: str | None) -> NamedNode | None:
+    try:
+        return NamedNode(graph) if graph else None
+    except ValueError as error:
+        raise KbError(f"the graph {graph!r} is no IRI: {error}") from error
+
+
+def _check(location: Path, other: Path, what: str) -> None:
+    if other.resolve().is_relative_to(location.resolve()):
+        raise KbError(f"{other}: is in the store's folder: give another folder for the {what}")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -16,8 +17,8 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.engine.errors import KbError
 
 MARKER = "oxiseq-loading.json"
-_OURS = re.compile(r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|OPTIONS.*dbtmp|"
-                   + re.escape(MARKER))  # fmt: skip
+_OURS = re.compile(r"CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?|(MANIFEST|OPTIONS)-\d+|\d+\.(sst|log|dbtmp)|"
+                   r"bulk-\d+\.sst|OPTIONS.*dbtmp|" + re.escape(MARKER))  # fmt: skip
 _LOCKED = re.compile("lock file|lock hold")
 """In RocksDB's words: by another process, by this one."""
 
@@ -50,7 +51,7 @@ def begin(location: Path, *, restart: bool) -> RdfStore:
     for entry in old:  # after the marker is there: a kill in between must not leave half an old store unmarked
         entry.unlink(missing_ok=True)
     try:
-        return RdfStore(str(location))
+        return _opened(location)
     except OSError as error:
         raise not_opened(location, error) from error
 
@@ -64,6 +65,16 @@ def not_opened(location: Path, error: OSError) -> KbError:
 def end(location: Path) -> None:
     """The store is whole."""
     (location / MARKER).unlink()
+
+
+def _opened(location: Path) -> RdfStore:
+    try:
+        return RdfStore(str(location))
+    except OSError as error:
+        if "current process" not in str(error):
+            raise
+    gc.collect()  # a load of this process that has failed: its error's traceback may hold the store
+    return RdfStore(str(location))
 
 
 def _old_entries(location: Path, restart: bool) -> list[Path]:
@@ -81,7 +92,7 @@ def _old_entries(location: Path, restart: bool) -> list[Path]:
     if not half_loaded(location) and not restart:
         raise KbError(f"{location}: holds a store already; --restart replaces it")
     try:
-        RdfStore(str(location))  # takes RocksDB's lock, and lets it go at once
+        _opened(location)  # takes RocksDB's lock, and lets it go at once
     except OSError as error:
         if "lock" in str(error).lower():
             raise KbError(f"{location}: another process has the store open: {error}") from error

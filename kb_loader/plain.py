@@ -44,6 +44,7 @@ def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
     job.watch(Progress("counting", total, total, work.read))
     with report.timed("counting"):
         report.statistics = describe(store)
+    store.flush()
 
 
 class PlainLoad:

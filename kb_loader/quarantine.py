@@ -1,12 +1,12 @@
 """Where bad statements go: a folder with one JSON Lines file per source that has any.
 
-A line is {"file": ..., "line": ... or null, "reason": ..., "text": ...}; lines count from 1. Of a CSV table it is
-the row, the header being 1: a quoted cell may hold line ends.
+A line is {"file": ..., "line": ... or null, "reason": ..., "text": ...}; lines count from 1.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,16 +34,36 @@ def cut_off(error: Exception) -> Fault:
     return Fault(None, None, f"cannot be read on: {error}")
 
 
+_OURS = re.compile(r"[0-9]{4,}-.+\.jsonl", re.DOTALL)
+
+
 class Quarantine:
-    """The folder; made when the first fault comes. `strict`: the first fault stops the load instead."""
+    """The folder; made when the first fault comes. `strict`: the first fault stops the load instead.
+
+    Raises KbError if the folder holds anything else than an earlier load's faults."""
 
     def __init__(self, folder: Path, *, strict: bool = False) -> None:
         self.folder = folder
+        self._check()
         self.count = 0
         self.first: list[str] = []
         """The first five faults, as `file:line: reason`."""
         self.strict = strict
         self._files = 0
+
+    def _check(self) -> list[Path]:
+        if not self.folder.exists():
+            return []
+        old = list(self.folder.iterdir()) if self.folder.is_dir() else [self.folder]
+        other = [e for e in old if not self.folder.is_dir() or e.is_dir() or not _OURS.fullmatch(e.name)]
+        if other:
+            raise KbError(f"{other[0]}: is not a quarantine's: give another folder for the quarantine")
+        return old
+
+    def empty(self) -> None:
+        """Take away what an earlier load has left."""
+        for entry in self._check():
+            entry.unlink()
 
     def judge(self, source: Source, fault: Fault) -> None:
         """Count a fault. Raises KbError if strict."""
@@ -61,7 +81,7 @@ class Quarantine:
         if not ordered:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._files += 1
+        self._files = max(self._files, sum(1 for _ in self.folder.iterdir())) + 1  # behind those of an earlier run
         with (self.folder / f"{self._files:04}-{source.path.name}.jsonl").open("w", encoding="utf-8") as out:
             for fault, text in zip(ordered, _texts(source, ordered), strict=True):
                 record = {"file": str(source.path), "line": fault.line, "reason": fault.reason, "text": text}

@@ -11,7 +11,6 @@ import shutil
 import sys
 import warnings
 from pathlib import Path
-from tempfile import mkdtemp
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -19,6 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from oxiseq.kb_loader.java import SparkMissing, find_java
+from oxiseq.kb_loader.temporary import new_temporary
 
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
@@ -46,7 +46,7 @@ def spark_session(master: str = "local[*]", memory: str = "2g") -> SparkSession:
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return SparkSession.builder.appName("oxiseq").getOrCreate()
     find_java()
-    folder = Path(mkdtemp(prefix="oxiseq-spark-"))
+    folder = new_temporary()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     conf = _conf(master, memory, folder)
     try:

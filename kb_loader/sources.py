@@ -35,6 +35,8 @@ TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
 LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 BROKEN = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 """What reading raises of a file that is cut off or not what its ending says."""
+BOM = b"\xef\xbb\xbf"
+"""The byte order mark that some programs begin UTF-8 with."""
 _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
@@ -43,6 +45,8 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
 }
 
 
+PARTS = "oxiseq-parts.json"
+"""Marks a folder that holds the parts of a load: see staging.py."""
 CODED = "coded"
 """The packing of a folder of coded statements: see coded.py."""
 
@@ -72,7 +76,8 @@ class Source:
         return self.path.resolve().as_uri()
 
     def open(self) -> tuple[IO[bytes], IO[bytes]]:
-        """The unpacked content, and the raw file under it, whose `tell()` says how far reading is.
+        """The unpacked content without a byte order mark, and the raw file under it, whose `tell()` says how far
+        reading is.
 
         Raises OSError; reading raises one of BROKEN.
         """
@@ -80,17 +85,31 @@ class Source:
             text = cast(IO[bytes], CodedText(self.path))
             return text, text
         raw = self.path.open("rb")
-        return (cast(IO[bytes], _OPENERS[self.packing](raw)) if self.packing else raw), raw
+        content = self._unpacked(raw)
+        try:
+            if content.peek(len(BOM)).startswith(BOM):  # type: ignore[attr-defined]  # all have it
+                content.read(len(BOM))
+        except BROKEN:  # so that reading raises it
+            raw.close()
+            raw = self.path.open("rb")
+            content = self._unpacked(raw)
+        return content, raw
+
+    def _unpacked(self, raw: IO[bytes]) -> IO[bytes]:
+        return cast(IO[bytes], _OPENERS[self.packing](raw)) if self.packing else raw
 
 
-def find_sources(given: Iterable[str | Path]) -> list[Source]:
+def find_sources(given: Iterable[str | Path], apart: Iterable[Path] = ()) -> list[Source]:
     """Files, folders (all of known endings below them) and globs (`**` too), sorted, each file once.
 
-    Raises KbError for what does not exist, is empty of sources, or has an unknown ending.
+    `apart`: folders that will be written to; what folders and globs hold of them is left out, and what folders hold
+    of other loads' parts, which are all there already.
+    Raises KbError for what does not exist, is empty of sources, has an unknown ending, or is a file apart.
     """
     found: dict[Path, Source] = {}
+    written = [folder.resolve() for folder in apart]
     for text in given:
-        for path in _paths(text):
+        for path in _paths(text, written):
             found.setdefault(path.resolve(), source_of(path))
     if not found:
         raise KbError("nothing to load")
@@ -103,12 +122,18 @@ def is_known(path: Path) -> bool:
     return ending in RDF_ENDINGS or ending in TABLE_ENDINGS
 
 
-def _paths(text: str | Path) -> list[Path]:
+def _paths(text: str | Path, apart: list[Path]) -> list[Path]:
     path = Path(text)
+    if (folder := _within(path, apart)) is not None and path.exists():
+        raise KbError(f"{text}: is in {folder}, which will be written to: give another folder for that")
     if path.is_dir() and is_coded(path):
         return [path]
+    if (path / PARTS).exists():
+        raise KbError(f"{text}: holds the parts of a load; what can be loaded of them is {path / 'coded'}")
     if path.is_dir():
-        inside = sorted(p for p in path.rglob("*") if p.is_file() and is_known(p))
+        every = list(path.rglob("*"))
+        left_out = [*apart, *(p.parent.resolve() for p in every if p.name == PARTS)]
+        inside = sorted(p for p in every if is_known(p) and p.is_file() and _within(p, left_out) is None)
         if not inside:
             raise KbError(f"{text}: the folder holds no RDF file and no table")
         return inside
@@ -116,10 +141,15 @@ def _paths(text: str | Path) -> list[Path]:
         return [path]
     if has_magic(str(text)):
         matched = sorted(Path(p) for p in glob(str(text), recursive=True) if Path(p).is_file())
-        if matched:
+        if matched := [p for p in matched if _within(p, apart) is None]:
             return matched
         raise KbError(f"{text}: no file matches")
     raise KbError(f"{text}: there is no such file")
+
+
+def _within(path: Path, folders: list[Path]) -> Path | None:
+    whole = path.resolve()
+    return next((folder for folder in folders if whole.is_relative_to(folder)), None)
 
 
 def _endings(path: Path) -> tuple[str, str]:

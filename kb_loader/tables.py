@@ -2,34 +2,32 @@
 
 As in tarql, each row binds a variable per column (what a variable's name cannot hold becomes "_"), an empty cell or
 null binds nothing, and the query's WHERE may BIND more. CSV cells are plain strings; Parquet and JSON values have
-their types. A template's statement with an unbound variable is left out, as SPARQL says.
+their types: numbers, booleans, dates and times, durations; bytes are xsd:base64Binary, lists their JSON text. A
+template's statement with an unbound variable is left out, as SPARQL says.
 
 pyoxigraph answers the query, a batch of rows at a time: the rows are a VALUES block put first into WHERE.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.parquet
 from pyoxigraph import Literal, NamedNode, Quad, QueryTriples, Triple
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError, syntax_reason
 from oxiseq.kb_loader.quarantine import Fault, cut_off
+from oxiseq.kb_loader.rows import Rows, table_rows
 from oxiseq.kb_loader.sources import BROKEN, Source
 from oxiseq.kb_loader.statements import scoped
 
-_ROWS = 5_000
-"""Rows asked at a time."""
 _TOKEN = re.compile(
     r"<[^<>\"{}|^`\\\s]*>"
     r"|\"\"\".*?\"\"\"|'''.*?'''"
@@ -38,6 +36,11 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 """What may hold a brace that is none, or is one."""
+_NO_VARIABLE = re.compile(
+    "[^0-9A-Z_a-z\\u00b7\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u02ff\\u0300-\\u037d\\u037f-\\u1fff\\u200c-\\u200d\\u203f-\\u2040"
+    "\\u2070-\\u218f\\u2c00-\\u2fef\\u3001-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\ufffd\\U00010000-\\U000effff]"
+)
+"""What SPARQL's VARNAME cannot hold."""
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
@@ -69,20 +72,22 @@ class Mapping:
     def of_file(cls, path: str | Path) -> Mapping:
         """Raises KbError."""
         try:
-            return cls(Path(path).read_text(encoding="utf-8"), str(path))
+            return cls(Path(path).read_text(encoding="utf-8-sig"), str(path))
         except (OSError, UnicodeDecodeError) as error:
             raise KbError(f"{path}: cannot be read: {error}") from error
 
-    def triples(self, batch: pa.RecordBatch) -> Iterator[Triple]:
-        """What the query makes of the rows."""
-        names = [re.sub(r"\W", "_", name) for name in batch.schema.names]
-        if len(set(names)) < len(names):
-            raise KbError(f"two columns have one name as variables: {', '.join(sorted(names))}")
+    def triples(self, rows: Rows) -> Iterator[Triple]:
+        """What the query makes of the rows. Raises KbError, for columns that it cannot take."""
+        names = [_variable(name) for name in rows.names]
+        if twice := [name for name, variable in zip(rows.names, names, strict=True) if names.count(variable) > 1]:
+            told = ", ".join(map(repr, twice))
+            raise KbError(f"{self.name}: columns {told} have the same name as variables")
         head = " ".join("?" + name for name in names)
-        columns = [[_cell(value) for value in column.to_pylist()] for column in batch.columns]
-        rows = "\n".join(f"({' '.join(row)})" for row in zip(*columns, strict=True))
-        query = f"{self._head} VALUES ({head}) {{\n{rows}\n}}{self._tail}"
-        answer = RdfStore().query(query)
+        values = "\n".join(f"({' '.join(map(_cell, row))})" for row in rows.values)
+        try:
+            answer = RdfStore().query(f"{self._head} VALUES ({head}) {{\n{values}\n}}{self._tail}")
+        except SyntaxError as error:
+            raise KbError(f"{self.name}: with the columns {', '.join(rows.names)}: {syntax_reason(error)}") from error
         assert isinstance(answer, QueryTriples)
         return answer
 
@@ -100,62 +105,49 @@ def _mapped(
     source: Source, content: IO[bytes], mapping: Mapping, tell: Callable[[Fault], None]
 ) -> Iterator[Quad]:
     try:
-        for batch in table_batches(source, content, tell):
-            for start in range(0, batch.num_rows, _ROWS):
-                for triple in mapping.triples(batch.slice(start, _ROWS)):
-                    yield Quad(triple.subject, triple.predicate, triple.object)
+        for rows in table_rows(source, content, tell):
+            for triple in mapping.triples(rows):
+                yield Quad(triple.subject, triple.predicate, triple.object)
     except BROKEN as error:
         tell(cut_off(error))
-    except SyntaxError as error:
-        raise KbError(f"{mapping.name}: with the columns of {source.path}: {syntax_reason(error)}") from error
+    except KbError as error:
+        raise KbError(f"{source.path}: {error}") from error
 
 
-def table_batches(source: Source, content: IO[bytes], tell: Callable[[Fault], None]) -> Iterator[pa.RecordBatch]:
-    """A table's rows. CSV rows that do not fit go to `tell`. Raises ArrowInvalid, OSError, EOFError."""
-    if source.ending == ".parquet":
-        opened = pa.BufferReader(content.read()) if source.packing else content
-        yield from pa.parquet.ParquetFile(opened).iter_batches()
-        return
-    if source.ending in (".csv", ".tsv"):
-        yield from _csv_batches(source, content, tell)
-        return
-    yield from pa.json.read_json(pa.BufferReader(content.read())).to_batches()
-
-
-def _csv_batches(source: Source, content: IO[bytes], tell: Callable[[Fault], None]) -> Iterator[pa.RecordBatch]:
-    delimiter = "\t" if source.ending == ".tsv" else ","
-    first = content.readline()
-    header = pa.csv.open_csv(
-        pa.BufferReader(first), parse_options=pa.csv.ParseOptions(delimiter=delimiter)
-    ).schema.names
-
-    def left_out(row: Any) -> str:
-        number = row.number + 1 if row.number is not None else None  # the header is row 1
-        tell(Fault(number, number, f"{row.actual_columns} columns, {row.expected_columns} expected", row.text))
-        return "skip"
-
-    yield from pa.csv.open_csv(
-        pa.PythonFile(content, mode="r"),
-        read_options=pa.csv.ReadOptions(column_names=header, use_threads=False),
-        parse_options=pa.csv.ParseOptions(
-            delimiter=delimiter, invalid_row_handler=left_out, newlines_in_values=True
-        ),
-        convert_options=pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True, null_values=[""]
-        ),
-    )
+def _variable(name: str) -> str:
+    return _NO_VARIABLE.sub("_", name)
 
 
 def _cell(value: object) -> str:
-    """A value in SPARQL. Lists and structs are their text."""
+    """A value in SPARQL."""
     if value is None:
         return "UNDEF"
-    if isinstance(value, datetime):
-        return str(Literal(value.isoformat(), datatype=NamedNode(_XSD + "dateTime")))
-    if isinstance(value, date):
-        return str(Literal(value.isoformat(), datatype=NamedNode(_XSD + "date")))
-    if isinstance(value, Decimal):
-        return str(Literal(f"{value:f}", datatype=NamedNode(_XSD + "decimal")))
+    if isinstance(value, str):
+        return str(Literal(value))
     if isinstance(value, bool | int | float):
         return str(Literal(value))
-    return str(Literal(str(value)))
+    text, datatype = _lexical(value)
+    return str(Literal(text, datatype=NamedNode(_XSD + datatype)))
+
+
+def _lexical(value: object) -> tuple[str, str]:
+    """The lexical form and the XSD datatype of what is neither a string nor a number of Python's."""
+    if isinstance(value, datetime):
+        return value.isoformat(), "dateTime"
+    if isinstance(value, date):
+        return value.isoformat(), "date"
+    if isinstance(value, time):
+        return value.isoformat(), "time"
+    if isinstance(value, timedelta):
+        return _duration(value), "dayTimeDuration"
+    if isinstance(value, Decimal):
+        return f"{value:f}", "decimal"
+    if isinstance(value, bytes):
+        return b64encode(value).decode(), "base64Binary"
+    return json.dumps(value, ensure_ascii=False, default=lambda inner: _lexical(inner)[0]), "string"
+
+
+def _duration(value: timedelta) -> str:
+    length = abs(value)
+    seconds = Decimal(length.seconds) + Decimal(length.microseconds) / 1_000_000
+    return f"{'-' * (value < timedelta())}P{length.days}DT{seconds:f}S"

@@ -27,6 +27,8 @@ CLEAN = "line string, source int, start long, number int, note string"
 further ones are its faults, in their order."""
 _QUADS = 20_000
 """Quads made lines at once."""
+_NOTES = 10_000
+"""Notes in a batch: what an Arrow column of texts holds has a limit of 2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,9 @@ class Cleaning:
                 break
         if faults and self.stop is not None:
             Path(self.stop).touch()
-        yield _notes(piece, [{"lines": lines, "read": read}, *map(_fault_note, faults)])
+        notes = [{"lines": lines, "read": read}, *map(_fault_note, faults)]
+        for first in range(0, len(notes), _NOTES):
+            yield _notes(piece, notes[first : first + _NOTES], first)
 
     def _quads(
         self, piece: Piece, source: Source, tell: Callable[[Fault], None]
@@ -114,11 +118,11 @@ def _lines(text: bytes) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([lines, *none], names=_NAMES)
 
 
-def _notes(piece: Piece, notes: list[dict[str, Any]]) -> pa.RecordBatch:
+def _notes(piece: Piece, notes: list[dict[str, Any]], first: int) -> pa.RecordBatch:
     count = len(notes)
     return pa.RecordBatch.from_arrays([
         pa.nulls(count, pa.string()), pa.array([piece.source] * count, pa.int32()),
-        pa.array([piece.start] * count, pa.int64()), pa.array(range(count), pa.int32()),
+        pa.array([piece.start] * count, pa.int64()), pa.array(range(first, first + count), pa.int32()),
         pa.array([json.dumps(note) for note in notes], pa.string()),
     ], names=_NAMES)  # fmt: skip
 

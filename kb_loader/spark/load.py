@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -30,9 +31,12 @@ from oxiseq.kb_loader.spark.counting import counted_on_spark
 from oxiseq.kb_loader.spark.parts import PART, read_parts, write_parts
 from oxiseq.kb_loader.spark.pieces import Piece, lines_of, tasks
 from oxiseq.kb_loader.spark.reasoning import reason_on_spark
-from oxiseq.kb_loader.spark.staging import new_staging
 from oxiseq.kb_loader.spark.watching import watching
+from oxiseq.kb_loader.staging import new_staging, remove_staging
 from oxiseq.kb_loader.void import write as write_statistics
+
+_RAISED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt): ")
+"""A line that names a Python exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +49,34 @@ class OnSpark:
     keep: bool
 
 
-def load_on_spark(job: Job, how: OnSpark, store: RdfStore, report: LoadReport) -> None:
-    """Do the job. Raises KbError, at the first fault if the quarantine is strict, and SparkMissing."""
+def load_on_spark(job: Job, how: OnSpark, begin: Callable[[], RdfStore], report: LoadReport) -> None:
+    """Do the job. `begin` gives the store, when Spark is there. Raises KbError, at the first fault if the quarantine
+    is strict, and SparkMissing."""
     active = SparkSession.getActiveSession()
     spark = active or spark_session(how.master, how.memory)
-    staging = new_staging(how.parts)
+    staging: Path | None = None
     try:
+        store = begin()
+        staging = new_staging(how.parts, keep=how.keep)
         work = _SparkLoad(spark, job, staging, keep=how.keep)
         if active is None:
             spark.conf.set("spark.sql.shuffle.partitions", work.parts)
         work.into(store, report)
+        store.flush()
     except PySparkException as error:
-        raise KbError(f"Spark failed: {str(error).splitlines()[0]}") from error
+        raise KbError(f"Spark failed: {_told(error)}") from error
     finally:
-        if not how.keep:
-            shutil.rmtree(staging, ignore_errors=True)
+        if staging is not None and not how.keep:
+            remove_staging(staging)
         if active is None:
             stop_session(spark)
+
+
+def _told(error: PySparkException) -> str:
+    """What has happened, without stack traces: of a Python worker's the last line says it."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if _RAISED.match(line)]
+    return (raised or lines)[0]
 
 
 class _SparkLoad:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oxiseq.kb_loader.lines import BLOCK
-from oxiseq.kb_loader.sources import LINE_FORMATS, Source
+from oxiseq.kb_loader.sources import BOM, LINE_FORMATS, Source
 
 SIZE = 1 << 26
 """Bytes of a task, about: at most of a line file's, at least of small files together."""
@@ -32,7 +32,7 @@ def tasks(sources: Sequence[Source], size: int = SIZE) -> list[list[Piece]]:
     room = 0
     for number, source in enumerate(sources):
         for piece, length in _pieces(number, source, size):
-            if length > room:
+            if length > room or not found:
                 found.append([])
                 room = size
             found[-1].append(piece)
@@ -56,6 +56,8 @@ def lines_of(piece: Piece) -> Iterator[bytes]:
         if piece.start:
             content.seek(piece.start - 1)
             content.readline()  # the end of a line that begins before
+        elif content.peek(len(BOM)).startswith(BOM):
+            content.seek(len(BOM))
         while (at := content.tell()) < piece.end:
             block = content.read(min(BLOCK, piece.end - at))
             yield block if block.endswith(b"\n") else block + content.readline()

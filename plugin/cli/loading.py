@@ -14,6 +14,7 @@ from rich.progress import Progress as Shown
 
 from oxiseq.cli.progress import counted
 from oxiseq.cli.request import LoadRequest
+from oxiseq.grammar.errors import OxiseqError
 from oxiseq.kb_loader import LoadReport, Progress, load
 from oxiseq.kb_loader.load import Reasoning
 from oxiseq.kb_loader.marker import half_loaded
@@ -24,8 +25,19 @@ def load_kb(request: LoadRequest) -> None:
     """Load. Raises KbError."""
     if half_loaded(request.location) and not request.quiet:
         click.echo(f"note: {request.location} is half loaded by an earlier load: starting over", err=True)
+    try:
+        report = _loaded(request)
+    except (OxiseqError, KeyboardInterrupt):
+        if half_loaded(request.location):
+            click.echo(f"note: {request.location} is half loaded now: loading again starts over", err=True)
+        raise
+    if not request.quiet:
+        click.echo(told(report), err=True)
+
+
+def _loaded(request: LoadRequest) -> LoadReport:
     with _bar(quiet=request.quiet) as watch:
-        report = load(
+        return load(
             request.sources,
             request.location,
             reasoning=cast("Reasoning | None", request.reasoning),  # click has checked the choice
@@ -41,8 +53,6 @@ def load_kb(request: LoadRequest) -> None:
             parts=request.parts,
             watch=watch,
         )
-    if not request.quiet:
-        click.echo(told(report), err=True)
 
 
 def told(report: LoadReport) -> str:

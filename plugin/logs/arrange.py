@@ -7,11 +7,12 @@ range's events are sorted in memory: choose ranges that one task can hold.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from oxiseq.engine.events.open import open_events, write_events
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events, unpack_events
+from oxiseq.kb_loader.java import SparkMissing, spark_missing
 from oxiseq.kb_loader.quarantine import Fault, Quarantine
 from oxiseq.kb_loader.sources import Source, find_sources
 from oxiseq.logs.reading import Meaning, read_source
@@ -76,39 +78,54 @@ def arrange(
     Raises KbError for sources that are not there, EventError, and SparkMissing.
     """
     given = [sources] if isinstance(sources, str | Path) else sources
-    found = find_sources(given)
+    folder = Path(output)
+    bad = folder.with_name(folder.name + ".quarantine")
+    found = find_sources(given, [folder, bad])
     step = every // timedelta(microseconds=1)
     if step < 1:
         raise EventError(None, None, f"a range of time must be positive, but is {every}")
-    folder = Path(output)
     spool = folder / _SPOOL
     shutil.rmtree(spool, ignore_errors=True)
     spool.mkdir(parents=True)
-    bad = folder.with_name(folder.name + ".quarantine")
     closed = _end_of(folder, step)
     plan = _Plan(folder.resolve(), bad.resolve(), step, closed, meaning or Meaning(), format)
-    run = _tasks(engine, master, memory)
     try:
-        counts = run(lambda task: _spool(plan, *task), list(enumerate(found)))
-        ranges = sorted(int(p.name) for p in spool.iterdir())
-        written = run(lambda start: _write(plan, start), ranges)
+        with _tasks(engine, master, memory) as run:
+            counts = run(lambda task: _spool(plan, *task), list(enumerate(found)))
+            ranges = sorted(int(p.name) for p in spool.iterdir())
+            written = run(lambda start: _write(plan, start), ranges)
+        for start in ranges:  # oldest first: should it be interrupted here, the rest is not late the next time
+            (spool / _name(plan, start)).replace(folder / _name(plan, start))
     finally:
         shutil.rmtree(spool, ignore_errors=True)
     late, wrong = (sum(column) for column in zip(*counts, strict=True))
     return Arranged(sum(written), len(written), late, wrong, bad if late + wrong else None)
 
 
-def _tasks(engine: Engine, master: str, memory: str):  # type: ignore[no-untyped-def]  # a generic function
+@contextmanager
+def _tasks(engine: Engine, master: str, memory: str) -> Iterator[Any]:
+    """What does a piece of work for each item, and gives the results."""
     if engine == "plain":
-        return lambda work, items: [work(item) for item in items]
-    from oxiseq.kb_loader.session import spark_session  # noqa: PLC0415  pyspark may not be there
+        yield lambda work, items: [work(item) for item in items]
+        return
+    if (missing := spark_missing()) is not None:
+        raise SparkMissing(missing)
+    from pyspark.sql import SparkSession  # noqa: PLC0415  pyspark may not be there
 
-    context = spark_session(master, memory).sparkContext
+    from oxiseq.kb_loader.session import spark_session, stop_session  # noqa: PLC0415
+
+    active = SparkSession.getActiveSession()
+    spark = active or spark_session(master, memory)
 
     def run(work: Callable[[object], object], items: list[object]) -> list[object]:
+        context = spark.sparkContext
         return context.parallelize(items, len(items)).map(work).collect() if items else []  # counts, not events
 
-    return run
+    try:
+        yield run
+    finally:
+        if active is None:
+            stop_session(spark)
 
 
 def _spool(plan: _Plan, number: int, source: Source) -> tuple[int, int]:
@@ -149,8 +166,11 @@ def _write(plan: _Plan, start: int) -> int:
     batch = unpack_events([p.read_bytes() for p in parts], terms)
     batch = batch.take(np.argsort(batch.time, kind="stable"))
     terms.hold(*batch.ids)
-    name = to_text(start).replace(":", "").replace("-", "")
-    return write_events([batch], terms, plan.output / f"{name}.{plan.format}")
+    return write_events([batch], terms, plan.output / _SPOOL / _name(plan, start))
+
+
+def _name(plan: _Plan, start: int) -> str:
+    return f"{to_text(start).replace(':', '').replace('-', '')}.{plan.format}"
 
 
 def _end_of(folder: Path, step: int) -> int | None:

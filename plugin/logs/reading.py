@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-import pyarrow as pa
 from pyoxigraph import Literal, NamedNode, Triple
 
 from oxiseq.engine.errors import EventError
@@ -19,12 +18,11 @@ from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import is_tuple_file
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.kb_loader.quarantine import Fault, cut_off
-from oxiseq.kb_loader.sources import Source
-from oxiseq.kb_loader.tables import Mapping, table_batches
+from oxiseq.kb_loader.rows import Rows, table_rows
+from oxiseq.kb_loader.sources import BROKEN, Source
+from oxiseq.kb_loader.tables import Mapping
 
 _DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
-_TOGETHER: Final = 4096
-"""Rows that become a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,42 +55,26 @@ def read_source(
 def _table(
     source: Source, meaning: Meaning, terms: TermDictionary, tell: Callable[[Fault], None]
 ) -> Iterator[EventBatch]:
-    skipped = False
-
-    def misfit(fault: Fault) -> None:
-        nonlocal skipped
-        skipped = True
-        tell(fault)
-
     content, raw = source.open()
-    number = 1 if source.ending in (".csv", ".tsv") else 0  # the header is row 1
     with raw, content:
         try:
-            for batch in table_batches(source, content, misfit):
-                for low in range(0, batch.num_rows, _TOGETHER):
-                    part = batch.slice(low, _TOGETHER)
-                    first = None if skipped else number + 1  # rows that do not fit are not counted
-                    yield encode_events(_events(part, meaning, first, tell), terms)
-                    number += part.num_rows
-        except (pa.ArrowInvalid, OSError, EOFError) as error:
+            for rows in table_rows(source, content, tell):
+                yield encode_events(_events(rows, meaning, tell), terms)
+        except BROKEN as error:
             tell(cut_off(error))
 
 
-def _events(
-    rows: pa.RecordBatch, meaning: Meaning, first: int | None, tell: Callable[[Fault], None]
-) -> Iterator[tuple[int, list[Triple]]]:
-    """Row by row: each has a graph of its own. `first`: the number of the first one, if that is known."""
+def _events(rows: Rows, meaning: Meaning, tell: Callable[[Fault], None]) -> Iterator[tuple[int, list[Triple]]]:
+    """Row by row: each has a graph of its own."""
     assert meaning.mapping is not None
-    place = rows.schema.get_field_index(meaning.time)
-    if place < 0:
-        names = ", ".join(rows.schema.names)
-        raise EventError(None, None, f"no column {meaning.time!r} for the time; there are {names}")
-    for i, value in enumerate(rows.column(place).to_pylist()):
+    if meaning.time not in rows.names:
+        raise EventError(None, None, f"no column {meaning.time!r} for the time; there are {', '.join(rows.names)}")
+    place = rows.names.index(meaning.time)
+    for row, line in zip(rows.values, rows.lines, strict=True):
         try:
-            yield time_of(value), list(meaning.mapping.triples(rows.slice(i, 1)))
+            yield time_of(row[place]), list(meaning.mapping.triples(Rows(rows.names, [row], [line])))
         except EventError as error:
-            text = ", ".join(str(cell) for cell in rows.slice(i, 1).to_pylist()[0].values())
-            line = None if first is None else first + i
+            text = ", ".join("" if cell is None else str(cell) for cell in row)
             tell(Fault(line, line, error.reason, text))
 
 

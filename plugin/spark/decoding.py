@@ -59,19 +59,21 @@ class Decoder:
         return batch
 
     def _decoded(self, rows: pa.RecordBatch) -> EventBatch:
+        for name in rows.schema.names:
+            if rows.column(name).null_count:
+                self._fault(None, f"an event whose {name} is null")
+                rows = rows.filter(rows.column(name).is_valid())
         if "events" in rows.schema.names:
             return self._of_events(rows.column("events").to_pylist())
         time = rows.column("time")
         if not pa.types.is_integer(time.type):
             time = time.cast(pa.timestamp("us", tz=time.type.tz)).cast(pa.int64())
-        if time.null_count:
-            raise EventError(None, None, "an event without a time")
         graphs = [_bytes(graph) for graph in rows.column("graph").to_pylist()]
         return self._of_graphs(np.asarray(time.to_numpy(zero_copy_only=False), np.int64), graphs)
 
     # --- events ---------------------------------------------------------------------------------------
 
-    def _of_events(self, given: Sequence[str | bytes | None]) -> EventBatch:
+    def _of_events(self, given: Sequence[str | bytes]) -> EventBatch:
         values = [_bytes(value) for value in given]
         packed = [value for value in values if value.startswith(_PACKED)]
         texts = [value for value in values if not value.startswith(_PACKED)]
@@ -137,7 +139,5 @@ def _refuse(line: int | None, reason: str) -> None:
     raise _Refused(line, reason)
 
 
-def _bytes(value: str | bytes | None) -> bytes:
-    if value is None:
-        raise EventError(None, None, "an event that is null")
+def _bytes(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)

@@ -31,6 +31,10 @@ from oxiseq.spark.processor import DEALT, Buckets, Dealing, whole_of
 from oxiseq.spark.work import Work
 
 Terms = Literal["text", "ntriples"]
+_KINDS: Final = {
+    "events": ("string", "binary"), "graph": ("string", "binary"),
+    "time": ("timestamp", "timestamp_ntz", "bigint", "int"),
+}  # fmt: skip
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
@@ -92,12 +96,15 @@ def match(
     key = correlation(plan)
     given = _by_iri(plan, streams)
     wanted = spark.sparkContext.defaultParallelism * 2 if buckets is None else buckets
+    if terms not in ("text", "ntriples") or on_error not in ("stop", "skip"):
+        raise SparkError(f"terms is text or ntriples, on_error stop or skip; not {terms!r}, {on_error!r}")
     if not 1 <= wanted <= MOST:
         raise SparkError(f"buckets must be from 1 to {MOST}, but is {wanted}")
     number = wanted if key.by else 1
     _check(key, number, start)
     order = Order(query, _kb(kb), None if start is None else to_microseconds(start), tuple(given), number, on_error)
     at_work = Work(order) if order.kb is None else Work(_without_kb(order))
+    _check_names(at_work, late)
     streaming = {each.isStreaming for each in given.values()}
     if len(streaming) > 1:
         raise SparkError("either all streams are streaming DataFrames, or none is")
@@ -137,12 +144,22 @@ def _by_iri(plan: QueryPlan, streams: Mapping[str, DataFrame]) -> dict[str, Data
             raise SparkError(f"the query reads no stream {name!r}; it declares {declared}")
         if iri in found:
             raise SparkError(f"the stream {name!r} is given twice")
-        if not any(set(columns) <= set(frame.columns) for columns in COLUMNS):
+        columns = _columns(frame)
+        if not columns:
             raise SparkError(f"stream {name!r}: columns {', '.join(frame.columns)}; `events`, or `time` and `graph`")
+        for column in columns:
+            kind = frame.schema[column].dataType.simpleString()
+            if kind not in _KINDS[column]:
+                raise SparkError(f"stream {name!r}: {column} is {kind}; {' or '.join(_KINDS[column])} expected")
         found[iri] = frame
     if not found:
         raise SparkError("no stream is given")
     return found
+
+
+def _columns(frame: DataFrame) -> tuple[str, ...]:
+    """Those of `COLUMNS` that a DataFrame has; none, if it has not all of them."""
+    return next((columns for columns in COLUMNS if set(columns) <= set(frame.columns)), ())
 
 
 def _check(key: Correlation, buckets: int, start: int | datetime | None) -> None:
@@ -153,6 +170,15 @@ def _check(key: Correlation, buckets: int, start: int | datetime | None) -> None
             "tumbling windows begin with the first event, which no partition knows: give start= (0: the first of 1970, "
             "so that windows of an hour are hours), or buckets=1"
         )
+
+
+def _check_names(at_work: Work, late: bool) -> None:
+    """Raise SparkError if a variable has the name of another column of the answer, which Spark could not tell apart."""
+    others = [TIME, *event_columns(at_work.plan), *[LATE] * late]
+    for name in value_columns(at_work.plan, at_work.shown):
+        if name.lower() in [other.lower() for other in others]:
+            told = f"?{name} has the name of another column ({', '.join(others)})"
+            raise SparkError(f"{told}: SELECT (?{name} AS ?other)")
 
 
 def _kb(kb: str | Path | None) -> str | None:
@@ -173,8 +199,7 @@ def _dealt(
     """The packed rows of all streams."""
     parts = []
     for iri, frame in given.items():
-        columns = next(columns for columns in COLUMNS if set(columns) <= set(frame.columns))
-        part = frame.select(*columns).mapInArrow(Dealing(order, plan.streams.index(iri), keys), DEALT)
+        part = frame.select(*_columns(frame)).mapInArrow(Dealing(order, plan.streams.index(iri), keys), DEALT)
         if frame.isStreaming:
             # Spark keeps a watermark for each stream, and takes the least. The column goes: with it Spark would drop
             # rows that are late, of which we tell.

@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from pyoxigraph import Store
 
 import oxiseq
+from oxiseq.cli import main
 from oxiseq.engine.errors import KbError
 from oxiseq.kb_loader import load, open_kb
 from oxiseq.kb_loader.marker import MARKER
@@ -44,6 +46,7 @@ def test_a_killed_load_is_refused_then_started_over(tmp_path: Path, step: str) -
         open_kb(kb)
     with pytest.raises(KbError, match="half loaded"):
         oxiseq.Store(str(kb))
+    (kb / "bulk-746624820214573913745801866394292101.sst").write_bytes(b"")  # as a kill within a bulk load leaves it
     text = "SELECT ?x WITHIN 1 HOUR FROM STREAM S <http://e.org/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x ?y ?z } }"
     with pytest.raises(KbError, match="half loaded"):
         oxiseq.run(text, streams={}, kb=kb)
@@ -66,10 +69,15 @@ def test_a_whole_store_is_replaced_only_when_asked(tmp_path: Path) -> None:
 
 
 def test_other_peoples_files_are_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "a.nt").write_text("<a:a> <a:b> <a:c> .\n")
+    kb = tmp_path / "kb"
+    kb.mkdir()
+    (kb / "a.nt").write_text("<a:a> <a:b> <a:c> .\n")
+    (tmp_path / "b.nt").write_text("<a:a> <a:b> <a:c> .\n")
     with pytest.raises(KbError, match=r"a\.nt, which is not a store's"):
-        load(tmp_path / "a.nt", tmp_path, restart=True)
-    assert (tmp_path / "a.nt").exists()
+        load(tmp_path / "b.nt", kb, restart=True)
+    with pytest.raises(KbError, match=r"a\.nt: is in .*/kb, which will be written to"):
+        load(kb / "a.nt", kb, restart=True)
+    assert (kb / "a.nt").exists()
 
 
 def test_a_store_in_use_is_not_replaced(tmp_path: Path) -> None:
@@ -79,3 +87,12 @@ def test_a_store_in_use_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(KbError, match="another process has the store open"):
         load(tmp_path / "a.nt", tmp_path / "kb", restart=True)
     assert len(held) > 0
+
+
+def test_the_command_says_that_a_store_is_left_half_loaded(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("oops\n")
+    arguments = ["load", str(tmp_path / "a.nt"), "--location", str(tmp_path / "kb"), "--strict"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert "kb is half loaded now: loading again starts over" in result.stderr
+    assert CliRunner().invoke(main, arguments[:-1]).exit_code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 import oxiseq
 from oxiseq.cli import main
 from oxiseq.engine.errors import EventError
+from oxiseq.engine.events.open import write_events
 from oxiseq.kb_loader.tables import Mapping
 from oxiseq.logs import arrange
 from oxiseq.logs.reading import Meaning
@@ -74,6 +76,27 @@ def test_a_log_goes_on_behind_what_is_there(tmp_path: Path) -> None:
     done = arrange(more, tmp_path / "out", meaning=meaning, every=timedelta(minutes=10))
     assert (done.events, done.late, done.bad) == (1, 1, 0)
     assert len(list((tmp_path / "out").iterdir())) == 2
+
+
+def test_a_run_that_is_interrupted_leaves_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_logs(tmp_path / "logs")
+    meaning = Meaning(mapping=Mapping(MAPPING))
+    written = []
+
+    def interrupted(batches: object, terms: object, path: Path) -> int:
+        written.append(path)
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        return int(write_events(batches, terms, path))  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(import_module("oxiseq.logs.arrange"), "write_events", interrupted)
+        arrange(tmp_path / "logs", tmp_path / "logs" / "out", meaning=meaning)
+    assert list((tmp_path / "logs" / "out").iterdir()) == []
+    done = arrange(tmp_path / "logs", tmp_path / "logs" / "out", meaning=meaning)
+    assert (done.events, done.late, done.files) == (8, 0, 2)
+    again = arrange(tmp_path / "logs", tmp_path / "logs" / "out", meaning=meaning)  # its own tables are no sources
+    assert (again.events, again.late) == (0, 8)
 
 
 def test_the_command_and_its_errors(tmp_path: Path) -> None:

@@ -213,6 +213,13 @@ def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:
         match(spark, tumbling, {"T": frame}, start=0)
     with pytest.raises(SparkError, match="`events`, or `time` and `graph`"):
         match(spark, tumbling, {"S": frame.drop("time")}, start=0)
+    with pytest.raises(SparkError, match="time is string; timestamp or"):
+        match(spark, tumbling, {"S": frame.selectExpr("CAST(time AS string) AS time", "graph")}, start=0)
+    with pytest.raises(SparkError, match="terms is text or ntriples"):
+        match(spark, tumbling, {"S": frame}, start=0, terms="turtle")  # type: ignore[arg-type]
+    timed = PREFIX + "SELECT ?Time FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x :at ?Time } }"
+    with pytest.raises(SparkError, match=r"\?Time has the name of another column \(time, events_A\): SELECT"):
+        match(spark, timed, {"S": frame})
     with pytest.raises(SparkError, match="cannot share a Store"):
         match(spark, tumbling, {"S": frame}, oxiseq.Store(), start=0)  # type: ignore[arg-type]
     with pytest.raises(SparkError, match="no stream is given"):

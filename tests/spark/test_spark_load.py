@@ -17,7 +17,7 @@ from oxiseq.engine.errors import KbError
 from oxiseq.kb_loader import INFERRED, LoadReport, Progress, load, open_kb, reason
 from oxiseq.kb_loader.rdfs import DOMAIN, RANGE, SUB_CLASS, SUB_PROPERTY, TYPE
 from oxiseq.kb_loader.spark import pieces
-from oxiseq.kb_loader.spark.staging import new_staging
+from oxiseq.kb_loader.staging import new_staging
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
