@@ -190,7 +190,7 @@ def test_why_and_why_not_by_keys(page: WebDriver) -> None:
         ActionChains(page).send_keys(Keys.TAB).perform()
     ActionChains(page).send_keys(Keys.ENTER).perform()
     verdict = until(page, "document.querySelector('#past .verdict')?.textContent", 60)
-    known = value(page, "document.querySelector('#queries .figure b').textContent")
+    known = value(page, "document.querySelector('#queries [data-query=guide-v-shape] .figure b').textContent")
     assert verdict.startswith(f"{known} matches in 230 events, 2008-07-01 to 2009-05-29")
     stages = "[...document.querySelectorAll('ul.funnel li')].map(each => each.querySelector('code').textContent)"
     assert value(page, stages) == ["A", "A; B", "A; B; C"]
