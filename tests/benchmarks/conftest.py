@@ -15,6 +15,7 @@ HERE = Path(__file__).parent
 sys.path.append(str(HERE.parents[1]))
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@pytest.mark.skipif("PYTEST_XDIST_WORKER" not in os.environ, reason="there is but one process")
+def test_tests_of_spark_share_a_worker(request: pytest.FixtureRequest) -> None:
+    assert request.node.nodeid.endswith("@spark")
 
 
 def test_the_active_session_is_taken_and_python_functions_run_in_this_python(spark: SparkSession) -> None:
