@@ -94,6 +94,6 @@ def _old_entries(location: Path, restart: bool) -> list[Path]:
     try:
         _opened(location)  # takes RocksDB's lock, and lets it go at once
     except OSError as error:
-        if "lock" in str(error).lower():
+        if _LOCKED.search(str(error)):
             raise KbError(f"{location}: another process has the store open: {error}") from error
     return [entry for entry in location.iterdir() if entry.name != MARKER]
