@@ -122,9 +122,7 @@ def _cell(value: object) -> str:
     """A value in SPARQL."""
     if value is None:
         return "UNDEF"
-    if isinstance(value, str):
-        return str(Literal(value))
-    if isinstance(value, bool | int | float):
+    if isinstance(value, str | bool | int | float):
         return str(Literal(value))
     text, datatype = _lexical(value)
     return str(Literal(text, datatype=NamedNode(_XSD + datatype)))

@@ -225,8 +225,9 @@ def _stored(gpms: Iterable[GpmPlan], answer: Answer, partition: bool) -> tuple[V
     stored: dict[Variable, None] = {PARTITION: None} if partition else {}
     for gpm in gpms:
         kept = gpm.keep if gpm.kb is None or gpm.late else (*gpm.keep, *gpm.parts.kb_variables)
+        joined = gpm.kb.shared if gpm.kb is not None and gpm.enriched else ()
         for variable in kept:
-            if variable in answer.wanted or (gpm.enriched and gpm.kb and variable in gpm.kb.shared):
+            if variable in answer.wanted or variable in joined:
                 stored[variable] = None
     return tuple(stored)
 

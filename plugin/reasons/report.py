@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from html import escape
 from typing import Any, Final
 
 from oxiseq.engine.terms.texts import Term
@@ -129,8 +130,6 @@ class Why:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from html import escape  # noqa: PLC0415
-
         return f"<pre>{escape(str(self))}</pre>"
 
 

@@ -75,9 +75,10 @@ def _refuse(text: str, words: tuple[str, ...], base: str, *, update: bool) -> No
         return
     if not _could_be_complete(text, base, update=update):
         raise syntax_problem("malformed SPARQL", _failure(text + _END, base, update=update) or failed) from None
-    called = " or ".join(word.upper() for word in words if re.search(word, text, re.IGNORECASE | re.ASCII))
-    options = " or ".join(f"--allow-{word.lower()}" for word in called.split(" or "))
-    elsewhere = " of what is no stream here" if "SERVICE" in called else ""
+    used = [word.lower() for word in words if re.search(word, text, re.IGNORECASE | re.ASCII)]
+    called = " or ".join(word.upper() for word in used)
+    options = " or ".join(f"--allow-{word}" for word in used)
+    elsewhere = " of what is no stream here" if "service" in used else ""
     raise Problem(403, "calls to other servers are not allowed", f"the text uses {called}{elsewhere}; the server was "
                   f"started without {options}")  # fmt: skip
 
