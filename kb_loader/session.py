@@ -51,7 +51,7 @@ def spark_session(master: str = "local[*]", memory: str = "2g") -> SparkSession:
     conf = _conf(master, memory, folder)
     try:
         with (folder / "spark.log").open("wb") as log:
-            gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+            gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]  # it has none
         context = SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, OSError) as error:
         told = (folder / "spark.log").read_text(encoding="utf-8", errors="replace").strip()[-2_000:]

@@ -78,8 +78,8 @@ def engine(folder: Path, window: int) -> dict[str, Any]:
 
 def operator(folder: Path, window: int, cores: int, scratch: Path, files: int) -> dict[str, Any]:
     """The operator over the same files, a new session of so many cores."""
-    from oxiseq.kb_loader.session import spark_session  # noqa: PLC0415
-    from oxiseq.spark import EventSource, match  # noqa: PLC0415
+    from oxiseq.kb_loader.session import spark_session  # noqa: PLC0415  as above
+    from oxiseq.spark import EventSource, match  # noqa: PLC0415  as above
 
     begun = time.perf_counter()
     spark = spark_session(f"local[{cores}]", "2g")

@@ -224,13 +224,13 @@ def stores(query: WindowQuery, coded: Coded, setting: Setting, budget: float) ->
             for quad in old:
                 store.remove(quad)
             for text in texts:
-                for _ in store.query(text):  # type: ignore[union-attr]
+                for _ in store.query(text):  # type: ignore[union-attr]  # SELECT gives rows
                     pass
             spent, events = spent + process_time() - begun, events + 1
             if spent > budget:
                 break
         done += events
-        rows = sum(1 for _ in store.query(query.text))  # type: ignore[union-attr, misc]
+        rows = sum(1 for _ in store.query(query.text))  # type: ignore[union-attr, misc]  # as above
         found[name] = Rate(events * setting.size / spent, rows, done)
     return found
 
@@ -265,7 +265,7 @@ def _events(summary: Summary, coded: Coded, setting: Setting) -> Iterator[tuple[
 
 
 def _quad(triple: Triple) -> Quad:
-    return Quad(*triple)  # type: ignore[arg-type]
+    return Quad(*triple)  # type: ignore[arg-type]  # terms at their places
 
 
 def _of_rdflib(triple: Triple) -> tuple[rdflib.term.Node, rdflib.term.Node, rdflib.term.Node]:

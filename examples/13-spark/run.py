@@ -45,7 +45,7 @@ def main() -> tuple[Arranged, list[tuple[str, ...]]]:
     """What became of the logs, and the rows of the sink."""
     warnings.filterwarnings("ignore", category=FutureWarning)
     from oxiseq.kb_loader.session import spark_session  # noqa: PLC0415  pyspark may not be there
-    from oxiseq.spark import EventSource, explain, match  # noqa: PLC0415
+    from oxiseq.spark import EventSource, explain, match  # noqa: PLC0415  as above
 
     with TemporaryDirectory() as folder_:
         folder = Path(folder_)

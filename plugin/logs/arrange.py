@@ -112,7 +112,7 @@ def _tasks(engine: Engine, master: str, memory: str) -> Iterator[Any]:
         raise SparkMissing(missing)
     from pyspark.sql import SparkSession  # noqa: PLC0415  pyspark may not be there
 
-    from oxiseq.kb_loader.session import spark_session, stop_session  # noqa: PLC0415
+    from oxiseq.kb_loader.session import spark_session, stop_session  # noqa: PLC0415  as above
 
     active = SparkSession.getActiveSession()
     spark = active or spark_session(master, memory)

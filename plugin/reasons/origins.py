@@ -52,7 +52,7 @@ def _facts(gpm: Gpm, found: Found, kb: KnowledgeBase) -> Iterator[Quad]:
                     parts = [row[t] if isinstance(t, Variable) else t for t in (p.subject, p.predicate, p.object)]
                     name = row[element.name] if isinstance(element.name, Variable) else element.name
                     subject, predicate, object_ = parts
-                    yield Quad(subject, predicate, object_, name)  # type: ignore[arg-type]
+                    yield Quad(subject, predicate, object_, name)  # type: ignore[arg-type]  # terms, each at its place
 
 
 def _as_variable(number: int) -> Callable[[Any], Any]:

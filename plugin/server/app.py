@@ -64,7 +64,7 @@ def create_app(
         )
     if live is not None:
         # to replace the method is how Flask says that an application is wrapped
-        app.wsgi_app = LiveApplication(live, chosen, app.wsgi_app)  # type: ignore[method-assign]
+        app.wsgi_app = LiveApplication(live, chosen, app.wsgi_app)  # type: ignore[method-assign]  # as Flask says to
     _add_health(app, endpoint, live)
     add_page(app, _kind(endpoint, live))
     _add_checks(app, chosen)

@@ -24,8 +24,8 @@ class OxiseqFile(pytest.File):
 
     def collect(self) -> Iterator[OxiseqCase]:
         """One item per case."""
-        from oxiseq.grammar.errors import OxiseqError  # noqa: PLC0415
-        from oxiseq.testing.cases import load_cases  # noqa: PLC0415
+        from oxiseq.grammar.errors import OxiseqError  # noqa: PLC0415  pytest loads this always
+        from oxiseq.testing.cases import load_cases  # noqa: PLC0415  pytest loads this always
 
         try:
             cases = load_cases(self.path)
@@ -48,8 +48,8 @@ class OxiseqCase(pytest.Item):
 
     def runtest(self) -> None:
         """Raises CaseFailedError with the difference, and why matches are missing."""
-        from oxiseq.testing.report import failure_text  # noqa: PLC0415
-        from oxiseq.testing.run import run_case  # noqa: PLC0415
+        from oxiseq.testing.report import failure_text  # noqa: PLC0415  pytest loads this always
+        from oxiseq.testing.run import run_case  # noqa: PLC0415  pytest loads this always
 
         result = run_case(self.case)
         if not result.passed:
@@ -57,7 +57,7 @@ class OxiseqCase(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The difference alone; a traceback only for what is not the case's fault."""
-        from oxiseq.grammar.errors import OxiseqError  # noqa: PLC0415
+        from oxiseq.grammar.errors import OxiseqError  # noqa: PLC0415  pytest loads this always
 
         if isinstance(excinfo.value, CaseFailedError | OxiseqError):
             return str(excinfo.value)
