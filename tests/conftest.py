@@ -6,9 +6,13 @@ from __future__ import annotations
 import gc
 import os
 
+import pytest
 from profiles import load_profile
 
-load_profile()
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before a test is imported: each takes its settings from the profile then."""
+    load_profile(exploring=config.getoption("--hypothesis-seed") is not None)
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -1,6 +1,8 @@
-"""Hypothesis profiles: `OXISEQ_PROFILE=dev` (the default), `ci` or `nightly`.
+"""Which examples Hypothesis draws: `OXISEQ_PROFILE=fixed` (the default) or `nightly`.
 
-`ci` draws the same examples every time, so that a change is judged by what it changed; the others draw anew.
+`fixed` draws the same examples every time, here, at a new user's and in CI, so that the tests pass or fail by what the
+code is. `nightly` draws anew, a hundred times as many. `--hypothesis-seed=N` (or `random`) draws anew in either.
+`OXISEQ_EXAMPLES=N` says of each property how many.
 """
 
 from __future__ import annotations
@@ -10,24 +12,27 @@ from typing import Any, Final
 
 from hypothesis import HealthCheck, settings
 
-PROFILE: Final = os.environ.get("OXISEQ_PROFILE", "dev")
-EXAMPLES: Final = {"dev": 100, "ci": 100, "nightly": 10_000}
-"""Of each property. There are some 130 of them, and the gate has fifteen minutes."""
-THOROUGH: Final = {"dev": 100, "ci": 150, "nightly": 10_000}
-"""Of those that compare an engine with its reference."""
+PROFILE: Final = os.environ.get("OXISEQ_PROFILE", "fixed")
+NIGHTLY: Final = PROFILE == "nightly"
+EXAMPLES: Final = int(os.environ.get("OXISEQ_EXAMPLES", 10_000 if NIGHTLY else 100))
+"""Of each property. There are some 150 of them, and the gate has fifteen minutes."""
 _SLOW_TO_DRAW: Final = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
-def load_profile() -> None:
-    """Take the profile that the environment names."""
-    for name, examples in EXAMPLES.items():
-        settings.register_profile(
-            name, max_examples=examples, derandomize=name == "ci", deadline=None, print_blob=True,
-            suppress_health_check=_SLOW_TO_DRAW,
-        )  # fmt: skip
+def load_profile(exploring: bool) -> None:
+    """Take the profile that the environment names; `exploring`: a seed was given, other examples are wanted."""
+    settings.register_profile(
+        PROFILE, max_examples=EXAMPLES, derandomize=not (NIGHTLY or exploring), deadline=None,
+        print_blob=True, suppress_health_check=_SLOW_TO_DRAW,
+    )  # fmt: skip
     settings.load_profile(PROFILE)
+
+
+def drawn(percent: int, **more: Any) -> settings:
+    """For tests that want fewer examples than others, or more: so many in a hundred; `more`: other settings."""
+    return settings(max_examples=max(1, EXAMPLES * percent // 100), **more)
 
 
 def thorough(**more: Any) -> settings:
     """For tests that compare an engine with its reference; `more`: other settings."""
-    return settings(max_examples=THOROUGH[PROFILE], **more)
+    return drawn(150, **more)

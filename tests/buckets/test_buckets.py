@@ -6,8 +6,9 @@ import random
 from collections import Counter
 
 from bucketed import Buckets, Event, alone, blankless
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 from strategies import Situation, situations
 
 from oxiseq.engine.plan.correlation import Correlation, correlation
@@ -62,7 +63,7 @@ def compare(situation: Situation, seed: int, buckets: int, fresh: bool) -> None:
         assert told == Counter(e[:2] for e in late)
 
 
-@settings(max_examples=max(20, settings().max_examples // 20))
+@drawn(20)
 @given(situations(clauses=True), st.integers(0, 1 << 30), st.integers(2, 5))
 def test_buckets_find_what_one_engine_finds(situation: Situation, seed: int, buckets: int) -> None:
     """Many of the queries have no key: they run in one bucket."""

@@ -9,8 +9,9 @@ from functools import cache
 import numpy as np
 import pytest
 from bucketed import Buckets, Event, alone
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 
 from oxiseq.engine.plan.correlation import Correlation, correlation
 from oxiseq.engine.plan.query import compile_query
@@ -92,7 +93,7 @@ def random_events(dice: random.Random) -> list[Event]:
     return out
 
 
-@settings(max_examples=max(100, settings().max_examples // 5))
+@drawn(100)
 @given(st.sampled_from(KEYED), st.integers(0, 1 << 40), st.sampled_from([2, 3]))
 def test_buckets_find_what_one_engine_finds(kind: tuple[str, str], seed: int, buckets: int) -> None:
     dice = random.Random(seed)

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from event_contents import Contents
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from profiles import drawn
 from pyoxigraph import Literal, NamedNode, Triple
 
 from oxiseq.engine.errors import EventError
@@ -54,10 +55,7 @@ events = st.lists(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    max_examples=max(20, settings().max_examples // 5),  # files are slow, and there are seven formats
-)
+@drawn(20, suppress_health_check=[HealthCheck.function_scoped_fixture])  # files are slow, and there are seven formats
 @given(batches=st.lists(events, max_size=3))
 def test_all_formats(tmp_path: Path, contents: Contents, name: str, batches: list[list[tuple[int, str]]]) -> None:
     terms, path = TermDictionary(), tmp_path / name

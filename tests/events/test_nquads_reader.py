@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import random
 import threading
 from itertools import pairwise
@@ -18,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nquads_lines import AT, SUITE, changed, mutated, random_line, suite_lines
 from plain_reader import Faults, read_plainly
+from profiles import NIGHTLY
 
 from oxiseq.engine.events import assembler, quads
 from oxiseq.engine.events.assembler import Block, EventAssembler
@@ -27,7 +27,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
 
 ONE = f'"1"^^<{XSD}integer>'
-MUTATED = 100_000 if os.environ.get("OXISEQ_PROFILE") == "nightly" else 5_000
+MUTATED = 100_000 if NIGHTLY else 5_000
 
 
 def read(data: bytes, cuts: tuple[int, ...] = ()) -> tuple[Content, Faults]:

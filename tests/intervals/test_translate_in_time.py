@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 import pytest
 from ep_strategies import PREDICATES, chains, facts_of, streams
-from hypothesis import assume, event, given, note, settings
+from hypothesis import assume, event, given, note
 from hypothesis import strategies as st
+from profiles import drawn
 from pyoxigraph import NamedNode, Triple, Variable
 from reference.epsparql import evaluate_ep, stamped
 from reference.rsp import evaluate_rsp
@@ -64,7 +65,7 @@ def queries_and_events(draw: st.DrawFn) -> tuple[str, Events]:
     return render(query), [(end, graph[:1] if alone else graph) for _, end, graph in drawn]
 
 
-@settings(max_examples=40)
+@drawn(40)
 @given(queries_and_events(), st.sampled_from(["[ID]", "[ID]", "[LND 3]"]))
 def test_rsepql_and_ep_sparql_answer_the_same(setting: tuple[str, Events], window: str) -> None:
     text, events = setting

@@ -19,10 +19,11 @@ from pathlib import Path
 import pytest
 from journal_events import STREAM, blob, matches, read
 from killed_child import THREADS, batch_times
+from profiles import NIGHTLY
 
 from oxiseq.journal import Durability, Journal
 
-KILLS = 50 if os.environ.get("OXISEQ_PROFILE") == "nightly" else 6
+KILLS = 50 if NIGHTLY else 6
 CHILD = Path(__file__).with_name("killed_child.py")
 
 

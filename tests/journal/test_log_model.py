@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from journal_events import OTHER, STREAM, Clock, blob, found, matches, read
+from profiles import drawn
 
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import Appended, Checkpoint, ConflictError, CursorError, Journal, Retention
@@ -189,4 +189,4 @@ class JournalMachine(RuleBasedStateMachine):
 
 
 TestJournalMachine = JournalMachine.TestCase
-TestJournalMachine.settings = settings(max_examples=max(20, settings().max_examples // 4), stateful_step_count=30)
+TestJournalMachine.settings = drawn(20, stateful_step_count=30)

@@ -7,10 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from live_events import BEGIN, EX, POWER, RISES, Batch, batches, power
 from live_services import eventually, live, push, rest, rows
+from profiles import drawn
 
 from oxiseq.engine.run.resets import Resets
 from oxiseq.journal import FILE_NAME, FullError, Journal, unpack_matches
@@ -144,7 +145,7 @@ def all_of(service: LiveService) -> list[tuple[str | None, ...]]:
     return [row for _, row in found]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=8)
+@drawn(8)
 @given(st.integers(0, 2**32))
 def test_restarts_find_what_a_run_with_the_same_decisions_finds(seed: int) -> None:
     """However entries stand together in turns: what has been told before a kill is found again, under the same ids."""

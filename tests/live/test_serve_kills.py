@@ -39,6 +39,7 @@ from live_events import (
     limits_update,
 )
 from live_services import live
+from profiles import NIGHTLY
 from serve_process import LiveReader, ServeProcess, stream_path
 
 import oxiseq
@@ -48,7 +49,7 @@ from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, create_app
 from oxiseq.sparql import SparqlEndpoint
 
-KILLS = int(os.environ.get("OXISEQ_KILLS", "50" if os.environ.get("OXISEQ_PROFILE") == "nightly" else "2"))
+KILLS = int(os.environ.get("OXISEQ_KILLS", 50 if NIGHTLY else 2))
 QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "limited": LIMITED, "muted": MUTED,
            "high": HIGH, "busy": BUSY, "left": LEFT, "fell": FELL}  # fmt: skip
 """`limited` and `muted` ask the KB, which changes after every third batch of POWER."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from corpus_cases import FOLDER
-from hypothesis import given, settings
+from hypothesis import given
+from profiles import drawn
 from pyoxigraph import NamedNode
 
 from oxiseq.grammar import LANGUAGES, load, parse, render
@@ -51,7 +52,7 @@ def test_the_corpus_is_explained(language: str) -> None:
     assert language in FRONTS
 
 
-@settings(max_examples=40)
+@drawn(40)
 @given(queries)
 def test_patterns_of_ep_sparql_are_explained(query: EpQuery) -> None:
     again = parse(render(query), "epsparql")
@@ -59,7 +60,7 @@ def test_patterns_of_ep_sparql_are_explained(query: EpQuery) -> None:
         assert_explained(again)
 
 
-@settings(max_examples=30)
+@drawn(30)
 @given(continuous() | event_queries())
 def test_queries_over_windows_are_explained(setting: Setting) -> None:
     query = load(setting.text, setting.language)

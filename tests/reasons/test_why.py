@@ -7,8 +7,9 @@ from itertools import product
 from typing import NamedTuple
 from unittest.mock import patch
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 from pyoxigraph import Dataset, RdfFormat, parse
 
 import oxiseq
@@ -90,7 +91,7 @@ def explained(events: list[Event], op: str, negation: bool) -> Why:
     return why(text(op, negation), {"S": [(e.time * 1_000_000, e.graph) for e in events]}, KB)
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(EVENTS, st.sampled_from([",", ";", ":"]), st.booleans(), st.sampled_from([2, working.STEP]))
 def test_counts_are_those_of_plain_loops(
     drawn: list[tuple[int, str, int, int]], op: str, negation: bool, step: int

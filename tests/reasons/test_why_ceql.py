@@ -9,8 +9,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pytest
 from ceql_strategies import CeqlSituation, ceql_situations
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 from pyoxigraph import Dataset, RdfFormat, parse
 
 import oxiseq
@@ -89,7 +90,7 @@ def explained(events: Sequence[Event], text: str) -> Why:
     return oxiseq.why(text, {"S": [(e.time * 1_000_000, e.graph) for e in events]}, language="ceql")
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(EVENTS, QUERIES)
 def test_counts_are_those_of_plain_loops(events: list[Event], query: Query) -> None:
     found = explained(events, query.text)
@@ -109,7 +110,7 @@ def test_counts_are_those_of_plain_loops(events: list[Event], query: Query) -> N
         assert told.get(dropped, 0) == len(more), dropped
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(ceql_situations())
 def test_any_query_can_be_told_of(situation: CeqlSituation) -> None:
     """What is found is what `run` finds, and the automaton ends where all complex events end."""

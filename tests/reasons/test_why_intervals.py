@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 from pyoxigraph import Dataset, RdfFormat, parse
 
 import oxiseq
@@ -39,7 +40,7 @@ TRIPLES = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(TRIPLES)
 def test_counts_are_those_of_plain_loops(triples: list[Triple]) -> None:
     found = explained(triples)

@@ -7,8 +7,9 @@ from itertools import product
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 from pyoxigraph import Dataset, NamedNode, RdfFormat, parse
 
 import oxiseq
@@ -91,7 +92,7 @@ def explained(events: Sequence[Event], text: str = TEXT, language: str = "rspql"
     return oxiseq.why(text, streams, KB, language=language, **options)  # type: ignore[arg-type]
 
 
-@settings(max_examples=15, deadline=None)
+@drawn(15)
 @given(EVENTS)
 def test_counts_are_those_of_plain_loops(events: list[Event]) -> None:
     found = explained(events)

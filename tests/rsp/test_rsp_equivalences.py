@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 
 import oxiseq
 
@@ -100,7 +101,7 @@ def pairs(events: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
     )  # fmt: skip
 
 
-@settings(max_examples=50)
+@drawn(50)
 @given(streams())
 def test_ep_sparql_unrestricted(events: list[Event]) -> None:
     """Each pair is told when its second event comes, whatever happens later."""
@@ -109,7 +110,7 @@ def test_ep_sparql_unrestricted(events: list[Event]) -> None:
     assert by_ep_sparql(events, "UNRESTRICTED") == expected
 
 
-@settings(max_examples=50)
+@drawn(50)
 @given(streams())
 def test_ep_sparql_chronological(events: list[Event]) -> None:
     """A second event takes all first events that wait for it, and both are used up."""
@@ -118,7 +119,7 @@ def test_ep_sparql_chronological(events: list[Event]) -> None:
     assert by_ep_sparql(events, "CHRONOLOGICAL") == expected
 
 
-@settings(max_examples=50)
+@drawn(50)
 @given(streams())
 def test_ep_sparql_recent(events: list[Event]) -> None:
     """Answered at every event there is only one second event to choose, so the two policies agree."""
@@ -138,7 +139,7 @@ def using_up(events: list[Event]) -> Iterator[tuple[int, int, int]]:
         yield from ((event.time, a.time, event.time) for a in taken)
 
 
-@settings(max_examples=40)
+@drawn(40)
 @given(streams(), st.integers(1, 6))
 def test_c_sparql_timestamps(events: list[Event], size: int) -> None:
     """C-SPARQL compares the latest timestamps in the window of what agrees with either pattern."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from profiles import drawn
 from rsp_lives import Life, pushed_one_by_one
 from rsp_strategies import Setting, continuous, event_queries, kb_store
 
@@ -20,7 +21,7 @@ from oxiseq.grammar import load
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 
 
-@settings(phases=WITHOUT_SHRINKING, max_examples=150)
+@drawn(150, phases=WITHOUT_SHRINKING)
 @given(continuous() | event_queries(), st.integers(0, 2**32))
 def test_a_run_goes_on_in_another_dictionary(setting: Setting, seed: int) -> None:
     assert pushed_one_by_one(setting, random.Random(seed)) == pushed_one_by_one(setting)
@@ -45,7 +46,7 @@ def test_blank_nodes_of_the_kb_are_known_again() -> None:
         assert pushed_one_by_one(setting, random.Random(seed), kb) == found
 
 
-@settings(phases=WITHOUT_SHRINKING, max_examples=25)
+@drawn(25, phases=WITHOUT_SHRINKING)
 @given(event_queries(), st.integers(0, 2**32))
 def test_blank_nodes_of_the_kb_keep_their_labels(setting: Setting, seed: int) -> None:
     kb = kb_store(setting.kb)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from profiles import drawn
 from reference.rsp import evaluate_rsp
 from rsp_lives import Row, row_of, without_label
 from rsp_strategies import Setting, continuous, kb_store, triples
@@ -38,7 +39,7 @@ def same(setting: Setting, one: tuple[str, str], other: tuple[str, str]) -> bool
     return by_both and answers(setting, *one) == answers(setting, *other)
 
 
-@settings(max_examples=30)
+@drawn(30)
 @given(continuous(), st.sampled_from([("rspql", "spectra"), ("spectra", "rspql")]))
 def test_the_other_form_answers_the_same(setting: Setting, languages: tuple[str, str]) -> None:
     source, target = languages
@@ -48,7 +49,7 @@ def test_the_other_form_answers_the_same(setting: Setting, languages: tuple[str,
     assert same(setting, (back, source), (setting.text, source))
 
 
-@settings(max_examples=30)
+@drawn(30)
 @given(continuous(), st.sampled_from(["", "\nREPORT EVERY 12", "\nREPORT ON WINDOW CLOSE"]), st.booleans(),
        st.sampled_from(["rspql", "spectra"]))  # fmt: skip
 def test_rsepql_answers_the_same_where_it_can(setting: Setting, when: str, every_instant: bool, other: str) -> None:

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 from ceql_strategies import RDF_TYPE, VOCAB, CeqlEvent, CeqlOptions, CeqlSituation, ceql_situations
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, given
+from profiles import drawn
 from pyoxigraph import RdfFormat, Triple, parse
 from reference.ceql import evaluate_ceql
 from reference.evaluate import evaluate
@@ -59,7 +60,7 @@ def streams_of(situation: CeqlSituation) -> list[tuple[str, list[tuple[int, list
     ]  # fmt: skip
 
 
-@settings(max_examples=40)
+@drawn(40)
 @given(ceql_situations(OPTIONS))
 def test_spaseq_finds_the_same_complex_events(situation: CeqlSituation) -> None:
     try:

@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from profiles import thorough
+from profiles import drawn, thorough
 from reference.windows import At, Instant, evaluate, sliding
 from window_cases import Case, decoded, graphs, random_case
 from window_invariants import check
@@ -56,7 +56,7 @@ def test_rows_are_those_of_evaluation_from_scratch(seed: int) -> None:
     run_and_compare(random_case(random.Random(seed)))
 
 
-@settings(max_examples=max(20, settings().max_examples // 5))
+@drawn(20)
 @given(st.integers(0, 2**62))
 def test_instants_and_bounds_may_be_given(seed: int) -> None:
     """Reports at times of their own: events of several clocks in one instant, any bound that does not fall."""

@@ -6,8 +6,9 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 from pyoxigraph import NamedNode, RdfFormat, Triple, parse
 from window_cases import Case, query_of, random_case
 
@@ -183,7 +184,7 @@ def test_queries_that_are_not_native() -> None:
         compile_windows([ConjunctiveQuery(many)], TermDictionary())
 
 
-@settings(max_examples=max(20, settings().max_examples // 5))
+@drawn(20)
 @given(st.integers(0, 2**62))
 def test_the_order_of_rows_depends_on_the_history_alone(seed: int) -> None:
     dice = random.Random(seed)

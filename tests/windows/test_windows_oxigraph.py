@@ -6,9 +6,10 @@ import random
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matching.graph_patterns import PREFIXES
+from profiles import drawn
 from pyoxigraph import Quad, QuerySolutions, Store, Variable
 from reference.windows import Graph, sliding
 from window_cases import Match, decoded, graphs, random_case
@@ -17,7 +18,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.windows import Report, WindowRun, compile_windows
 
 
-@settings(max_examples=max(20, settings().max_examples // 5))
+@drawn(20)
 @given(st.integers(0, 2**62))
 def test_all_rows_are_the_stores_answer(seed: int) -> None:
     """Without filters: tests/matching/test_oxigraph.py says where the store decides them otherwise."""

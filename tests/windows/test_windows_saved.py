@@ -6,8 +6,9 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 from pyoxigraph import NamedNode
 from window_cases import decoded, query_of, random_case
 from window_invariants import check
@@ -37,7 +38,7 @@ def restored(
     return run
 
 
-@settings(max_examples=max(20, settings().max_examples // 5))
+@drawn(20)
 @given(st.integers(0, 2**62))
 def test_a_restored_run_gives_the_same_rows_in_the_same_order(seed: int) -> None:
     dice = random.Random(seed)

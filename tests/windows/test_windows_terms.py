@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 from pyoxigraph import Literal, NamedNode, Triple
 from window_cases import decoded, query_of, random_case
 
@@ -17,7 +18,7 @@ E = "http://e/"
 P = NamedNode(E + "p")
 
 
-@settings(max_examples=max(20, settings().max_examples // 5))
+@drawn(20)
 @given(st.integers(0, 2**62))
 def test_collecting_after_every_push_changes_nothing(seed: int) -> None:
     case = random_case(random.Random(seed), most_events=12, blank=False)
