@@ -76,6 +76,7 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         path=np.zeros(sizes.stack, np.int64),
         out_rows=np.zeros(sizes.out, np.int64),
         out_ends=np.zeros(sizes.out, np.int64),
+        out_waves=np.zeros((sizes.out, 2), np.int64),
         key=np.zeros(width + _lead_width(compiled), np.int64),
         vector=np.zeros(compiled.vector, np.int64),
         spine=np.zeros(SPINE, np.int64),
@@ -83,6 +84,13 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         moments=np.zeros(1, np.int64),
         numbers=np.zeros(1, np.int64),
     )
+
+
+def with_longer_output(S: k.Memory) -> k.Memory:
+    """Memory with room for twice as many matches to be written at a time; what was written has been taken."""
+    longer_out = {name: np.zeros((2 * len(a), *a.shape[1:]), np.int64) for name, a in
+                  (("out_rows", S.out_rows), ("out_ends", S.out_ends), ("out_waves", S.out_waves))}
+    return S._replace(**longer_out)
 
 
 def _lead_width(compiled: SequenceTables) -> int:

@@ -29,6 +29,7 @@ from oxiseq.engine.sequence.memory import (
     keep_answers,
     make_nodes,
     partitions_in_use,
+    with_longer_output,
 )
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.saved import restore_memory, save_memory
@@ -53,6 +54,13 @@ class Found:
     def __len__(self) -> int:
         return len(self.ends) - 1
 
+    def take(self, order: NDArray[np.int64]) -> Found:
+        """Those matches, in that order."""
+        low, count = self.ends[order], self.ends[order + 1] - self.ends[order]
+        ends = np.concatenate([[0], np.cumsum(count)])
+        places = np.arange(ends[-1]) + np.repeat(low - ends[:-1], count)
+        return Found(self.rows[places], ends)
+
 
 class SequenceRun:
     """The running state of one sequence. `oldest_row`: no node refers to an earlier row."""
@@ -67,6 +75,7 @@ class SequenceRun:
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
+        self._defers = any(not edge.arms for edge in compiled.graph.edges)
         self._chooser = Chooser(compiled.clauses.strategy, sizes.nodes // 4) if compiled.clauses.strategy else None
         self.oldest_row = 0
 
@@ -88,6 +97,7 @@ class SequenceRun:
         for m in self._compiled.measures:
             measure(T, self._point(self._memory).address, R, C, m.code0, m.code1, m.letter, m.column)
         parts: list[Found] = []
+        waves: list[NDArray[np.int64]] = []
         failed = -1
         while True:
             need = advance(T, self._point(self._memory).address, R, C, until)
@@ -102,12 +112,13 @@ class SequenceRun:
             elif need == k.NEED_DECISIONS:
                 self._decide()
             elif need == k.OUT_FULL:
-                self._drain(parts)
+                self._drain(parts, waves)
             else:
                 opened = int(rows.arrays.tau[at]) if at < rows.instants else k.BEFORE_ALL
                 self._memory = grow(self._memory, need, self._compiled, opened)
-        self._drain(parts)
-        return _joined(parts)
+        self._drain(parts, waves)
+        found = _joined(parts)
+        return _by_end(found, np.concatenate(waves), positions) if parts and self._defers else found
 
     def _point(self, arrays: k.Tables | k.Memory | TermColumns) -> Pointers:
         """The pointer table of a group of arrays, made anew only when the group has been replaced."""
@@ -167,20 +178,19 @@ class SequenceRun:
         """Of all arrays."""
         return sum([a.nbytes for a in self._memory])
 
-    def _drain(self, parts: list[Found]) -> None:
+    def _drain(self, parts: list[Found], waves: list[NDArray[np.int64]]) -> None:
         s = self._memory.scalars
         rows, matches = int(s[k.OUT_ROWS]), int(s[k.OUT_MATCHES])
         room = self._memory
         if matches == 0:  # one match is longer than the buffer
             if rows == 0 and int(s[k.STACK]):
-                self._memory = room._replace(out_rows=np.zeros(2 * len(room.out_rows), np.int64),
-                                             out_ends=np.zeros(2 * len(room.out_ends), np.int64))
+                self._memory = with_longer_output(room)
             return
         parts.append(Found(room.out_rows[:rows].copy(), room.out_ends[: matches + 1].copy()))
+        waves.append(room.out_waves[:matches].copy())
         s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0
         if int(s[k.STACK]) and len(room.out_ends) < (1 << 20):
-            self._memory = room._replace(out_rows=np.zeros(2 * len(room.out_rows), np.int64),
-                                         out_ends=np.zeros(2 * len(room.out_ends), np.int64))
+            self._memory = with_longer_output(room)
 
     def _choose(self, positions: Positions | None) -> None:
         """Let the strategy choose among the finals; what it makes of nodes goes after their enumeration."""
@@ -217,3 +227,14 @@ def _joined(parts: list[Found]) -> Found:
     offsets = np.cumsum([0] + [len(p.rows) for p in parts])
     ends = [np.zeros(1, np.int64)] + [p.ends[1:] + o for p, o in zip(parts, offsets, strict=False)]
     return Found(np.concatenate([p.rows for p in parts]), np.concatenate(ends))
+
+
+def _by_end(found: Found, waves: NDArray[np.int64], positions: Positions | None) -> Found:
+    """Matches whose windows closed at one clock come in order of their ends (semantics.md 2.6): their prefixes stand in
+    order of start. A window's close is told by its cut-off; all closed by then are of one wave."""
+    if not (waves[:, 0] & 1).any():
+        return found
+    last = found.rows[found.ends[1:] - 1] >> k.PLACE_BITS
+    times, offset = positions or (_ROW_IDS, 0)
+    order = np.lexsort((times[last + offset] if len(times) else last, waves[:, 1], waves[:, 0]))
+    return found.take(order)

@@ -55,6 +55,7 @@ from oxiseq.engine.kernels.sequence.records import (
     READ,
     TAU,
     THE_PARTITION,
+    WAVE,
     WRITE,
 )
 from oxiseq.engine.kernels.sequence.writing import settle, write
@@ -81,6 +82,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
                 return need
             if scalars[FINALS] > 0:
                 scalars[PROGRESS] = 0
+                scalars[WAVE] += 1
                 scalars[PHASE] = EMIT_CLOSED
             elif k == last:
                 return DONE
@@ -92,6 +94,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             if need != DONE:
                 return need
             scalars[FINALS] = 0
+            scalars[WAVE] += 1
             scalars[PHASE] = BEGIN
             continue
         if scalars[PHASE] == READ:

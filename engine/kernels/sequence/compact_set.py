@@ -28,6 +28,7 @@ from oxiseq.engine.kernels.sequence.records import (
     PLACE_BITS,
     PROGRESS,
     STACK,
+    WAVE,
 )
 
 SPINE = 128
@@ -110,7 +111,7 @@ def emit(S: Any, limit: int) -> int:
     `depth` in `path` complete what is found below the node.
     """
     scalars, nodes, stack, path = v.scalars(S), v.nodes(S), v.stack(S), v.path(S)
-    out_rows, out_ends = v.out_rows(S), v.out_ends(S)
+    out_rows, out_ends, out_waves = v.out_rows(S), v.out_ends(S), v.out_waves(S)
     top = scalars[STACK]
     while True:
         if top == 0:
@@ -152,6 +153,8 @@ def emit(S: Any, limit: int) -> int:
             scalars[OUT_ROWS] = rows + depth + 1
             scalars[OUT_MATCHES] = matches + 1
             out_ends[matches + 1] = rows + depth + 1
+            out_waves[matches, 0] = scalars[WAVE]
+            out_waves[matches, 1] = cut if scalars[WAVE] & 1 else 0
             scalars[EMITTED] += 1
             if scalars[EMITTED] == limit:
                 scalars[STACK] = 0

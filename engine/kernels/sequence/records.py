@@ -180,8 +180,9 @@ NO_SLOT, AT_START = -1, -2
     CONSUMED,  # with partitions: the last moment with matches, FORGOTTEN from the next one on
     EMITTED,  # matches of the instant that have been enumerated
     CHOSEN,  # 1: the strategy has chosen among the finals
+    WAVE,  # rises with each set of finals; odd: they waited for their windows to close
     SCALARS,
-) = range(34)
+) = range(35)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
@@ -272,6 +273,7 @@ class Memory(NamedTuple):
     path: Array
     out_rows: Array
     out_ends: Array
+    out_waves: Array  # i64[n, 2]: the wave of a match, and in an odd one the cut-off of its window
     key: Array  # i64[width]: a key under construction
     vector: Array  # i64: unbound, row columns, key slots, coalesced values; what filters read
     spine: Array  # i64: right spine of a meld
