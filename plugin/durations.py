@@ -62,10 +62,10 @@ def duration(given: object, name: str = "", *, least: int = 0, most: int = LONGE
         raise refusal.of_number(_plain(given), least, most, python=True)
     else:
         raise refusal(f"is not a duration: {_FORMS}, or a timedelta is expected")
-    if not least <= size <= most:
-        raise refusal.of_range(least, most)
     if size.denominator != 1:
         raise refusal(_FINER)
+    if not least <= size <= most:
+        raise refusal.of_range(least, most)
     return int(size)
 
 
@@ -145,10 +145,10 @@ def _of_timedelta(given: timedelta, refusal: _Refusal) -> Fraction:
 
 
 def _of_text(text: str, refusal: _Refusal, least: int, most: int) -> Fraction:
-    if len(text) > _LONGEST_TEXT:
-        raise refusal(f"is not a duration: {_FORMS} is expected")
     if _NUMBER.fullmatch(text):
         raise refusal.of_number(text, least, most, python=False)
+    if len(text) > _LONGEST_TEXT:
+        raise refusal(f"is not a duration: {_FORMS} is expected")
     if _NEGATIVE.fullmatch(text):
         raise refusal.of_range(least, most)
     if is_in_units(text):

@@ -91,6 +91,7 @@ def match(
         raise SparkError(
             f"a query in {language} cannot be partitioned: {_whole(language)}; use oxiseq.run, or write it in SPAseq"
         )
+    allowed = duration(lateness, "lateness")
     terms_ = TermDictionary()
     plan = compile_query(load(query), terms_)
     key = correlation(plan)
@@ -109,7 +110,7 @@ def match(
     if len(streaming) > 1:
         raise SparkError("either all streams are streaming DataFrames, or none is")
     keys = even_keys(number)
-    dealt = _dealt(order, given, plan, keys, duration(lateness, "lateness"))
+    dealt = _dealt(order, given, plan, keys, allowed)
     grouped = dealt.groupBy("bucket")
     if streaming == {True}:
         _prepare(spark, number)
