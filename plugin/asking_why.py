@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pyoxigraph import NamedNode
 
-from oxiseq.driving import microseconds
+from oxiseq.durations import Duration, duration
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
@@ -30,7 +30,7 @@ def why(
     *,
     begin: int | datetime | None = None,
     end: int | datetime | None = None,
-    lateness: int | timedelta = 0,
+    lateness: Duration = "0s",
     on_error: OnError = "stop",
     time_predicate: str | NamedNode = GENERATED_AT,
     provenance: int = SHOWN,
@@ -54,7 +54,7 @@ def why(
     check_kb(front, kb)
     predicate = NamedNode(time_predicate) if isinstance(time_predicate, str) else time_predicate
     first, low, high = (None if t is None else to_microseconds(t) for t in (start, begin, end))
-    late = microseconds(lateness)
+    late = duration(lateness, "lateness")
     options = Options(
         first, late, stream_names, Naming(type_column, time_column), said(report, instants, consumption),
         rules_of(front, rules), tuple(streams),

@@ -80,6 +80,8 @@ class ContinuousQuery(Generic[M]):
     def matches(self, timeout: float | None = None, idle: float | None = IDLE) -> Iterator[M]:
         """The matches, as they complete; blocks for the next one, at most `timeout` seconds (None: for ever).
 
+        `timeout` and `idle` are waiting times in seconds, as those of `threading`; they are no durations of streams.
+
         The newest instant stays open for more graphs until something later comes. When nothing has been
         pushed for `idle` seconds while this waits, or the timeout is over, the instant is taken as complete, so
         that what comes for it afterwards is late (None: never; also the default with lateness allowed).

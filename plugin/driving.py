@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -132,16 +132,6 @@ class Driver(ABC, Generic[B]):
             if isinstance(late, EventBatch):
                 self.terms.hold(*late.ids)
             self.late.append((iri, late))
-
-
-def microseconds(lateness: int | timedelta) -> int:
-    """How much a stream may be out of order. Raises OxiseqError for less than nothing, and for anything else."""
-    if not isinstance(lateness, int | timedelta):
-        raise OxiseqError(f"lateness is in microseconds or a timedelta, not {lateness!r}")
-    delay = lateness if isinstance(lateness, int) else lateness // timedelta(microseconds=1)
-    if delay < 0:
-        raise OxiseqError(f"lateness must not be negative, but is {lateness}")
-    return delay
 
 
 def _pairs(events: Pairs, terms: TermDictionary) -> Iterator[EventBatch]:

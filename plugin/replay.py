@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal, TypeAlias, overload
 
 from pyoxigraph import NamedNode
 
 from oxiseq.ceql.matches import ComplexMatches
 from oxiseq.container import Answers
-from oxiseq.driving import Events, microseconds
+from oxiseq.driving import Events
+from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.encode import GraphLike
 from oxiseq.engine.events.quads import GENERATED_AT
@@ -39,7 +40,7 @@ def run(
     start: int | datetime | None = None,
     language: Literal["spaseq"] = "spaseq",
     *,
-    lateness: int | timedelta = 0,
+    lateness: Duration = "0s",
     on_error: OnError = "stop",
     time_predicate: str | NamedNode = GENERATED_AT,
 ) -> Matches: ...
@@ -53,7 +54,7 @@ def run(
     start: int | datetime | None = None,
     *,
     language: Literal["ceql"],
-    lateness: int | timedelta = 0,
+    lateness: Duration = "0s",
     on_error: OnError = "stop",
     time_predicate: str | NamedNode = GENERATED_AT,
     stream_names: Mapping[str, str] = {},
@@ -72,7 +73,7 @@ def run(
     language: Literal["epsparql"],
     rules: Sequence[str] = (),
     consumption: str | None = None,
-    lateness: int | timedelta = 0,
+    lateness: Duration = "0s",
     on_error: OnError = "stop",
     time_predicate: str | NamedNode = GENERATED_AT,
 ) -> IntervalMatches: ...
@@ -86,7 +87,7 @@ def run(
     start: int | datetime | None = None,
     *,
     language: RspLanguage,
-    lateness: int | timedelta = 0,
+    lateness: Duration = "0s",
     on_error: OnError = "stop",
     time_predicate: str | NamedNode = GENERATED_AT,
     report: str | None = None,
@@ -102,7 +103,7 @@ def run(
     start: int | datetime | None = None,
     language: str = "spaseq",
     *,
-    lateness: int | timedelta = 0,
+    lateness: Duration = "0s",
     on_error: OnError = "stop",
     time_predicate: str | NamedNode = GENERATED_AT,
     stream_names: Mapping[str, str] = {},
@@ -117,7 +118,7 @@ def run(
 
     `streams`: IRI (or the name that the query gives it) → file, or (time, graph) pairs, time in microseconds
     or as datetime. `start`: the t of tumbling windows, default the first event's time; events before it are
-    not seen. `lateness`: how much a stream may be out of order, in microseconds or as timedelta.
+    not seen. `lateness`: how much a stream may be out of order, a timedelta or a text with a unit (`"5s"`).
     `on_error="skip"` leaves out malformed events of files.
 
     With `language="ceql"` a stream may also be a table of tuple events: a CSV, Arrow or Parquet file, a pyarrow Table
@@ -150,8 +151,8 @@ def run(
         streams, firsts = peeked(streams)
         clock = clock_of([start, *(told or ()), *firsts])
     options = Options(
-        begin, microseconds(lateness), stream_names, Naming(type_column, time_column), asked, rules_of(front, rules),
-        tuple(streams), clock,
+        begin, duration(lateness, "lateness"), stream_names, Naming(type_column, time_column), asked,
+        rules_of(front, rules), tuple(streams), clock,
     )  # fmt: skip
     without_reports(front, options)
     replay = front.replay(query, kb, options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, overload
@@ -18,7 +18,7 @@ from pyoxigraph import Store as RdfStore
 
 from oxiseq.ceql.event import ComplexEvent
 from oxiseq.continuous import ContinuousQuery
-from oxiseq.driving import microseconds
+from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
@@ -160,25 +160,25 @@ class Store:
 
     @overload
     def register(
-        self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0,
+        self, text: str, start: int | datetime | None = None, lateness: Duration = "0s",
         language: Literal["spaseq"] = "spaseq",
     ) -> ContinuousQuery[Match]: ...
 
     @overload
     def register(
-        self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0,
+        self, text: str, start: int | datetime | None = None, lateness: Duration = "0s",
         *, language: Literal["ceql"], stream_names: Mapping[str, str] = {},
     ) -> ContinuousQuery[ComplexEvent]: ...
 
     @overload
     def register(
-        self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0,
+        self, text: str, start: int | datetime | None = None, lateness: Duration = "0s",
         *, language: Literal["epsparql"], rules: Sequence[str] = (), consumption: str | None = None,
     ) -> ContinuousQuery[IntervalMatch]: ...
 
     @overload
     def register(
-        self, text: str, start: int | datetime | None = None, lateness: int | timedelta = 0,
+        self, text: str, start: int | datetime | None = None, lateness: Duration = "0s",
         *, language: RspLanguage, report: str | None = None, instants: Iterable[int | datetime] | None = None,
         consumption: str | None = None,
     ) -> ContinuousQuery[Answer]: ...
@@ -187,7 +187,7 @@ class Store:
         self,
         text: str,
         start: int | datetime | None = None,
-        lateness: int | timedelta = 0,
+        lateness: Duration = "0s",
         language: str = "spaseq",
         stream_names: Mapping[str, str] = {},
         report: str | None = None,
@@ -197,8 +197,8 @@ class Store:
     ) -> ContinuousQuery[Any]:
         """Register a continuous query; it sees the events that are pushed from now on.
 
-        `start` is the t of tumbling windows (default: the time of the first event it sees); `lateness`, in
-        microseconds or as timedelta, how much a stream may be out of order. `stream_names`: for CEQL, name in FROM →
+        `start` is the t of tumbling windows (default: the time of the first event it sees); `lateness`, a timedelta or
+        a text with a unit (`"5s"`), how much a stream may be out of order. `stream_names`: for CEQL, name in FROM →
         IRI, where it is not the vocabulary's. `report`, `instants` and `consumption` are for queries over windows, see
         `oxiseq.run`. `rules`: for EP-SPARQL, CONSTRUCT queries over whose closure the query is answered (one that names
         no stream reads those that the store has by now). Raises QueryError.
@@ -208,7 +208,7 @@ class Store:
         begin = None if start is None else to_microseconds(start)
         asked = said(report, instants, consumption)
         options = Options(
-            begin, microseconds(lateness), stream_names, said=asked, rules=rules_of(front, rules),
+            begin, duration(lateness, "lateness"), stream_names, said=asked, rules=rules_of(front, rules),
             reads=tuple(self._streams),
         )  # fmt: skip
         without_reports(front, options)

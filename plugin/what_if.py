@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from html import escape
 from typing import Any
 
-from oxiseq.driving import Driver, microseconds
+from oxiseq.driving import Driver
+from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.grammar import load
@@ -58,7 +59,7 @@ def what_if(
     *,
     language: str = "spaseq",
     against_language: str | None = None,
-    lateness: int | timedelta = 0,
+    lateness: Duration = "0s",
     rules: Sequence[str] = (),
 ) -> WhatIf:
     """Run two queries over the same whole streams (`streams` by IRI, as `oxiseq.run` takes them, but no iterators: they
@@ -67,7 +68,7 @@ def what_if(
     """
     queries = load(draft, language), load(against, against_language or language)
     begin = None if start is None else to_microseconds(start)
-    options = Options(begin, microseconds(lateness), rules=rules_of(front_of(queries[1]), rules))
+    options = Options(begin, duration(lateness, "lateness"), rules=rules_of(front_of(queries[1]), rules))
     return compared(*queries, streams, kb, options)
 
 

@@ -82,7 +82,8 @@ def of_match(query: Query, match: oxiseq.Match) -> Answer:
 
 def by_run(query: Query, situation: Situation) -> tuple[int, list[Answer]]:
     """`oxiseq.run`: how many events were late, and the answers in their order."""
-    found = oxiseq.run(situation.text, streams=situation.streams, kb=situation.kb or None, lateness=situation.lateness)
+    lateness = f"{situation.lateness}us"
+    found = oxiseq.run(situation.text, streams=situation.streams, kb=situation.kb or None, lateness=lateness)
     return found.late, [of_match(query, m) for m in found]
 
 
@@ -91,7 +92,7 @@ def by_pushes(query: Query, situation: Situation, together: bool) -> list[Answer
     `together` pushes what one stream has between two pauses at once."""
     store = oxiseq.Store()
     store.load(situation.kb.encode(), format=RdfFormat.N_QUADS)
-    live = store.register(situation.text, lateness=situation.lateness)
+    live = store.register(situation.text, lateness=f"{situation.lateness}us")
     left = {iri: list(events) for iri, events in situation.streams.items()}
     waiting: dict[str, list[tuple[int, str]]] = {iri: [] for iri in left}
     found: list[oxiseq.Match] = []

@@ -1,4 +1,4 @@
-"""SPAseq's Query 5 on real traffic: `python aarhus.py FOLDER [--lateness MINUTES]`.
+"""SPAseq's Query 5 on real traffic: `python aarhus.py FOLDER [--lateness DURATION]`.
 
 FOLDER holds the files of the CityBench benchmark (published with RSPLab, Apache-2.0): `traffic_182955.csv.gz`,
 `traffic_195446.csv.gz`, `traffic_195578.csv.gz` and the knowledge base `SensorRepository.n3.gz`. Each row of a
@@ -84,7 +84,7 @@ def look(name: str, readings: list[Event]) -> None:
     )
 
 
-def main(folder: Path, lateness: timedelta = timedelta()) -> oxiseq.Matches:
+def main(folder: Path, lateness: timedelta | str = "0s") -> oxiseq.Matches:
     """Read the files, run the query, print what happens."""
     kb = load_kb(folder)
     began = time.perf_counter()
@@ -105,8 +105,8 @@ def main(folder: Path, lateness: timedelta = timedelta()) -> oxiseq.Matches:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="SPAseq's Query 5 on real traffic.")
     parser.add_argument("folder", type=Path, help="where CityBench's files are")
-    parser.add_argument("--lateness", type=int, default=0, help="minutes that readings may be out of order")
+    parser.add_argument("--lateness", default="0s", help="how much readings may be out of order: 15m")
     given = parser.parse_args()
-    for match in list(main(given.folder, timedelta(minutes=given.lateness)))[:10]:
+    for match in list(main(given.folder, given.lateness))[:10]:
         print(match["from"].value, match.datetime.time(), match["kind"].value.rsplit("#", 1)[1],
               *(match[v].value for v in ("v1", "v2", "v3")))

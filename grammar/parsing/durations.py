@@ -9,7 +9,8 @@ from oxiseq.grammar.terms import XSD_DAY_TIME_DURATION, XSD_DURATION
 
 DURATIONS = (XSD_DURATION, XSD_DAY_TIME_DURATION)
 _DURATION = re.compile(
-    r"P(?=[\dT])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
+    r"P(?=[\dT])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?",
+    re.ASCII,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.ceql.event import ComplexShape
 from oxiseq.ceql.matches import ComplexMatches
-from oxiseq.driving import Driver, microseconds
+from oxiseq.driving import Driver
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.time import to_microseconds
@@ -30,14 +30,14 @@ class CeqlReplay(Driver[ComplexEvents]):
         self,
         query: CeqlQuery,
         start: int | datetime | None = None,
-        lateness: int | timedelta = 0,
+        lateness: int = 0,
         stream_names: Mapping[str, str] = {},
         naming: Naming = USUAL_NAMES,
     ) -> None:
         terms = TermDictionary()
         self.plan: CeaPlan = compile_ceql(query, stream_names)
         begin = None if start is None else to_microseconds(start)
-        self.run = TupleRun(self.plan, terms, begin, microseconds(lateness))
+        self.run = TupleRun(self.plan, terms, begin, lateness)
         self.shape = ComplexShape(self.plan, terms)
         self._naming = naming
         names = dict(zip((s.name for s in query.streams), self.plan.streams, strict=True))

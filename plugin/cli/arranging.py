@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from time import perf_counter
 from typing import cast
 
@@ -11,6 +10,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.cli.progress import counted
 from oxiseq.cli.request import EventsRequest
+from oxiseq.durations import duration_text
 from oxiseq.kb_loader.tables import Mapping
 from oxiseq.logs import arrange
 from oxiseq.logs.arrange import Engine, Format
@@ -23,7 +23,7 @@ def arrange_events(request: EventsRequest) -> None:
     mapping = None if request.mapping is None else Mapping.of_file(request.mapping)
     # click has checked the choices
     done = arrange(
-        request.sources, request.output, every=timedelta(microseconds=request.every),
+        request.sources, request.output, every=duration_text(request.every),
         meaning=Meaning(request.time, mapping, NamedNode(request.time_predicate)), format=cast(Format, request.to),
         engine=cast(Engine, request.engine), master=request.master, memory=request.memory,
     )  # fmt: skip

@@ -15,7 +15,8 @@ from typing import Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
-from oxiseq.cli.options import Duration, duration_text
+from oxiseq.cli.options import Duration
+from oxiseq.durations import duration_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 ENVIRONMENT: Final = {"auto_envvar_prefix": "OXISEQ"}

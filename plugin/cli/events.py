@@ -18,8 +18,8 @@ from oxiseq.cli.request import EventsRequest
               help="For tables: a SPARQL CONSTRUCT query that makes a row's graph of its columns.")  # fmt: skip
 @click.option("--time", default="time", show_default=True, metavar="COLUMN",
               help="For tables: timestamps, xsd:dateTime or integer microseconds.")  # fmt: skip
-@click.option("--every", default="1h", show_default=True, metavar="DURATION", type=Duration(),
-              help="The time that a file covers: 5m, 1h, 1d, PT1H or microseconds.")  # fmt: skip
+@click.option("--every", default="1h", show_default=True, metavar="DURATION", type=Duration(least=1),
+              help="The time that a file covers: 5m, 1h, 1d or PT1H.")  # fmt: skip
 @click.option("--to", type=click.Choice(["parquet", "arrow"]), default="parquet", show_default=True,
               help="The tables' format.")
 @click.option("--engine", type=click.Choice(["plain", "spark"]), default="plain", show_default=True,

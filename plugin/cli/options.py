@@ -6,28 +6,22 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from pyoxigraph import Literal, NamedNode
 
+from oxiseq.durations import LONGEST, data_duration
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.grammar import LANGUAGES, QueryError, language_of, load
+from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import AnyQuery
 
 GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 _DATETIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 _DATE = re.compile(r"-?\d{4,}-\d\d-\d\d")
-_SHORT = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|min|h|d)?")
-_LONG = re.compile(
-    r"P(?=[\dT])(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
-)
-_UNITS: Final = {
-    "us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,34 +96,19 @@ class Time(click.ParamType[int]):
 
 
 class Duration(click.ParamType[int]):
-    """A span of time: 5s, 2m, 1.5h, 1d, 200ms, PT5S, or integer microseconds."""
+    """A span of time with its unit: 5s, 2m, 1.5h, 1d, 200ms, PT5S. `least`, `most`: in microseconds."""
 
     name = "duration"
 
+    def __init__(self, least: int = 0, most: int = LONGEST) -> None:
+        self._least, self._most = least, most
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Microseconds."""
-        if isinstance(value, int):
-            return value
-        total = _microseconds(value)
-        if total is None or total.denominator != 1:
-            self.fail(f"{value!r} is not a duration: 5s, 2m, 1.5h, 1d, 200ms, PT5S or integer microseconds", param, ctx)
-        return int(total)
-
-
-def _microseconds(text: str) -> Fraction | None:
-    if short := _SHORT.fullmatch(text.strip()):
-        return Fraction(short[1]) * _UNITS[short[2] or "us"]
-    if long := _LONG.fullmatch(text.strip()):
-        days, hours, minutes, seconds = (Fraction(g or 0) for g in long.groups())
-        return (days * 86_400 + hours * 3_600 + minutes * 60 + seconds) * 1_000_000
-    return None
-
-
-def duration_text(microseconds: int) -> str:
-    """A span as `Duration` takes it, in its greatest whole unit: 10m."""
-    whole = (unit for unit in ("d", "h", "m", "s", "ms") if microseconds and microseconds % _UNITS[unit] == 0)
-    unit = next(whole, "us")
-    return f"{microseconds // _UNITS[unit]}{unit}"
+        try:
+            return data_duration(value, least=self._least, most=self._most)
+        except OxiseqError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Iri(click.ParamType[str]):

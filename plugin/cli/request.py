@@ -90,8 +90,8 @@ class ServeRequest:
     host: str
     port: int
     upstream: str | None
-    upstream_refresh: int
-    """µs after which what queries ask there is asked again, 0: never."""
+    upstream_refresh: float | None
+    """After how long what queries ask there is asked again."""
     read_only: bool
     cors: bool
     union_default_graph: bool
@@ -111,8 +111,8 @@ class ServeRequest:
     state_bytes: int
     on_budget: Literal["fail", "reset"]
     event_triples: int
-    event_triples_for: int
-    """µs after which those that nobody asks for are let go of."""
+    event_triples_for: float
+    """After how long those that nobody asks for are let go of."""
     durability: Literal["full", "normal"]
     log_format: Literal["text", "json"]
 

@@ -38,8 +38,8 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file, not to stdout.")
 @click.option("--start", metavar="TIME", type=Time(), help="Where tumbling windows begin; earlier events are not seen. "
               "xsd:dateTime or microseconds. [default: the first event's time]")  # fmt: skip
-@click.option("--lateness", metavar="DURATION", type=Duration(), default=0,
-              help="How much a stream may be out of order: 5s, 2m, PT5S or microseconds. [default: 0]")  # fmt: skip
+@click.option("--lateness", metavar="DURATION", type=Duration(), default="0s",
+              help="How much a stream may be out of order: 5s, 2m or PT5S. [default: 0s]")  # fmt: skip
 @click.option("--late", "late", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
               help="Write late events there; the name tells the format, as in convert.")  # fmt: skip
 @click.option("--type-column", metavar="NAME", default="type", show_default=True,

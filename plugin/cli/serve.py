@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from oxiseq.cli.config import ENVIRONMENT, config_options, print_if_asked
 from oxiseq.cli.options import Duration
 from oxiseq.cli.request import ServeRequest
+from oxiseq.durations import UNITS
+
+SECOND: Final = UNITS["s"]
+_LONGEST_WAIT: Final = 24 * UNITS["d"]
+"""The operating system waits on a socket no longer: 2 ** 31 milliseconds."""
+_WAITS: Final = ("timeout", "idle", "upstream_refresh")
+"""Options of which nothing is never, or no limit."""
 
 
 class Address(click.ParamType[tuple[str, int]]):
@@ -39,16 +46,16 @@ class Address(click.ParamType[tuple[str, int]]):
 @click.option("--upstream", metavar="URL",
               help="Pass SPARQL requests on to another server's /query, /update and /store instead of a store; "
                    "queries of streams ask it, and the folder holds the journal only.")
-@click.option("--upstream-refresh", metavar="DURATION", type=Duration(), default="10m", show_default=True,
-              help="After how long what they ask there is asked again; 0 is never.")
+@click.option("--upstream-refresh", metavar="DURATION", type=Duration(most=_LONGEST_WAIT), default="10m",
+              show_default=True, help="After how long what they ask there is asked again; 0s is never.")
 @click.option("--read-only", is_flag=True, help="No updates; the folder is opened for reading.")
 @click.option("--cors", is_flag=True, help="Web pages from elsewhere may ask.")
 @click.option("--union-default-graph", is_flag=True, help="Queries see all graphs as one.")
 @click.option("--read-token", metavar="TOKEN",
               help="Reading needs this bearer token; better given as OXISEQ_READ_TOKEN.")  # fmt: skip
 @click.option("--write-token", metavar="TOKEN", help="Writing needs this one, which also reads.")
-@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), default=300, show_default=True,
-              help="For a whole answer; 0 is no limit.")  # fmt: skip
+@click.option("--timeout", metavar="DURATION", type=Duration(most=_LONGEST_WAIT), default="5m", show_default=True,
+              help="For a whole answer; 0s is no limit.")  # fmt: skip
 @click.option("--max-rows", metavar="N", type=click.IntRange(min=1), help="Rows or triples of an answer.")
 @click.option("--max-body", metavar="BYTES", type=click.IntRange(min=1), default=128 << 20, show_default=True,
               help="Of a request, unpacked.")  # fmt: skip
@@ -56,8 +63,8 @@ class Address(click.ParamType[tuple[str, int]]):
               help="Requests at a time.")  # fmt: skip
 @click.option("--subscribers", metavar="N", type=click.IntRange(min=1), default=64, show_default=True,
               help="Live readers of matches at a time, beside the threads.")  # fmt: skip
-@click.option("--idle", metavar="SECONDS", type=click.FloatRange(min=0), default=0.25, show_default=True,
-              help="Without events for so long, the newest instant is taken as complete; 0 is never.")  # fmt: skip
+@click.option("--idle", metavar="DURATION", type=Duration(), default="250ms", show_default=True,
+              help="Without events for so long, the newest instant is taken as complete; 0s is never.")  # fmt: skip
 @click.option("--keep", metavar="DURATION", type=Duration(), default="1h", show_default=True,
               help="For how long new streams keep their events.")  # fmt: skip
 @click.option("--state-records", metavar="N", type=click.IntRange(min=0), default=0, show_default=True,
@@ -98,6 +105,7 @@ def serve_command(ctx: click.Context, /, **options: Any) -> None:
 def request_of(options: Mapping[str, Any]) -> ServeRequest:
     """What the options say."""
     host, port = options["bind"]
-    given = {**options, "timeout": options["timeout"] or None, "idle": options["idle"] or None}
+    waits = {name: options[name] / SECOND or None for name in _WAITS}
+    given = {**options, **waits, "event_triples_for": options["event_triples_for"] / SECOND}
     del given["bind"]
     return ServeRequest(host=host, port=port, **given)

@@ -83,8 +83,8 @@ def _live(request: ServeRequest, endpoint: Answers, opened: ExitStack) -> LiveRo
     budget = Budget(request.state_records or None, request.state_bytes or None, request.on_budget)
     settings = LiveSettings(
         subscribers=request.subscribers, idle=request.idle, keep=request.keep, budget=budget,
-        graphs=request.event_triples, unasked=request.event_triples_for / 1_000_000,
-        refresh=request.upstream_refresh / 1_000_000 or None,
+        graphs=request.event_triples, unasked=request.event_triples_for,
+        refresh=request.upstream_refresh,
     )  # fmt: skip
     service = opened.enter_context(LiveService(knowledge, folder, settings, durability))
     if isinstance(endpoint, SparqlEndpoint):

@@ -22,7 +22,7 @@ from oxiseq.grammar.languages import LANGUAGES
 @click.option("--from", "begin", metavar="TIME", type=Time(), help="Only events from then on.")
 @click.option("--to", "end", metavar="TIME", type=Time(), help="Only events before that.")
 @click.option("--start", metavar="TIME", type=Time(), help="Where tumbling windows begin.")
-@click.option("--lateness", metavar="DURATION", type=Duration(), default=0,
+@click.option("--lateness", metavar="DURATION", type=Duration(), default="0s",
               help="How much a stream may be out of order.")  # fmt: skip
 @click.option("--type-column", metavar="NAME", default="type", show_default=True, help="CEQL, as in run.")
 @click.option("--time-column", metavar="NAME", default="time", show_default=True, help="CEQL, as in run.")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from oxiseq.driving import microseconds
+from oxiseq.durations import LONGEST, duration_text
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.rsp.plan import UNSAID
 from oxiseq.languages.front import Front, Options, said, without_reports
@@ -17,7 +18,7 @@ def options_of(front: Front[Any, Any], given: Mapping[str, Any]) -> Options:
     """From the journal's JSON values. Raises OxiseqError for what the language does not take."""
     begin = None if given.get("start") is None else to_microseconds(given["start"])
     options = Options(
-        begin, microseconds(given.get("lateness", 0)), given.get("streamNames", {}),
+        begin, _lateness(given.get("lateness", 0)), given.get("streamNames", {}),
         said=said(given.get("report"), given.get("instants"), given.get("consumption")),
         rules=rules_of(front, given.get("rules", ())), reads=tuple(given.get("reads", ())),
     )  # fmt: skip
@@ -32,3 +33,10 @@ def fitting(front: Front[Any, Any], options: Options) -> Options:
         said=options.said if front.takes_reports else UNSAID,
         rules=options.rules if front.language == "epsparql" else (),
     )  # fmt: skip
+
+
+def _lateness(stored: object) -> int:
+    """The journal stores microseconds."""
+    if isinstance(stored, int) and not isinstance(stored, bool) and 0 <= stored <= LONGEST:
+        return stored
+    raise OxiseqError(f"stored lateness {stored!r}: microseconds up to {duration_text(LONGEST)} are expected")

@@ -10,13 +10,12 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from oxiseq.engine.errors import EventError
+from oxiseq.durations import Duration, duration
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.open import open_events, write_events
 from oxiseq.engine.events.time import to_text
@@ -61,7 +60,7 @@ def arrange(
     sources: str | Path | Iterable[str | Path],
     output: str | Path,
     *,
-    every: timedelta = timedelta(hours=1),
+    every: Duration = "1h",
     meaning: Meaning | None = None,
     format: Format = "parquet",
     engine: Engine = "plain",
@@ -80,10 +79,8 @@ def arrange(
     given = [sources] if isinstance(sources, str | Path) else sources
     folder = Path(output)
     bad = folder.with_name(folder.name + ".quarantine")
+    step = duration(every, "every", least=1)
     found = find_sources(given, [folder, bad])
-    step = every // timedelta(microseconds=1)
-    if step < 1:
-        raise EventError(None, None, f"a range of time must be positive, but is {every}")
     spool = folder / _SPOOL
     shutil.rmtree(spool, ignore_errors=True)
     spool.mkdir(parents=True)

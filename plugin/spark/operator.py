@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from oxiseq.driving import microseconds
+from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
@@ -55,7 +55,7 @@ def match(
     kb: str | Path | None = None,
     *,
     start: int | datetime | None = None,
-    lateness: int | timedelta = 0,
+    lateness: Duration = "0s",
     buckets: int | None = None,
     late: bool = False,
     terms: Terms = "text",
@@ -91,6 +91,7 @@ def match(
         raise SparkError(
             f"a query in {language} cannot be partitioned: {_whole(language)}; use oxiseq.run, or write it in SPAseq"
         )
+    allowed = duration(lateness, "lateness")
     terms_ = TermDictionary()
     plan = compile_query(load(query), terms_)
     key = correlation(plan)
@@ -109,7 +110,7 @@ def match(
     if len(streaming) > 1:
         raise SparkError("either all streams are streaming DataFrames, or none is")
     keys = even_keys(number)
-    dealt = _dealt(order, given, plan, keys, microseconds(lateness))
+    dealt = _dealt(order, given, plan, keys, allowed)
     grouped = dealt.groupBy("bucket")
     if streaming == {True}:
         _prepare(spark, number)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from oxiseq.driving import Driver, microseconds
+from oxiseq.driving import Driver
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.plan.query import QueryPlan, compile_query
@@ -22,12 +22,12 @@ class Replay(Driver[MatchBatch]):
     """A SPAseq query and its streams."""
 
     def __init__(
-        self, query: Query, kb: Kb, start: int | datetime | None = None, lateness: int | timedelta = 0
+        self, query: Query, kb: Kb, start: int | datetime | None = None, lateness: int = 0
     ) -> None:
         terms = TermDictionary()
         self.plan: QueryPlan = compile_query(query, terms)
         begin = None if start is None else to_microseconds(start)
-        self.run = QueryRun(self.plan, terms, knowledge_of(kb), begin, microseconds(lateness))
+        self.run = QueryRun(self.plan, terms, knowledge_of(kb), begin, lateness)
         self.shape = Shape(self.plan, terms)
         super().__init__(self.run, terms, {s.name: s.iri.value for s in query.streams})
 

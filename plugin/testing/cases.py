@@ -109,7 +109,8 @@ def _read(folder: Path, place: str, data: Mapping[str, Any], number: int) -> Cas
     origin = absolute(data.get("origin", 0))
     time = reader(origin)
     options = Options(
-        time(data["start"]) if "start" in data else None, span(data.get("lateness", 0)), data.get("stream_names", {}),
+        time(data["start"]) if "start" in data else None, span(data.get("lateness", "0s"), "lateness"),
+        data.get("stream_names", {}),
         said=said(data.get("report"), [time(t) for t in data["instants"]] if "instants" in data else None,
                   data.get("consumption")),
         rules=rules_of(front_of(query), _rules(folder, data.get("rules", ()))),

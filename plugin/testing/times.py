@@ -6,20 +6,19 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, time
 from fractions import Fraction
+from string import ascii_letters
 from typing import Any, Final
 
 from pyoxigraph import Literal, NamedNode
 
+from oxiseq.durations import UNITS, data_duration, duration_text, is_in_units
 from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.testing.errors import TestFileError
 
-_UNITS: Final = {
-    "us": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000,
-}  # fmt: skip
-_PART: Final = r"(\d+(?:\.\d+)?)(us|ms|min|s|m|h|d)"
-_SPAN: Final = re.compile(rf"(?:{_PART})+")
+_NEAR: Final = 9_999 * UNITS["h"]
+"""A time is written as a span up to here, if the span has four digits at most."""
 _CLOCK: Final = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d(?:\.\d{1,6})?))?")
 _DAY: Final = 86_400_000_000
 _DATETIME: Final = NamedNode(XSD + "dateTime")
@@ -27,15 +26,12 @@ TIME_TOKEN: Final = r"[-+]?\d[-+.:\w]*"
 """What a time looks like, in a regular expression."""
 
 
-def span(text: Any) -> int:
-    """A duration: `5m`, `1h30m`, `200ms`, or integer microseconds. Raises TestFileError."""
-    if isinstance(text, int) and not isinstance(text, bool):
-        return text
-    if isinstance(text, str) and _SPAN.fullmatch(text.strip()):
-        total = sum(Fraction(number) * _UNITS[unit] for number, unit in re.findall(_PART, text))
-        if total.denominator == 1:
-            return int(total)
-    raise TestFileError(f"{text!r} is not a duration: 5m, 1h30m, 10s, 200ms or integer microseconds expected")
+def span(given: Any, name: str = "") -> int:
+    """A duration as everywhere (durations.py), in microseconds. Raises TestFileError."""
+    try:
+        return data_duration(given, name)
+    except OxiseqError as error:
+        raise TestFileError(str(error)) from None
 
 
 def absolute(value: Any) -> int:
@@ -56,7 +52,7 @@ def reader(origin: int) -> Callable[[Any], int]:
     def read(value: Any) -> int:
         if isinstance(value, str):
             text = value.strip()
-            if _SPAN.fullmatch(text):
+            if is_in_units(text):
                 return origin + span(text)
             if clock := _CLOCK.fullmatch(text):
                 seconds = Fraction(int(clock[1]) * 3600 + int(clock[2]) * 60) + Fraction(clock[3] or 0)
@@ -73,11 +69,7 @@ def writer(origin: int) -> Callable[[int], str]:
 
     def write(time: int) -> str:
         since = time - origin
-        if since == 0:
-            return "0s"
-        unit = next(u for u in ("h", "min", "s", "ms", "us") if since % _UNITS[u] == 0)
-        if since < 0 or since // _UNITS[unit] > 9_999:
-            return to_text(time)
-        return f"{since // _UNITS[unit]}{'m' if unit == 'min' else unit}"
+        text = duration_text(since) if 0 <= since <= _NEAR else ""
+        return text if 1 <= len(text.rstrip(ascii_letters)) <= 4 else to_text(time)
 
     return write

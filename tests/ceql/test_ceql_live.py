@@ -86,7 +86,7 @@ def test_late_events_are_counted_and_handed_out() -> None:
 
 def test_lateness_puts_events_in_order() -> None:
     store = oxiseq.Store()
-    query = store.register(PAIR, language="ceql", lateness=5)
+    query = store.register(PAIR, language="ceql", lateness="5us")
     stream = store.stream(f"{VOCAB}S")
     stream.push_many([(10, event("B")), (8, event("A"))])
     assert query.open and not query.late

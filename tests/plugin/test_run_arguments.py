@@ -25,7 +25,7 @@ WRONG: dict[str, tuple[Any, dict[str, Any], str]] = {
     "too long": ([(0, 1, EVENT, 4)], {}, "an event is .*graph.*, not "),
     "no tuple": ([0], {}, "an event is .*graph.*, not 0"),
     "no events": (5, {}, "a stream is a file or .*, not 5"),
-    "lateness": ([(0, EVENT)], {"lateness": "5"}, "lateness is in microseconds or a timedelta, not '5'"),
+    "lateness": ([(0, EVENT)], {"lateness": 5}, r"lateness=5: .* say \"5s\" \(or timedelta\(seconds=5\)\) or \"5us\""),
     "instants": ([(0, EVENT)], {"instants": 5}, "instants are a list of times, not 5"),
     "report": ([(0, EVENT)], {"report": 5}, "report=5 is not known"),
     "rules": ([(0, EVENT)], {"rules": [5]}, "rules are for EP-SPARQL|rule 1 is no text: 5"),

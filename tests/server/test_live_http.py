@@ -194,11 +194,11 @@ def test_errors_of_a_query_are_those_of_check(address: str) -> None:
 
 
 def test_the_life_of_a_query(address: str) -> None:
-    body = {"name": "life", "text": RISES, "lateness": 2.5, "start": "2024-05-01T00:00:00Z"}
+    body = {"name": "life", "text": RISES, "lateness": "2.5s", "start": "2024-05-01T00:00:00Z"}
     made = ask(address, "POST", "/queries", [JSON], json.dumps(body).encode())
     assert made.headers["location"] == "/queries/life"
     query = told(made, 201)
-    assert (query["lateness"], query["start"], query["reads"]) == (2.5, "2024-05-01T00:00:00Z", [STREAM])
+    assert (query["lateness"], query["start"], query["reads"]) == ("2500ms", "2024-05-01T00:00:00Z", [STREAM])
     told(ask(address, "POST", "/queries", [JSON], json.dumps(body).encode()), 409)
     for state in ("paused", "running"):
         changed = ask(address, "PATCH", "/queries/life", [JSON], json.dumps({"state": state}).encode())
@@ -224,7 +224,7 @@ def test_malformed_registrations(address: str, body: bytes) -> None:
 
 def test_streams_keep_what_they_are_told(address: str) -> None:
     made = ask(address, "POST", "/streams", [JSON], json.dumps({"iri": f"{EX}k", "keep": {"count": 5}}).encode())
-    assert told(made, 201)["keep"] == {"seconds": None, "count": 5}
+    assert told(made, 201)["keep"] == {"for": None, "count": 5}
     path = made.headers["location"]
     assert told(ask(address, "GET", path))["iri"] == f"{EX}k"
     for wrong in ({}, {"iri": "no iri"}, {"iri": f"{EX}k", "keep": {"count": -1}}, {"iri": f"{EX}k", "keep": 5}):

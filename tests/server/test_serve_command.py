@@ -70,7 +70,7 @@ def test_what_is_being_answered_is_ended_before_it_stops() -> None:
 
 
 def test_it_ends_though_an_evaluation_cannot_be_interrupted(tmp_path: Path) -> None:
-    with process("--timeout", "0.5", "--location", str(tmp_path / "kb")) as (address, running):
+    with process("--timeout", "500ms", "--location", str(tmp_path / "kb")) as (address, running):
         data = "INSERT DATA {" + " ".join(f"<http://e/{i}> <http://e/p> {i} ." for i in range(1000)) + "}"
         assert ask(address, "POST", "/update", [UPDATE], data.encode()).status == 204
         slow = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o . ?t ?p ?q . ?u ?p ?r FILTER(CONCAT(?s, ?t, ?u) = '') }"

@@ -159,7 +159,7 @@ def test_streams_give_the_same_and_late_events_besides(spark: SparkSession, tmp_
         for name, folder in (("S", first), ("T", second))
     }
     running = (
-        match(spark, TWO, streams, lateness=LATENESS, buckets=3, late=True).writeStream.foreachBatch(sink)
+        match(spark, TWO, streams, lateness=f"{LATENESS}us", buckets=3, late=True).writeStream.foreachBatch(sink)
         .option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
     )  # fmt: skip
     running.awaitTermination()

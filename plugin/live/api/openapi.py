@@ -8,14 +8,15 @@ from typing import Any, Final
 
 from oxiseq.grammar.languages import LANGUAGES
 from oxiseq.grammar.rsp_algebra import Consume, Report
-from oxiseq.live.api.table import JSON, PROBLEM, Answer, Parameter, Route
+from oxiseq.live.api.table import DURATION, JSON, PROBLEM, Answer, Parameter, Route
 from oxiseq.live.budgets import POLICIES
 
 _TEXT: Final = {"type": "string"}
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _KEEP: Final = {
     "type": "object", "additionalProperties": False,
-    "properties": {"seconds": {"type": ["number", "null"], "minimum": 0}, "count": {"type": ["integer", "null"]}},
+    "properties": {"for": DURATION | {"type": ["string", "null"]},
+                   "count": {"type": ["integer", "null"], "minimum": 0}},
 }  # fmt: skip
 _NAMES: Final = {"type": "object", "additionalProperties": _TEXT}
 _BUDGET: Final = {
@@ -60,7 +61,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]})},
     ),
     "NewQuery": _object(
-        ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, lateness={"type": "number", "minimum": 0},
+        ("text",), text=_TEXT, name=_TEXT, language=_LANGUAGE, lateness=DURATION,
         start={"type": ["string", "integer"]}, streamNames=_NAMES, rules=_TEXTS,
         stateBudget=_BUDGET, onBudget=_POLICY,
         report=_REPORT, consumption=_CONSUMPTION,
@@ -69,7 +70,7 @@ SCHEMAS: Final[dict[str, Any]] = {
     "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
         ("name", "state", "language", "text"), name=_TEXT, state=_TEXT, language=_LANGUAGE, text=_TEXT,
-        lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES, rules=_TEXTS,
+        lateness=DURATION, start={"type": ["string", "null"]}, streamNames=_NAMES, rules=_TEXTS,
         report=_REPORT,
         consumption=_CONSUMPTION, instants={"type": "array", "items": {"type": "integer"}},
         variables=_TEXTS, reads=_TEXTS,

@@ -7,13 +7,14 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
+from oxiseq.durations import duration_text
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.languages import Language
 from oxiseq.languages.registry import MEDIA_TYPES, front_of
 from oxiseq.live.api.problems import query_problem
-from oxiseq.live.api.streams import time_of
-from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
+from oxiseq.live.api.streams import duration_of, time_of
+from oxiseq.live.api.table import DURATION, JSON, Answer, Call, Parameter, Route, json_response, unsupported
 from oxiseq.live.budgets import POLICIES
 from oxiseq.live.queries import QueryStatus
 from oxiseq.sparql.messages import Response
@@ -105,7 +106,7 @@ def _explained(text: str, language: Language, rules: tuple[str, ...]) -> dict[st
 def query_value(status: QueryStatus) -> dict[str, Any]:
     """A query as JSON values."""
     record = status.record
-    lateness = record.options.get("lateness", 0) / 1_000_000
+    lateness = duration_text(record.options.get("lateness", 0))
     start = record.options.get("start")
     budget, resets = status.budget, status.resets
     last = {"at": to_text(resets.at), "time": to_text(resets.time), "records": resets.records}
@@ -158,7 +159,7 @@ def _given(call: Call) -> _Given:
 def _options(values: dict[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if values.get("lateness") is not None:
-        options["lateness"] = _seconds(values["lateness"])
+        options["lateness"] = duration_of(values["lateness"], "lateness")
     if values.get("start") is not None:
         if not isinstance(values["start"], str | int):
             raise Problem(400, "start is no time", "xsd:dateTime or microseconds")
@@ -202,20 +203,8 @@ def _bounds(given: object) -> dict[str, int]:
     return bounds
 
 
-def _seconds(given: object) -> int:
-    """Seconds as µs. Raises Problem 400."""
-    try:
-        number = float(given) if isinstance(given, str | int | float) and not isinstance(given, bool) else -1.0
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1e10:
-        raise Problem(400, "lateness is no number", "seconds from 0 on are expected")
-    return round(number * 1_000_000)
-
-
 _IN_URL: Final = (
-    Parameter("lateness", "With a text as body: how much a stream may be out of order, in seconds.",
-              {"type": "number", "minimum": 0}),
+    Parameter("lateness", "With a text as body: how much a stream may be out of order: 5s, 250ms, PT5S.", DURATION),
     Parameter("start", "With a text as body: the t of tumbling windows, xsd:dateTime or microseconds."),
     Parameter("report", "With a query over windows as body: RSTREAM, ISTREAM or DSTREAM, where its text has none."),
     Parameter("consumption", "With RSEP-QL or EP-SPARQL as body: UNRESTRICTED, CHRONOLOGICAL or RECENT, where its "

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from pyoxigraph import Literal, NamedNode
 
-from oxiseq.engine.errors import EventError
+from oxiseq.durations import data_duration, duration_text
+from oxiseq.engine.errors import EventError, OxiseqError
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds, to_text
 from oxiseq.journal import Retention, StreamRecord
@@ -98,10 +99,10 @@ def events(call: Call) -> Response:
 
 def stream_value(record: StreamRecord) -> dict[str, Any]:
     """A stream as JSON values."""
-    seconds = None if record.keep.time is None else record.keep.time / 1e6
+    kept = None if record.keep.time is None else duration_text(record.keep.time)
     return {
         "iri": record.iri, "first": record.first, "next": record.next,
-        "keep": {"seconds": seconds, "count": record.keep.count},
+        "keep": {"for": kept, "count": record.keep.count},
     }  # fmt: skip
 
 
@@ -116,17 +117,15 @@ def pushed_value(pushed: Pushed) -> dict[str, Any]:
 
 
 def retention(given: object) -> Retention | None:
-    """`{"seconds": ..., "count": ...}`. Raises Problem 400."""
+    """`{"for": "1h", "count": ...}`. Raises Problem 400."""
     if given is None:
         return None
-    if not isinstance(given, dict) or set(given) - {"seconds", "count"}:
-        raise Problem(400, "malformed keep", "an object with seconds and count is expected")
-    seconds, count = given.get("seconds"), given.get("count")
-    for name, value in (("seconds", seconds), ("count", count)):
-        number = isinstance(value, int | float if name == "seconds" else int) and not isinstance(value, bool)
-        if value is not None and not (number and 0 <= value < 1e12):
-            raise Problem(400, "malformed keep", f"{name} is a number from 0 on, or null")
-    return Retention(None if seconds is None else int(seconds * 1_000_000), count)
+    if not isinstance(given, dict) or set(given) - {"for", "count"}:
+        raise Problem(400, "malformed keep", 'an object as {"for": "1h", "count": 1000} is expected; both may be null')
+    count = given.get("count")
+    if count is not None and not (isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 1e12):
+        raise Problem(400, "malformed keep", "count is a whole number from 0 on, or null")
+    return Retention(None if given.get("for") is None else duration_of(given["for"], "keep.for"), count)
 
 
 def _keep(call: Call) -> Retention | None:
@@ -168,6 +167,14 @@ def time_of(given: str | int, name: str) -> int:
         return to_microseconds(Literal(given, datatype=_DATE_TIME))
     except (EventError, ValueError) as error:
         raise Problem(400, f"{name} is no time", f"xsd:dateTime or microseconds: {error}") from None
+
+
+def duration_of(given: object, name: str) -> int:
+    """A duration as µs. Raises Problem 400."""
+    try:
+        return data_duration(given, name)
+    except OxiseqError as error:
+        raise Problem(400, f"{name} is no duration", str(error)) from None
 
 
 ROUTES: Final = (
