@@ -81,7 +81,9 @@ def compile_pattern(query: EpQuery, recursive: bool = False) -> Answered:
     consumes = query.consume not in (None, Consume.UNRESTRICTED)
     compiler = Compiler(consumes, recursive)
     plan = compiler.group(query.where, NEVER)
-    uses = UsePlan(tuple(compiler.uses), tuple(compiler.choices), query.consume is Consume.RECENT)
+    uses = UsePlan(
+        tuple(compiler.uses), tuple(compiler.copies), tuple(compiler.choices), query.consume is Consume.RECENT
+    )
     return replace(_shown(query, plan), uses=uses if consumes else None)
 
 
@@ -116,6 +118,7 @@ class Compiler:
         self._telling = consumes
         self._sure = consumes
         self.uses: list[Hidden] = []
+        self.copies: list[Hidden] = []
         self.choices: list[SeqChoice] = []
 
     def hide(self) -> Hidden:
@@ -232,13 +235,26 @@ class Compiler:
         if op is TimeOp.EQUALSOPTIONAL:
             main = self.operand(first, limit)
             return optional(op, main, self.optional_part(second, limit))
-        left, before = self.operand(first, limit), len(self.uses)
+        start, left, middle = len(self.uses), self.operand(first, limit), len(self.uses)
         right = self.operand(second, limit)
         if op is TimeOp.SEQ and self._telling and self._sure:
-            shared = tuple(c for c in left.columns if c in right.columns and isinstance(c, Variable))
-            self.choices.append(SeqChoice(tuple(self.uses[before:]), shared))
+            right = self.choosing(left, right, tuple(self.uses[start:middle]), tuple(self.uses[middle:]))
         late = op is TimeOp.SEQ and self._recursive and looks(left)
         return join(op, left, right, limit, late)
+
+    def choosing(self, left: Plan, right: Plan, first: tuple[Hidden, ...], second: tuple[Hidden, ...]) -> Plan:
+        """The right operand of a SEQ that chooses. A variable that it may leave unbound gets a copy: joined with the
+        left operand the variable itself may have the value of that one."""
+        shared = [c for c in right.columns if c in left.columns and isinstance(c, Variable)]
+        loose = [c for c in shared if c not in right.certain]
+        copy = {c: self.hide() for c in loose}
+        self.copies += copy.values()
+        own = tuple(copy.get(c, c) if isinstance(c, Variable) else c for c in right.columns)
+        self.choices.append(SeqChoice(first, second, own, tuple(copy.get(c, c) for c in shared)))
+        if not loose:
+            return right
+        places = (*range(len(right.columns)), *map(right.columns.index, loose))
+        return ProjectPlan(right, places, (*right.columns, *copy.values()), right.certain)
 
     # --- leaves -----------------------------------------------------------------------------------------
 

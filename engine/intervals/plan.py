@@ -237,21 +237,31 @@ def is_timeless(plan: Plan) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SeqChoice:
-    """A SEQ that chooses among its second operands: `second` are the triples that these are made of, `shared` what both
-    operands bind."""
+    """A SEQ that chooses among its operands. `first`, `second`: the triples that they are made of. `own`: the columns
+    that tell second operands apart; `shared`: those of them that the first operand binds too."""
 
+    first: tuple[Hidden, ...]
     second: tuple[Hidden, ...]
+    own: tuple[Column, ...]
     shared: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class UsePlan:
-    """How triples are used up (semantics.md 5): `columns` say which triples a solution is made of; the choices,
-    innermost first, take the last second operands if `recent`, else the first."""
+    """How triples are used up (semantics.md 5): `columns` say which triples a solution is made of, `copies` what a
+    second operand of SEQ binds by itself; the choices, innermost first, take the last operands if `recent`, else the
+    first."""
 
     columns: tuple[Hidden, ...]
+    copies: tuple[Hidden, ...]
     choices: tuple[SeqChoice, ...]
     recent: bool
+
+
+    @property
+    def unseen(self) -> frozenset[Column]:
+        """The columns that are there for the choices only."""
+        return frozenset((*self.columns, *self.copies))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """Triples that answers use up (CONSUME CHRONOLOGICAL, CONSUME RECENT; semantics.md 5).
 
 Where it stands: solutions that end at one instant → **those that are told**, and the triples that they use up. Every
-SEQ chooses: of the solutions that are equal on what its operands share, those whose second operand ends first, or last.
-All triples that the chosen ones are made of are used up: no later answer is made of them.
+SEQ chooses: of the second operands that are equal on what its operands share those that end first, or last, and for
+each of these the first operands that do. All triples that the chosen ones are made of are used up: no later answer is
+made of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.intervals.nodes.leaves import with_use
 from oxiseq.engine.intervals.nodes.node import Node
 from oxiseq.engine.intervals.plan import SeqChoice, UsePlan
-from oxiseq.engine.intervals.rows import I64, Rows
+from oxiseq.engine.intervals.rows import I64, Column, Rows
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 NOT_PART: Final = -(1 << 62)
@@ -29,7 +31,7 @@ class Uses:
     def __init__(self, plan: UsePlan, root: Node, terms: TermDictionary) -> None:
         self._plan, self._terms = plan, terms
         self._columns = root.columns
-        self._shown = [i for i, c in enumerate(root.columns) if c not in plan.columns]
+        self._shown = [i for i, c in enumerate(root.columns) if c not in plan.unseen]
         self._of = [i for i, c in enumerate(root.columns) if c in plan.columns]
         self._parts = [
             (table, [i for i, c in enumerate(columns) if c in plan.columns])
@@ -56,15 +58,26 @@ class Uses:
 
     def _chosen(self, choice: SeqChoice, rows: Rows) -> NDArray[np.bool_]:
         """Which solutions a SEQ keeps; those of which it is no part too."""
-        ends = self._ends(rows.values[:, [self._columns.index(c) for c in choice.second]])
-        shared = rows.values[:, [self._columns.index(c) for c in choice.shared]]
-        _, key = np.unique(shared, axis=0, return_inverse=True)
+        second = self._ends(self._of_rows(rows, choice.second))
+        part = second != NOT_PART
+        kept: NDArray[np.bool_] = ~part
+        kept[part] = self._best(self._of_rows(rows, choice.shared)[part], second[part])
+        first = self._ends(self._of_rows(rows, choice.first))
+        kept[part] &= self._best(self._of_rows(rows, choice.own)[part], first[part])
+        return kept
+
+    def _of_rows(self, rows: Rows, columns: Sequence[Column]) -> NDArray[np.uint32]:
+        found: NDArray[np.uint32] = rows.values[:, [self._columns.index(c) for c in columns]]
+        return found
+
+    def _best(self, keys: NDArray[np.uint32], ends: I64) -> NDArray[np.bool_]:
+        """Which end first, or last, among those of equal keys: u32[n, k]."""
+        _, key = np.unique(keys, axis=0, return_inverse=True)
         key = key.reshape(-1)
-        part = ends != NOT_PART
         worst = np.iinfo(np.int64).min if self._plan.recent else np.iinfo(np.int64).max
-        best = np.full(int(key.max()) + 1, worst)
-        (np.maximum if self._plan.recent else np.minimum).at(best, key[part], ends[part])
-        kept: NDArray[np.bool_] = ~part | (ends == best[key])
+        best = np.full(int(key.max(initial=-1)) + 1, worst)
+        (np.maximum if self._plan.recent else np.minimum).at(best, key, ends)
+        kept: NDArray[np.bool_] = ends == best[key]
         return kept
 
     def _ends(self, ids: NDArray[np.uint32]) -> I64:

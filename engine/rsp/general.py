@@ -5,7 +5,7 @@ Where it stands: complete events in order → items, event mappings → windows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.rsp.dataset import Dataset
 from oxiseq.engine.rsp.growing import Change, Growing, grows, rows_of
 from oxiseq.engine.rsp.items import Content, Items, oldest
-from oxiseq.engine.rsp.mappings import Events, Stored, codes, evaluate, first, last
+from oxiseq.engine.rsp.mappings import Events, Stored, codes, evaluate
 from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
 from oxiseq.engine.rsp.reports import FullRows
 from oxiseq.engine.rsp.schedule import Filled
@@ -29,7 +29,6 @@ from oxiseq.grammar.rsp_algebra import Report
 
 _PER_TRIPLE: Final = 700
 """Bytes of a triple in the store and where it is counted, without its terms."""
-_CHOICES: Final[dict[str, Callable[[Events], Events]]] = {"": lambda events: events, "FIRST": first, "LAST": last}
 
 
 class GeneralAnswers:
@@ -125,8 +124,7 @@ class GeneralAnswers:
 
     def _atom(self, stored: Stored) -> Events:
         content = self._contents[stored.plan.content]
-        events = stored.within(content.start, content.stop, self._used[stored.stream])
-        return _CHOICES[stored.plan.choice](events)
+        return stored.within(content.start, content.stop, self._used[stored.stream])
 
     def _consume(self, found: Sequence[Events]) -> None:
         """The items that justified a mapping are not used again."""

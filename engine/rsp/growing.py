@@ -16,31 +16,17 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.rsp.items import Content
-from oxiseq.engine.rsp.mappings import MOST_PAIRS, Events, Stored, concat, follow
+from oxiseq.engine.rsp.mappings import MOST_PAIRS, Events, Stored, concat, follow, is_plain
 from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
 from oxiseq.engine.rsp.reports import FullRows
-from oxiseq.grammar.algebra import Choice, EventName, EventPattern, Following
-from oxiseq.grammar.rsp_algebra import event_names
+from oxiseq.grammar.algebra import EventName, EventPattern, Following
 
 _NO_USED = np.zeros(0, np.int64)
 
 
 def grows(match: MatchPlan, plan: RspPlan) -> bool:
     """Whether a MATCH can be kept so."""
-    first_or_last = {event.name for event in plan.events if event.choice}
-    if plan.consumes or any(name.name in first_or_last for name in event_names(match.pattern)):
-        return False
-    return _is_plain(match.pattern)
-
-
-def _is_plain(pattern: EventPattern) -> bool:
-    match pattern:
-        case EventName():
-            return True
-        case Following(first, second, Choice.UNRESTRICTED):
-            return _is_plain(first) and _is_plain(second)
-        case _:
-            return False
+    return not plan.consumes and is_plain(match.pattern)
 
 
 class _Node(Protocol):
@@ -97,10 +83,10 @@ class _Pairs:
         left, right = self._left, self._right
         left.step()
         right.step()
-        came = follow(left.alive, right.new, Choice.UNRESTRICTED)
+        came = follow(left.alive, right.new)
         if len(left.new) and len(right.old):  # of windows that do not end at the same time
             after = right.old.take(right.old.start > left.new.end.min())
-            came = concat(came, follow(left.new, after, Choice.UNRESTRICTED))
+            came = concat(came, follow(left.new, after))
         known = came.take(np.zeros(0, np.int64)) if self._known is None else self._known
         starts = np.array([content.start for content in self.leaves])
         stays: NDArray[np.bool_] = np.all(known.items >= starts, axis=1)

@@ -2,6 +2,11 @@
 
 Where it stands: the mappings that EVENT patterns have on each item, found once when it comes → those of a window at an
 instant → **an event pattern's mappings**, with the items that justify each. Everything is columns.
+
+The left operand of SEQ is evaluated on what lies before each second mapping starts (Eq. 7, W*). All that this part
+depends on is the moment at which the second mapping starts, so a pattern is evaluated *before moments*: each of its
+mappings comes with the number of the moment before which it holds. A pattern without FIRST, LAST and selections holds
+the same mappings before a moment as ever, less those that end too late: it is evaluated once.
 """
 
 from __future__ import annotations
@@ -25,6 +30,9 @@ MOST_PAIRS: Final = 50_000_000
 """Pairs of one SEQ at one instant, past which LimitError is raised."""
 _FEW: Final = 4
 """Second mappings that are compared one by one."""
+_NEVER: Final = np.iinfo(np.int64).max
+_ALWAYS: Final = np.array([_NEVER])
+"""The one moment that all items lie before."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,53 +156,146 @@ class Stored:
 
 def evaluate(match: MatchPlan, atoms: Mapping[str, Events]) -> Events:
     """The mappings of a MATCH; `atoms`: those of its events by name. Raises LimitError."""
-    return _evaluate(match.pattern, atoms)
+    return _before(match.pattern, atoms, _ALWAYS)[0]
 
 
-def _evaluate(pattern: EventPattern, atoms: Mapping[str, Events]) -> Events:
+def follow(left: Events, right: Events) -> Events:
+    """`left SEQ right` without a selection (Eq. 7). Raises LimitError."""
+    return _joined(left, right, *_pairs(left, right))
+
+
+def is_plain(pattern: EventPattern) -> bool:
+    """Whether its mappings before a moment are all of its mappings that end before it."""
     match pattern:
-        case EventName(name):
-            return atoms[name]
-        case FirstOf(inner):
-            return first(_evaluate(inner, atoms))
-        case LastOf(inner):
-            return last(_evaluate(inner, atoms))
-        case Following(left, right, choice):
-            return follow(_evaluate(left, atoms), _evaluate(right, atoms), choice)
+        case EventName():
+            return True
+        case Following(left, right, Choice.UNRESTRICTED):
+            return is_plain(left) and is_plain(right)
+        case _:
+            return False
 
 
-def first(events: Events) -> Events:
-    """Those that end earliest (Eq. 5)."""
-    return events.take(events.end == events.end.min()) if len(events) else events
+def _before(pattern: EventPattern, atoms: Mapping[str, Events], moments: I64) -> tuple[Events, I64]:
+    """A pattern's mappings on the items before each of some moments, and the number of each one's moment. Moments are
+    distinct and ascend."""
+    match pattern:
+        case _ if is_plain(pattern):
+            found = _plain(pattern, atoms)
+            place, moment = _cut(found.end, moments)
+            return found.take(place), moment
+        case FirstOf(inner) | LastOf(inner):
+            latest = isinstance(pattern, LastOf)
+            if is_plain(inner):
+                found = _plain(inner, atoms)
+                place, moment = _cut_to_best(found.end, moments, latest=latest)
+                return found.take(place), moment
+            found, moment = _before(inner, atoms, moments)
+            kept = _best(moment, found.end, latest=latest)
+            return found.take(kept), moment[kept]
+        case Following(left, right, Choice.NAIVE):
+            return _before(Following(LastOf(left), LastOf(right)), atoms, moments)
+        case Following():
+            return _sequence(pattern, atoms, moments)
+    raise AssertionError(pattern)  # EventName is plain
 
 
-def last(events: Events) -> Events:
-    """Those that end latest (Eq. 6)."""
-    return events.take(events.end == events.end.max()) if len(events) else events
+def _plain(pattern: EventPattern, atoms: Mapping[str, Events]) -> Events:
+    if isinstance(pattern, EventName):
+        return atoms[pattern.name]
+    assert isinstance(pattern, Following)  # `is_plain` has seen to it
+    return follow(_plain(pattern.first, atoms), _plain(pattern.second, atoms))
 
 
-def follow(left: Events, right: Events, choice: Choice) -> Events:
-    """`left SEQ right` (Eq. 7), or one of its selections (Eq. 9 to 11)."""
-    if choice is Choice.NAIVE:
-        left, right = last(left), last(right)
-    a, b = _pairs(left, right)
-    if choice in (Choice.CHRONOLOGICAL, Choice.RECENT) and len(b):
-        kept = _chosen(left, right, b, recent=choice is Choice.RECENT)
+def _sequence(pattern: Following, atoms: Mapping[str, Events], moments: I64) -> tuple[Events, I64]:
+    """SEQ, SEQ^c, SEQ^r. What a second mapping is paired with does not depend on the moment, only whether it is there
+    and, for a selection, which others are: so pairs are found once for all moments."""
+    second, number, moment = _seconds(pattern.second, atoms, moments)
+    first, a, b = _partners(pattern.first, second, atoms)
+    chooses, latest = pattern.choice is not Choice.UNRESTRICTED, pattern.choice is Choice.RECENT
+    if chooses:  # FIRST µ2(E1), or LAST µ2(E1), for each µ2
+        kept = _best(b, first.end[a], latest=latest)
         a, b = a[kept], b[kept]
-    return _joined(left, right, a, b)
+    able = np.isin(number, b)
+    number, moment = number[able], moment[able]
+    if chooses:  # the first E2, or the last, among those that are equal on the shared variables
+        shared = [v for v in first.variables if v in second.variables]
+        equals = codes(np.column_stack([moment, second.columns(shared)[number]]))
+        kept = _best(equals, second.end[number], latest=latest)
+        number, moment = number[kept], moment[kept]
+    pair, of = _ranges(np.searchsorted(b, number), np.searchsorted(b, number, "right"))
+    return _joined(first, second, a[pair], b[pair]), moment[of]
 
 
-def _pairs(left: Events, right: Events) -> tuple[I64, I64]:
-    """Numbers of mappings that agree, the first of which ends before the second starts."""
+def _seconds(right: EventPattern, atoms: Mapping[str, Events], moments: I64) -> tuple[Events, I64, I64]:
+    """Mappings of a right operand, and which of them are there before which moment: numbers of both."""
+    if is_plain(right):
+        found = _plain(right, atoms)
+        return found, *_cut(found.end, moments)
+    found, moment = _before(right, atoms, moments)
+    return found, np.arange(len(found)), moment
+
+
+def _partners(left: EventPattern, second: Events, atoms: Mapping[str, Events]) -> tuple[Events, I64, I64]:
+    """The mappings of a left operand on what lies before second ones, and the pairs of both that agree, in the order of
+    the second ones."""
+    if is_plain(left):
+        first = _plain(left, atoms)
+        return first, *_pairs(first, second)
+    starts, start = np.unique(second.start, return_inverse=True)
+    first, moment = _before(left, atoms, starts)
+    return first, *_pairs(first, second, (moment, start.reshape(-1)))
+
+
+def _best(group: I64, end: I64, *, latest: bool) -> NDArray[np.bool_]:
+    """Which have the first end in their group, or the last. Groups are small numbers."""
+    best = np.full(int(group.max(initial=-1)) + 1, -_NEVER if latest else _NEVER)
+    (np.maximum if latest else np.minimum).at(best, group, end)
+    kept: NDArray[np.bool_] = end == best[group]
+    return kept
+
+
+def _cut(end: I64, moments: I64) -> tuple[I64, I64]:
+    """The ends before each of the moments: numbers of both."""
+    if moments is _ALWAYS:
+        return np.arange(len(end)), np.zeros(len(end), np.int64)
+    order = np.argsort(end, kind="stable")
+    high = np.searchsorted(end[order], moments)
+    place, moment = _ranges(np.zeros_like(high), high)
+    return order[place], moment
+
+
+def _cut_to_best(end: I64, moments: I64, *, latest: bool) -> tuple[I64, I64]:
+    """Of the ends before each of the moments the first, or the last: numbers of all that are equal to it."""
+    order = np.argsort(end, kind="stable")
+    ends = end[order]
+    before = np.searchsorted(ends, moments)
+    some = np.flatnonzero(before)
+    best = ends[before[some] - 1 if latest else np.zeros_like(some)]
+    place, number = _ranges(np.searchsorted(ends, best), np.searchsorted(ends, best, "right"))
+    return order[place], some[number]
+
+
+def _ranges(low: I64, high: I64) -> tuple[I64, I64]:
+    """The numbers in each range [low, high), one range after the other, and which range each is of."""
+    sizes = np.maximum(high - low, 0)
+    total = int(sizes.sum())
+    if total > MOST_PAIRS:
+        raise LimitError(total, MOST_PAIRS, "pairs of events of one SEQ")
+    offset = np.cumsum(sizes) - sizes
+    return np.repeat(low - offset, sizes) + np.arange(total), np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _pairs(left: Events, right: Events, moments: tuple[I64, I64] | None = None) -> tuple[I64, I64]:
+    """Numbers of mappings that agree, the first of which ends before the second starts. `moments`: a number for each
+    of the first and of the second ones, which must be equal too."""
     shared = [v for v in left.variables if v in right.variables]
     sure = [v for v in shared if v in left.certain and v in right.certain]
     loose = [v for v in shared if v not in sure]
     if not len(left) or not len(right):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if len(right) <= _FEW:
-        a, b = _pairs_of_few(left, right, sure)
-    else:
-        a, b = _pairs_of_many(left, right, sure)
+    mine, other = moments or (np.zeros(len(left), np.int64), np.zeros(len(right), np.int64))
+    mine, other = np.column_stack([mine, left.columns(sure)]), np.column_stack([other, right.columns(sure)])
+    a, b = (_pairs_of_few if len(right) <= _FEW else _pairs_of_many)(left, right, mine, other)
     if loose and len(a):
         x, y = left.columns(loose)[a], right.columns(loose)[b]
         agree = ((x == y) | (x == 0) | (y == 0)).all(axis=1)
@@ -202,49 +303,29 @@ def _pairs(left: Events, right: Events) -> tuple[I64, I64]:
     return a, b
 
 
-def _pairs_of_few(left: Events, right: Events, sure: Sequence[Variable]) -> tuple[I64, I64]:
-    """Each of a few second mappings is compared with all first ones."""
-    places = [(left.variables.index(v), right.variables.index(v)) for v in sure]
+def _pairs_of_few(left: Events, right: Events, mine: I64, other: I64) -> tuple[I64, I64]:
+    """Each of a few second mappings is compared with all first ones; their keys: i64[n, k]."""
     found = []
     for j in range(len(right)):
         agrees = left.end < right.start[j]
-        for mine, other in places:
-            agrees &= left.values[:, mine] == right.values[j, other]
+        for column, value in zip(mine.T, other[j], strict=True):
+            agrees &= column == value
         found.append(np.flatnonzero(agrees))
     return np.concatenate(found), np.repeat(np.arange(len(right)), [len(each) for each in found])
 
 
-def _pairs_of_many(left: Events, right: Events, sure: Sequence[Variable]) -> tuple[I64, I64]:
+def _pairs_of_many(left: Events, right: Events, mine: I64, other: I64) -> tuple[I64, I64]:
     """By sorting the first mappings."""
-    code = codes(np.concatenate([left.columns(sure), right.columns(sure)]))
-    moments = np.unique(np.concatenate([left.end, right.start]))
-    width = len(moments) + 1
-    mine = code[: len(left)] * width + np.searchsorted(moments, left.end)
-    order = np.argsort(mine, kind="stable")
-    low = np.searchsorted(mine[order], code[len(left) :] * width)
-    high = np.searchsorted(mine[order], code[len(left) :] * width + np.searchsorted(moments, right.start))
-    sizes = np.maximum(high - low, 0)
-    total = int(sizes.sum())
-    if total > MOST_PAIRS:
-        raise LimitError(total, MOST_PAIRS, "pairs of events of one SEQ")
-    b = np.repeat(np.arange(len(right)), sizes)
-    offset = np.cumsum(sizes) - sizes
-    return order[np.repeat(low - offset, sizes) + np.arange(total)], b
-
-
-def _chosen(left: Events, right: Events, b: I64, *, recent: bool) -> NDArray[np.bool_]:
-    """Which pairs have the first, or the last, of the second mappings that can be paired and are equal on the
-    variables shared with the first."""
-    shared = [v for v in left.variables if v in right.variables]
-    able = np.unique(b)
-    ends = right.end[able]
-    code = codes(right.columns(shared)[able])
-    best = np.full(int(code.max()) + 1, np.iinfo(np.int64).min if recent else np.iinfo(np.int64).max)
-    (np.maximum if recent else np.minimum).at(best, code, ends)
-    chosen = np.zeros(len(right), np.bool_)
-    chosen[able[ends == best[code]]] = True
-    kept: NDArray[np.bool_] = chosen[b]
-    return kept
+    code = codes(np.concatenate([mine, other]))
+    ends = np.unique(np.concatenate([left.end, right.start]))
+    width = len(ends) + 1
+    sought = code[len(left) :] * width
+    first = code[: len(left)] * width + np.searchsorted(ends, left.end)
+    order = np.argsort(first, kind="stable")
+    low = np.searchsorted(first[order], sought)
+    high = np.searchsorted(first[order], sought + np.searchsorted(ends, right.start))
+    place, b = _ranges(low, high)
+    return order[place], b
 
 
 def _joined(left: Events, right: Events, a: I64, b: I64) -> Events:

@@ -9,7 +9,7 @@ Where it stands: algebra → **plan** → run. Equal windows are one content. A 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -32,12 +32,16 @@ from oxiseq.engine.rsp.schedule import Rhythm
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import (
     Aggregate,
+    EventName,
     EventPattern,
     Expression,
     Filter,
+    FirstOf,
+    Following,
     Gpm,
     GraphPattern,
     Group,
+    LastOf,
     MatchPattern,
     Path,
     PathAlternative,
@@ -69,6 +73,7 @@ from oxiseq.grammar.scope import (
     visible_variables,
 )
 
+_CHOICES: Final[Mapping[str, type[FirstOf | LastOf]]] = {"FIRST": FirstOf, "LAST": LastOf}
 _MOST_GRAPHS: Final = 64
 """Of the KB, past which GRAPH ?g is asked of Oxigraph as it is."""
 Column = Variable | tuple[Expression, Variable]
@@ -116,12 +121,11 @@ class EventPlan:
     request: int
     variables: tuple[Variable, ...]
     certain: frozenset[Variable]
-    choice: str
 
 
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
-    """One MATCH."""
+    """One MATCH; in its pattern FIRST ON and LAST ON are FIRST and LAST of the event."""
 
     pattern: EventPattern
     variables: tuple[Variable, ...]
@@ -345,20 +349,22 @@ class _Compiler:
             mine = requests[self.contents[content].stream]
             parts = _in_place(split_gpm(Gpm(event.name, "", event.pattern)))
             variables = visible_variables(parts.pattern)
-            events.append(EventPlan(event.name, content, len(mine), variables, parts.certain, event.choice))
+            events.append(EventPlan(event.name, content, len(mine), variables, parts.certain))
             mine.append(GpmRequest(event.name, parts, variables))
         plans = tuple(compile_stream(each, self.terms) if each else None for each in requests)
         return tuple(events), plans
 
     def _matches(self) -> None:
         certain = {e.name: certain_variables(e.pattern) for e in self.query.events}
+        choices = {e.name: _CHOICES[e.choice] for e in self.query.events if e.choice}
         top = [e for e in self.query.body.where.elements if isinstance(e, MatchPattern)]
         timed = top[0] if len(top) == 1 and self.plain else None
         for element in _everything(self.whole):
             if isinstance(element, MatchPattern):
                 sure = frozenset(v for n in event_names(element.events) for v in certain[n.name])
                 key = element, element is timed
-                self.matches.setdefault(key, MatchPlan(element.events, element.variables, sure, element is timed))
+                pattern = _with_choices(element.events, choices)
+                self.matches.setdefault(key, MatchPlan(pattern, element.variables, sure, element is timed))
 
     # --- answers ------------------------------------------------------------------------------------
 
@@ -444,6 +450,19 @@ class _Compiler:
             return compile_native(self.query, around), None
         except NotIncrementalError as reason:
             return None, str(reason)
+
+
+def _with_choices(pattern: EventPattern, choices: Mapping[str, type[FirstOf | LastOf]]) -> EventPattern:
+    """With FIRST or LAST around events by name."""
+    match pattern:
+        case EventName(name):
+            return choices[name](pattern) if name in choices else pattern
+        case FirstOf(inner) | LastOf(inner):
+            return replace(pattern, events=_with_choices(inner, choices))
+        case Following(first, second):
+            return replace(
+                pattern, first=_with_choices(first, choices), second=_with_choices(second, choices)
+            )
 
 
 def _told(native: NativePlan, columns: tuple[Column, ...]) -> tuple[Column, ...]:

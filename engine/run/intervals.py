@@ -263,8 +263,8 @@ class _Shown:
     def __init__(self, answered: Answered, terms: TermDictionary) -> None:
         self.root: Node = build(answered.plan, terms)
         self._places: list[int | RowExpression] = []
-        used = () if answered.uses is None else answered.uses.columns
-        columns: list[Column] = [c for c in self.root.columns if c not in used]
+        unseen = frozenset[Column]() if answered.uses is None else answered.uses.unseen
+        columns: list[Column] = [c for c in self.root.columns if c not in unseen]
         for column, expression in answered.columns:
             if expression is not None:
                 self._places.append(RowExpression(expression, columns, terms))

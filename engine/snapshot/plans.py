@@ -76,7 +76,7 @@ def _of_intervals(plan: IntervalPlan) -> Iterable[object]:
 def _of_rsp(plan: RspPlan) -> Iterable[object]:
     yield plan.query
     yield plan.streams, plan.report, plan.rhythm, plan.consumes, plan.contents, plan.shown
-    yield [(event.name, event.content, event.variables, event.choice) for event in plan.events]
+    yield [(event.name, event.content, event.variables) for event in plan.events]
     yield plan.asked, plan.native
     if plan.native is not None:
         yield windows.Memory._fields, windows.SCALARS

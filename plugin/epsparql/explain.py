@@ -104,9 +104,9 @@ def _consumption(plan: IntervalPlan) -> str:
     uses = plan.answered.uses
     if uses is None:
         return "none"
-    first = "last" if uses.recent else "first"
-    chosen = f", of which a SEQ takes the {first} second operand" if uses.choices else ""
-    return f"triples of an answer are not used again{chosen}"
+    which = "last" if uses.recent else "first"
+    chosen = f", of which a SEQ takes the {which} second operand, and for it the {which} first one"
+    return f"triples of an answer are not used again{chosen if uses.choices else ''}"
 
 
 class _Explainer:

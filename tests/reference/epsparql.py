@@ -144,7 +144,8 @@ def closure(timed: set[Timed], kb: Store, rules: Sequence[EpQuery]) -> set[Timed
 def using_up(query: EpQuery, timed: set[Timed], kb: Store) -> Omega:
     """CONSUME CHRONOLOGICAL or RECENT, instant by instant: of the solutions that end then and are made of triples that
     no answer has used, each SEQ, innermost first, keeps those with the first (last) second operand among those that
-    are equal on what its operands share; these are told, and use up all triples that they are made of."""
+    are equal on what its operands share, and for each of these operands those with its first (last) first operand;
+    these are told, and use up all triples that they are made of."""
     best = max if query.consume is Consume.RECENT else min
     used: set[Timed] = set()
     told: Omega = set()
@@ -153,22 +154,21 @@ def using_up(query: EpQuery, timed: set[Timed], kb: Store) -> Omega:
         found = {s for s in Evaluator(seen, kb, used).group(query.where) if s.end == now}
         for seq in _sequences(query.where):
             shared = set(shown(Group((seq.left,)))) & set(shown(Group((seq.right,))))
-            second = {id(t) for t in _triples(seq.right)}
-            groups: dict[Any, list[tuple[float, Solution]]] = {}
-            for s in found:
-                if ends := [t.end for name, t in s.mu if _is_use(name) and name[1] in second]:
-                    key = frozenset((v, t) for v, t in s.mu if v in shared)
-                    groups.setdefault(key, []).append((max(ends), s))
-            for each in groups.values():
-                chosen = best(end for end, _ in each)
-                found -= {s for end, s in each if end != chosen}
-        used |= {t for s in found for name, t in s.mu if _is_use(name)}
-        told |= {s._replace(mu=frozenset((n, t) for n, t in s.mu if not _is_use(n))) for s in found}
+            pairs = {s: pair for s in found for name, pair in s.mu if name == ("pair", id(seq))}
+            groups: dict[Any, list[Solution]] = {}
+            for _, second in pairs.values():
+                groups.setdefault(frozenset((v, t) for v, t in second.mu if v in shared), []).append(second)
+            seconds = {s for each in groups.values() for s in each if s.end == best(o.end for o in each)}
+            firsts = {s: best(a.end for a, b in pairs.values() if b == s) for s in seconds}
+            found -= {s for s, (a, b) in pairs.items() if b not in seconds or a.end != firsts[b]}
+        used |= {t for s in found for name, t in s.mu if _is_mark(name, "use")}
+        told |= {s._replace(mu=frozenset((n, t) for n, t in s.mu if not _is_mark(n))) for s in found}
     return told
 
 
-def _is_use(name: Any) -> bool:
-    return isinstance(name, tuple) and name[0] == "use"
+def _is_mark(name: Any, *kinds: str) -> bool:
+    """Whether it tells what a solution is made of: triples, and the pairs of operands of SEQ."""
+    return isinstance(name, tuple) and name[0] in (kinds or ("use", "pair"))
 
 
 def _sequences(element: PatternElement) -> Iterator[TimedPattern]:
@@ -187,20 +187,6 @@ def _sequences(element: PatternElement) -> Iterator[TimedPattern]:
                 yield from _sequences(right)
             if op is TimeOp.SEQ:
                 yield element
-
-
-def _triples(element: PatternElement) -> Iterator[TriplePattern | PathPattern]:
-    match element:
-        case TriplePattern() | PathPattern():
-            yield element
-        case Group(elements) | Union(elements):
-            for each in elements:
-                yield from _triples(each)
-        case OptionalPattern(inner):
-            yield from _triples(inner)
-        case TimedPattern(_, left, right):
-            yield from _triples(left)
-            yield from _triples(right)
 
 
 def _instantiate(rule: EpQuery, solution: Solution, number: int) -> set[Triple]:
@@ -334,7 +320,8 @@ def join(left: Omega, right: Omega) -> Omega:
 
 @dataclass
 class Evaluator:
-    """⟦P⟧ over timed triples. With `used` solutions also hold which triples they are made of, none of them used."""
+    """⟦P⟧ over timed triples. With `used` solutions also hold which triples they are made of, none of them used, and of
+    which operands each SEQ."""
 
     timed: set[Timed]
     kb: Store
@@ -423,9 +410,11 @@ class Evaluator:
                                       lambda s, o: (o.start, o.end) == (s.start, s.end))  # fmt: skip
         left, right = with_time(self.operand(first)), with_time(self.operand(second))
         if op is TimeOp.SEQ:
-            pairs = [(a, b) for a in left for b in right if a.end < b.start]
-        else:
-            pairs = [(a, b) for a in left for b in right if (a.start, a.end) == (b.start, b.end)]
+            return {
+                s if self.used is None else s._replace(mu=s.mu | {(("pair", id(element)), (a, b))})
+                for a in left for b in right if a.end < b.start for s in join({a}, {b})
+            }
+        pairs = [(a, b) for a in left for b in right if (a.start, a.end) == (b.start, b.end)]
         return {s for a, b in pairs for s in join({a}, {b})}
 
     def taken_apart(self, optional: PatternElement) -> tuple[Omega, list[Expression]]:

@@ -211,8 +211,13 @@ def event_mappings(
     kb: Store,
     at: Time,
     used: Iterable[tuple[str, int]] = (),
+    before: Time | None = None,
 ) -> set[Event]:
-    """⟦E⟧ at an instant (Eq. 4 to 11), without the items that were consumed."""
+    """⟦E⟧ at an instant (Eq. 4 to 11), without the items that were consumed; `before`: on W*, the items before it."""
+
+    def inside(inner: EventPattern, before: Time | None = before) -> set[Event]:
+        return event_mappings(query, inner, items, kb, at, used, before)
+
     match pattern:
         case EventName(name):
             (definition,) = (e for e in query.events if e.name == name)
@@ -222,19 +227,17 @@ def event_mappings(
             found = {
                 Event(mu, i.time, i.time, frozenset([(i.stream, i.position)]))
                 for i in window_items(query, window, items, at)
-                if (i.stream, i.position) not in used
+                if (i.stream, i.position) not in used and (before is None or i.time < before)
                 for mu in match_event(parts, i.graph, from_kb, kb)
             }
             return {"": found, "FIRST": _first(found), "LAST": _last(found)}[definition.choice]
         case FirstOf(inner):
-            return _first(event_mappings(query, inner, items, kb, at, used))
+            return _first(inside(inner))
         case LastOf(inner):
-            return _last(event_mappings(query, inner, items, kb, at, used))
+            return _last(inside(inner))
         case Following(left, right, choice):
             shared = set(_variables(query, left)) & set(_variables(query, right))
-            first = event_mappings(query, left, items, kb, at, used)
-            second = event_mappings(query, right, items, kb, at, used)
-            return _sequence(first, second, choice, shared)
+            return _sequence(lambda start: inside(left, start), inside(right), choice, shared)
 
 
 def _variables(query: RspQuery, pattern: EventPattern) -> list[Variable]:
@@ -255,22 +258,28 @@ def _last(events: set[Event]) -> set[Event]:
     return {e for e in events if not any(o.end > e.end for o in events)}
 
 
-def _sequence(first: set[Event], second: set[Event], choice: Choice, shared: set[Variable]) -> set[Event]:
-    """Eq. 7 and 9 to 11; the first or last E2 among those that agree on the shared variables and can be paired."""
+def _sequence(
+    first_before: Callable[[Time], set[Event]], second: set[Event], choice: Choice, shared: set[Variable]
+) -> set[Event]:
+    """Eq. 7 and 9 to 11: for each (µ2, t3, t4) what ⟦E1⟧ on W*, the items before t3, has that agrees. SEQ^n takes the
+    last E2, and the last E1 on W*, before they are compared; SEQ^c and SEQ^r the first and the last E2 of those that
+    are equal on the shared variables and have an E1, and for each of them FIRST µ2(E1) and LAST µ2(E1) on W*."""
     if choice is Choice.NAIVE:
-        first, second = _last(first), _last(second)
-    pairs = [(a, b) for a in first for b in second if a.end < b.start and join(a.mu, b.mu) is not None]
-    able = {b for _, b in pairs}
+        second = _last(second)
+    first = {start: first_before(start) for start in {b.start for b in second}}
+    if choice is Choice.NAIVE:
+        first = {start: _last(each) for start, each in first.items()}
+    partners = {b: {a for a in first[b.start] if join(a.mu, b.mu) is not None} for b in second}
+    if choice in (Choice.CHRONOLOGICAL, Choice.RECENT):
+        best = _first if choice is Choice.CHRONOLOGICAL else _last
+        able = {b for b in second if partners[b]}
 
-    def rivals(b: Event) -> Iterator[Event]:
-        mine = {(v, t) for v, t in b.mu if v in shared}
-        return (o for o in able if {(v, t) for v, t in o.mu if v in shared} == mine)
+        def equals(b: Event) -> set[Event]:
+            mine = {(v, t) for v, t in b.mu if v in shared}
+            return {o for o in able if {(v, t) for v, t in o.mu if v in shared} == mine}
 
-    if choice is Choice.CHRONOLOGICAL:
-        pairs = [(a, b) for a, b in pairs if not any(o.end < b.end for o in rivals(b))]
-    if choice is Choice.RECENT:
-        pairs = [(a, b) for a, b in pairs if not any(o.end > b.end for o in rivals(b))]
-    return {Event(a.mu | b.mu, a.start, b.end, a.items | b.items) for a, b in pairs}
+        partners = {b: best(partners[b]) for b in able if b in best(equals(b))}
+    return {Event(a.mu | b.mu, a.start, b.end, a.items | b.items) for b, each in partners.items() for a in each}
 
 
 # --- answers --------------------------------------------------------------------------------------

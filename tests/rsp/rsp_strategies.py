@@ -189,7 +189,7 @@ def _event_pattern(draw: st.DrawFn, names: list[str]) -> str:
     cut = draw(st.integers(1, len(names) - 1))
     operator = draw(st.sampled_from(["SEQ", "SEQ", "SEQ^n", "SEQ^c", "SEQ^r"]))
     found = f"({draw(_event_pattern(names[:cut]))} {operator} {draw(_event_pattern(names[cut:]))})"
-    return draw(st.sampled_from([found, found, found, f"FIRST{found}"]))
+    return draw(st.sampled_from([found, found, found, f"FIRST{found}", f"LAST{found}"]))
 
 
 @st.composite
@@ -228,3 +228,38 @@ def event_queries(draw: st.DrawFn) -> Setting:
     report = draw(st.sampled_from(["RSTREAM", "ISTREAM", "DSTREAM", None]))
     consumption = draw(st.sampled_from([None, None, "UNRESTRICTED", "CHRONOLOGICAL", "RECENT"]))
     return Setting(text, "rsepql", draw(streams()), draw(kbs(blank=True)), instants, report, consumption)
+
+
+@st.composite
+def _dense_stream(draw: st.DrawFn) -> list[tuple[int, str]]:
+    """Events that often agree, often at one time."""
+    time, events = 0, []
+    for _ in range(draw(st.integers(5, 9))):
+        time += draw(st.sampled_from([0, 1, 1, 1, 2]))
+        facts = draw(st.lists(st.tuples(*map(st.sampled_from, ("ab", "ppqqr", "ab"))), min_size=1, max_size=2))
+        events.append((time, "\n".join(" ".join(f"<{E}{part}>" for part in fact) + " ." for fact in facts)))
+    return events
+
+
+@st.composite
+def selections(draw: st.DrawFn) -> Setting:
+    """A MATCH of events of one triple each, so that most have answers: selections in either operand of others, several
+    mappings of an item, items of one time, variables that operands share and that they do not."""
+    names = ["E1", "E2", "E3", "E4"][: draw(st.sampled_from([2, 2, 3, 3, 3, 4]))]
+    bodies = []
+    for i, name in enumerate(names):
+        ends = [(f"?s{i}", f"?o{i}"), (f"?s{i}", f"?o{i}"), ("?x", f"?o{i}"), (f"?s{i}", "?x"), ("?x", "?y")]
+        subject, object_ = draw(st.sampled_from(ends))
+        kind = draw(st.sampled_from(["EVENT"] * 4 + ["FIRST", "LAST"]))
+        more = draw(st.sampled_from([""] * 5 + [f" OPTIONAL {{ {subject} :r ?y }}"]))
+        window = draw(st.sampled_from("wwv"))
+        bodies.append(f"{kind} ON :{window} {{ {subject} :{draw(st.sampled_from('pq'))} {object_}{more} }} AS {name}")
+    operator = draw(st.sampled_from(["[LND 0]", "[LND 0]", "[RANGE 6 SLIDE 1]", "[RANGE 4 SLIDE 2]"]))
+    froms = f"FROM NAMED <{STREAMS[0]}> WIN [LND 0] AS :w\n"
+    froms += f"FROM NAMED <{draw(st.sampled_from(STREAMS))}> WIN {operator} AS :v\n"
+    match = draw(_event_pattern(names))
+    text = f"{PREFIX}SELECT *\n{froms}" + "\n".join(bodies) + f"\nWHERE {{ MATCH {{ {match} }} }}"
+    instants = draw(st.sampled_from([None, None, [9], [3, 6, 9]]))
+    consumption = draw(st.sampled_from([None, None, "CHRONOLOGICAL", "RECENT"]))
+    report = draw(st.sampled_from(["RSTREAM", "ISTREAM"]))
+    return Setting(text, "rsepql", {iri: draw(_dense_stream()) for iri in STREAMS}, "", instants, report, consumption)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given
+from hypothesis import event, given
 from profiles import thorough
 from reference.rsp import evaluate_rsp
 from rsp_lives import Row, pushed_one_by_one, row_of, without_label
-from rsp_strategies import Setting, continuous, event_queries, kb_store, triples
+from rsp_strategies import Setting, continuous, event_queries, kb_store, selections, triples
 
 import oxiseq
 from oxiseq.grammar import load
@@ -61,5 +61,14 @@ def test_continuous_sparql_answers_as_its_reference(setting: Setting) -> None:
 @given(event_queries())
 def test_rsepql_answers_as_its_reference(setting: Setting) -> None:
     expected = by_reference(setting)
+    assert by_engine(setting) == expected
+    assert Counter(pushed_one_by_one(setting)) == expected
+
+
+@thorough()
+@given(selections())
+def test_selections_answer_as_their_reference(setting: Setting) -> None:
+    expected = by_reference(setting)
+    event("answers" if expected else "no answers")
     assert by_engine(setting) == expected
     assert Counter(pushed_one_by_one(setting)) == expected
