@@ -110,13 +110,13 @@ def shifted(found: Found, by: int) -> Found:
 def test_a_tuple_run_that_forgets_knows_no_place_of_before() -> None:
     """What begins after it has forgotten stands where it stood before: it must not be taken for what was there."""
     life = TupleLife(f"VOCAB <{VOCAB}> SELECT * FROM S WHERE A : C PARTITION BY [v]", 0, None)
-    for time, (kind, value) in enumerate(["A1", "C2", "A1", "C1"]):
-        if time == 1:
+    for time, (kind, value) in enumerate(["A1", "A3", "C2", "A1", "C1"]):
+        if time == 2:
             life.run.forget(NOW)
         graph = CeqlEvent("S", time, kind, (("v", value),)).graph
         life.run.push(VOCAB + "S", encode_events([(time, graph)], life.terms))
         life.advance()
-    assert [each[:2] for each in life.found] == [(2, 3)]
+    assert [each[:2] for each in life.found] == [(3, 4)]
 
 
 def test_a_tuple_run_that_forgets_still_tells_what_was_behind() -> None:
