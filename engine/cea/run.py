@@ -31,6 +31,8 @@ from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 _COLLECT_EVERY = 1 << 14
 _NO_LIMIT = 1 << 62
+_COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
+"""Scalars that go on when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
 _PLACE = (1 << k.PLACE_BITS) - 1
 _POSITIONS = np.zeros(0, np.int64)
@@ -172,9 +174,10 @@ class CeaRun:
         return sum([a.nbytes for a in (*self._memory, *self._cache.arrays)]) + self._holders.bytes
 
     def forget(self) -> None:
-        """Give up all partial matches; positions go on."""
-        position = self.position
+        """Give up all partial matches; positions and counters go on."""
+        position, counters = self.position, self._memory.scalars[_COUNTERS]
         self._memory = allocate(self._capacities)
+        self._memory.scalars[_COUNTERS] = counters
         self._memory.scalars[k.BASE] = self.oldest = position
         self._holders.forget(position)
         self._collected, self._rebuilt = 0, -1

@@ -103,6 +103,24 @@ def test_after_a_clock_has_been_set_back_matches_are_found() -> None:
     assert run.run.behind == 100
 
 
+def test_what_is_forgotten_stays_so_after_an_event_that_no_letter_reads() -> None:
+    """The last B's window holds the first A, which the second A's has forgotten. The C between them must not bring it
+    back: whether it is still there would depend on when memory was freed."""
+    kinds = [("A", 0), ("A", 9), ("C", 0), ("B", 1)]
+    events = [
+        TupleEvent(n, n, VOCAB + kind, {VOCAB + "t": Literal(str(t), datatype=INTEGER)})
+        for n, (kind, t) in enumerate(kinds)
+    ]
+    whole, pieces = driven(FORGETFUL), driven(FORGETFUL)
+    assert answers(whole.feed(events)) == [(1, 3, frozenset({1, 3}))]
+    found = []
+    for event in events:
+        found += answers(pieces.feed([event]))
+        pieces.run.collect()
+    assert found == [(1, 3, frozenset({1, 3}))]
+    assert (whole.run.behind, pieces.run.behind) == (1, 1)
+
+
 @given(ceql_situations(OPTIONS), st.integers(1, 3), st.integers(1, 4))
 def test_neither_answer_nor_order_depends_on_batches(situation: CeqlSituation, disorder: int, size: int) -> None:
     assume("[t]" in situation.text)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ceql_strategies import VOCAB, CeqlOptions, CeqlSituation, ceql_situations
+from ceql_strategies import VOCAB, CeqlEvent, CeqlOptions, CeqlSituation, ceql_situations
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from saved_runs import Life, crowded
@@ -105,3 +105,27 @@ def shifted(found: Found, by: int) -> Found:
     """With positions that begin later."""
     start, end, time, positions, *rest = found
     return start + by, end + by, time, tuple(p + by for p in positions), *rest
+
+
+def test_a_tuple_run_that_forgets_knows_no_place_of_before() -> None:
+    """What begins after it has forgotten stands where it stood before: it must not be taken for what was there."""
+    life = TupleLife(f"VOCAB <{VOCAB}> SELECT * FROM S WHERE A : C PARTITION BY [v]", 0, None)
+    for time, (kind, value) in enumerate(["A1", "A3", "C2", "A1", "C1"]):
+        if time == 2:
+            life.run.forget(NOW)
+        graph = CeqlEvent("S", time, kind, (("v", value),)).graph
+        life.run.push(VOCAB + "S", encode_events([(time, graph)], life.terms))
+        life.advance()
+    assert [each[:2] for each in life.found] == [(3, 4)]
+
+
+def test_a_tuple_run_that_forgets_still_tells_what_was_behind() -> None:
+    capacities = CeaCapacities(disorder=1)
+    life = TupleLife(f"VOCAB <{VOCAB}> SELECT * FROM S WHERE A; B WITHIN 1 [t]", 0, capacities)
+    for time, (kind, clock) in enumerate([("A", 1), ("A", 9), ("B", 1)]):
+        graph = CeqlEvent("S", time, kind, (("t", str(clock)),)).graph
+        life.run.push(VOCAB + "S", encode_events([(time, graph)], life.terms))
+        life.advance()
+    assert life.run.behind == 1
+    life.run.forget(NOW)
+    assert life.run.behind == 1

@@ -40,7 +40,7 @@ def age(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
     part.low = min(np.int64(part.low), cut)
     part.aged += 1
     if part.aged >= v.sizes(A)[DISORDER]:
-        part.tau = part.low
+        part.tau = max(np.int64(part.tau), np.int64(part.low))  # what is forgotten stays so until it is dropped
         part.gone = max(np.int64(part.gone), np.int64(part.low))
         part.low = CANNOT_END
         part.aged = 0
