@@ -67,19 +67,3 @@ class StoreKb(Versioned):
         if not isinstance(answer, QuerySolutions):
             raise KbError("the knowledge base answers SELECT queries only")
         return answer
-
-
-class HeldKb:
-    """A KB whose version can be held: patterns evaluated in place then keep the copy that they have."""
-
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb = kb
-        self.held: int | None = None
-        """The version to go on telling, or None for the real one."""
-
-    @property
-    def version(self) -> int:
-        return self._kb.version if self.held is None else self.held
-
-    def solutions(self, query_text: str) -> Iterable[Solution]:
-        return self._kb.solutions(query_text)

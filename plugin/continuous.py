@@ -268,7 +268,7 @@ class ContinuousQuery(Generic[M]):
                     exchange.found(self._shape.match(batch, i), callbacks, into)
 
     def before_change(self) -> None:
-        """The KB is about to change: events that are here already keep the answers of now."""
+        """The KB is about to change: instants up to the newest one so far keep the answers of now."""
         with self._arrived:
             self._run.keep_answers()
 

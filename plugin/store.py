@@ -84,12 +84,15 @@ class Store:
 
     @property
     def inner(self) -> RdfStore:
-        """The pyoxigraph store behind; after changing it directly, call `touch`."""
+        """The pyoxigraph store behind; after changing it directly, call `touch`. Better change it by this store's own
+        methods, which remember what it held for the instants up to now."""
         return self._inner
 
     def touch(self) -> None:
-        """Say that the content has changed: KB patterns are answered anew for events from now on."""
+        """Say that the content has changed: it is asked anew for instants behind the newest one so far. For those up to
+        it what has been asked before holds; what has not been is asked now."""
         with self._lock:
+            self._keep_answers()
             self._kb.touch()
 
     @property
@@ -121,14 +124,18 @@ class Store:
                 for guard in self._guards:
                     held.enter_context(guard())
                 held.enter_context(self._lock)
-                for query in self._feed.queries:
-                    query.before_change()
+                self._keep_answers()
                 try:
                     return found(*args, **named)
                 finally:
                     self._kb.touch()
 
         return change
+
+    def _keep_answers(self) -> None:
+        """The content is about to change, in each query's stream time behind the newest instant so far."""
+        for query in self._feed.queries:
+            query.before_change()
 
     def __len__(self) -> int:
         return len(self._inner)

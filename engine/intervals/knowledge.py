@@ -1,14 +1,14 @@
 """The knowledge base as rows without a time: its default graph, with what the loader has inferred by RDFS, and answers
 of GRAPH patterns.
 
-Where it stands: the store → **rows** → nodes.py. Asked when a
-run begins and again when the content has changed; a run knows the blank nodes again (`KbBlanks`).
+Where it stands: the store → **rows** → nodes.py. Asked when a run begins and again when another version of it holds; a
+run knows the blank nodes again (`KbBlanks`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +19,23 @@ from oxiseq.engine.intervals.rows import Column, Rows, empty, timeless
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
 
+Ids: TypeAlias = NDArray[np.uint32]
+Asking: TypeAlias = Callable[[str, int], Ids]
+"""A SELECT query's text, the number of its columns → its solutions."""
 INFERRED: Final = "urn:oxiseq:inferred"
 """The graph of RDFS's consequences, as kb_loader names it."""
 
 
 class Knowledge:
-    """The content of one moment."""
+    """What one version of the KB answers to questions: `ask`, or a dictionary of what has been asked."""
 
-    def __init__(self, kb: KnowledgeBase, terms: TermDictionary, blanks: KbBlanks) -> None:
-        self._kb = kb
-        self._terms = terms
-        self._blanks = blanks
-        self._ids: dict[Term, int] = {}
-        self._known: dict[str, NDArray[np.uint32]] = {}
+    def __init__(self, known: dict[str, Ids], ask: Asking | None = None) -> None:
+        self.known = known
+        """By question the rows, held."""
+        self._asking = ask
         self._has_triples = bool(len(self._ask(f"SELECT ?s WHERE {_either('?s ?p ?o')} LIMIT 1", ("s",))))
 
     def triples(self, places: tuple[Place, Place, Place]) -> Rows:
@@ -50,7 +52,7 @@ class Knowledge:
         )
         return timeless(self._ask(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {_either(pattern)} {binds} }}", ("s", "p", "o")))
 
-    def answer(self, text: str, columns: Sequence[Column]) -> NDArray[np.uint32]:
+    def answer(self, text: str, columns: Sequence[Column]) -> Ids:
         """u32[n, columns]: the solutions of a SELECT query for these columns, in its order."""
         names = [getattr(c, "value", "") for c in columns]
         return self._ask(text, names)
@@ -64,27 +66,56 @@ class Knowledge:
                 elif isinstance(each, TimelessPlan) and each.asked:
                     self.answer(each.asked, each.columns)
 
-    def _ask(self, text: str, names: Sequence[str]) -> NDArray[np.uint32]:
-        if text not in self._known:
-            self._known[text] = self._asked(text, names)
-        return self._known[text]
+    def _ask(self, text: str, names: Sequence[str]) -> Ids:
+        if text not in self.known:
+            assert self._asking is not None, "all has been asked"
+            self.known[text] = self._asking(text, len(names))
+        return self.known[text]
 
-    def _asked(self, text: str, names: Sequence[str]) -> NDArray[np.uint32]:
-        rows = []
-        for solution in self._kb.solutions(text):
-            rows.append([self._id(solution[i]) for i in range(len(names))])
-        found = np.array(rows, np.uint32).reshape(len(rows), len(names))
-        self._terms.hold(found)
-        return found
 
-    def _id(self, term: Term | None) -> int:
+class KnowledgeReader:
+    """A `Reader` of all that operators will want."""
+
+    def __init__(self, plans: Sequence[Plan], terms: TermDictionary, blanks: KbBlanks) -> None:
+        self._plans, self._terms, self._blanks = plans, terms, blanks
+
+    def answer(self, kb: KnowledgeBase) -> Knowledge:
+        """Ask for it."""
+        ids: dict[Term, int] = {}
+
+        def ask(text: str, width: int) -> Ids:
+            rows = [[self._id(solution[i], ids) for i in range(width)] for solution in kb.solutions(text)]
+            found = np.array(rows, np.uint32).reshape(len(rows), width)
+            self._terms.hold(found)
+            return found
+
+        asked = Knowledge({}, ask)
+        asked.ask_all(self._plans)
+        return Knowledge(asked.known)
+
+    def _id(self, term: Term | None, ids: dict[Term, int]) -> int:
         if term is None:
             return 0
-        known = self._ids.get(term)
+        known = ids.get(term)
         if known is None:
             known = self._blanks.id(term.value) if isinstance(term, BlankNode) else self._terms.intern(term)
-            self._ids[term] = known
+            ids[term] = known
         return known
+
+    def saved(self, made: Knowledge, terms: SavedTerms) -> State:
+        """For a snapshot."""
+        return {
+            "questions": [*made.known], "shapes": [list(rows.shape) for rows in made.known.values()],
+            "rows": [terms.ids(rows) for rows in made.known.values()],
+        }  # fmt: skip
+
+    def restored(self, state: State, terms: KnownTerms) -> Knowledge:
+        """What `saved` was given."""
+        known: dict[str, Ids] = {}
+        for question, (count, width), rows in zip(state["questions"], state["shapes"], state["rows"], strict=True):
+            known[question] = terms.ids(rows).reshape(int(count), int(width))
+            self._terms.hold(known[question])
+        return Knowledge(known)
 
 
 def _either(pattern: str) -> str:

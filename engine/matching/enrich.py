@@ -73,6 +73,10 @@ class KbPattern:
         self._terms.hold(ordered)
         return KbAnswer(self.variables, ordered, places)
 
+    def saved(self, made: KbAnswer, terms: SavedTerms) -> State:
+        """For a snapshot."""
+        return made.save(terms)
+
     def restored(self, state: State, terms: KnownTerms) -> KbAnswer:
         """A saved answer, or a part of one, as it was."""
         ids = terms.ids(state["rows"])

@@ -8,7 +8,8 @@ have no order).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb_in_time import KbInTime, Materialised
 from oxiseq.engine.matching.conditions import ConditionFilter
 from oxiseq.engine.matching.fallback_plan import FallbackGpm
 from oxiseq.engine.terms.blanks import KbBlanks
@@ -54,11 +56,6 @@ class FallbackMatcher:
         self._predicates = [[terms.constant(p) for p in gpm.predicates] for gpm in gpms]
         self._filters = [ConditionFilter(gpm.conditions, gpm.columns, terms) for gpm in gpms]
         self.graphs = KbGraphs(kb, gpms, terms, blanks)
-
-    def refresh(self) -> None:
-        """Copy the KB's graphs now, if patterns evaluated in place need them."""
-        if self.in_place:
-            self.graphs.refresh()
 
     @property
     def in_place(self) -> bool:
@@ -117,7 +114,7 @@ class FallbackMatcher:
             flat += ids
         event_column = np.array(events, np.int64)
         values = np.array(flat, np.uint32).reshape(len(events), len(gpm.columns))
-        order = content_order(event_column, values, self._terms, self.graphs.blank_ids)
+        order = content_order(event_column, values, self._terms, self.graphs.now.blank_ids)
         event_column, values = event_column[order], values[order]
         keep = self._filters[i].keep(values)
         return event_column[keep], np.ascontiguousarray(values[keep][:, list(gpm.keep)])
@@ -151,33 +148,43 @@ def content_order(
     return np.lexsort((*(ranked[:, i] for i in reversed(range(values.shape[1]))), event))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CopiedGraphs:
+    """Graphs of one version of the KB. A scratch store's events stand in `store` while they are matched."""
+
+    store: Store
+    names: tuple[NamedNode, ...] = ()
+    blank: Mapping[str, int] = field(default_factory=dict)
+    """Labels of the KB's blank nodes in the copy → their ids, in the order of their labels in the KB."""
+    blank_ids: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+    """Those ids as an array, held."""
+
+
 class KbGraphs:
-    """The KB's graphs that patterns name, copied into a store that lives until the KB changes."""
+    """The KB's graphs that patterns name: a `Reader` that copies them into a store."""
 
     def __init__(
         self, kb: KnowledgeBase | None, gpms: Sequence[FallbackGpm], terms: TermDictionary, known: KbBlanks | None
     ) -> None:
-        self._kb = kb
         self._terms = terms
         self._known = known
         self._all = any(gpm.graphs is None for gpm in gpms)
         self._named = tuple(dict.fromkeys(g for gpm in gpms for g in gpm.graphs or ()))
-        self.version: int | None = None
-        """Of the KB when it was copied."""
-        self.store = Store()
-        self.names: tuple[NamedNode, ...] = ()
-        self.blank: dict[str, int] = {}
-        """Labels of the KB's blank nodes in the copy → their ids, in the order of their labels in the KB."""
-        self.blank_ids = np.zeros(0, np.uint32)
-        """Those ids as an array, held."""
+        self._nothing = CopiedGraphs(Store())
+        self._copies: Materialised[CopiedGraphs] | None = None
+        if kb is not None and any(gpm.in_place for gpm in gpms):
+            self._copies = KbInTime.of(kb).materialised(self.text, self)
 
-    def refresh(self) -> None:
-        """Copy anew if the KB's version changed."""
-        if self._kb is None or self._kb.version == self.version:
-            return
-        self.version = self._kb.version
-        self.store, self.blank = Store(), {}
+    @property
+    def now(self) -> CopiedGraphs:
+        """Those of the KB that holds at the instant that is worked on. Raises KbError."""
+        return self._nothing if self._copies is None else self._copies.now
+
+    def answer(self, kb: KnowledgeBase) -> CopiedGraphs:
+        """Copy them."""
+        store = Store()
         fresh: dict[BlankNode, BlankNode] = {}
+        blank: dict[str, int] = {}
 
         def renamed(term: Term) -> Term:
             """KB labels could be those of an event's blank nodes."""
@@ -186,40 +193,33 @@ class KbGraphs:
             if term not in fresh:
                 fresh[term] = BlankNode(f"kb{len(fresh)}")
                 known = self._terms.kb_blank if self._known is None else self._known.id
-                self.blank[fresh[term].value] = known(term.value)
+                blank[fresh[term].value] = known(term.value)
             return fresh[term]
 
-        names = set()
-        for s, p, o, g in self._quads(self._kb):
+        for s, p, o, g in self._quads(kb):
             subject = renamed(s)
             assert isinstance(subject, (NamedNode, BlankNode))  # nothing else stands there
-            self.store.add(Quad(subject, p, renamed(o), g))
-            names.add(g)
-        self.names = tuple(sorted(names, key=lambda n: n.value))
+            store.add(Quad(subject, p, renamed(o), g))
         labels = sorted(fresh, key=lambda node: node.value)
-        self.blank = {fresh[node].value: self.blank[fresh[node].value] for node in labels}
-        self._hold()
+        return self._copied(store, {fresh[node].value: blank[fresh[node].value] for node in labels})
 
-    def save(self, terms: SavedTerms) -> State:
+    def saved(self, made: CopiedGraphs, terms: SavedTerms) -> State:
         """The copy itself."""
-        ids = np.array([*self.blank.values()], np.uint32)
-        quads = self.store.dump(format=RdfFormat.N_QUADS)
-        return {"quads": np.frombuffer(quads or b"", np.uint8), "labels": [*self.blank], "ids": terms.ids(ids)}
+        quads = made.store.dump(format=RdfFormat.N_QUADS)
+        ids = terms.ids(made.blank_ids)
+        return {"quads": np.frombuffer(quads or b"", np.uint8), "labels": [*made.blank], "ids": ids}
 
-    def restore(self, state: State, version: int, terms: KnownTerms) -> None:
-        """Hold a saved copy, as that of a version of the KB."""
-        self.version = version
-        self.store, names = Store(), set()
-        for quad in parse(state["quads"].tobytes(), RdfFormat.N_QUADS):
-            self.store.add(quad)
-            names.add(quad.graph_name)
-        self.names = tuple(sorted((n for n in names if isinstance(n, NamedNode)), key=lambda n: n.value))
-        self.blank = dict(zip(state["labels"], terms.ids(state["ids"]).tolist(), strict=True))
-        self._hold()
+    def restored(self, state: State, terms: KnownTerms) -> CopiedGraphs:
+        """The same copy."""
+        store = Store()
+        store.extend(parse(state["quads"].tobytes(), RdfFormat.N_QUADS))
+        return self._copied(store, dict(zip(state["labels"], terms.ids(state["ids"]).tolist(), strict=True)))
 
-    def _hold(self) -> None:
-        self.blank_ids = np.array([*self.blank.values()], np.uint32)
-        self._terms.hold(self.blank_ids)
+    def _copied(self, store: Store, blank: Mapping[str, int]) -> CopiedGraphs:
+        names = sorted((n for n in store.named_graphs() if isinstance(n, NamedNode)), key=lambda n: n.value)
+        ids = np.array([*blank.values()], np.uint32)
+        self._terms.hold(ids)
+        return CopiedGraphs(store, tuple(names), blank, ids)
 
     @property
     def text(self) -> str:
@@ -247,12 +247,11 @@ class _Scratch:
         self._terms = terms
         self._shipped = shipped
         self._in_place = in_place
-        if in_place:
-            kb.refresh()
-        self._store = kb.store if in_place else Store()
-        self._kb = kb
+        copied = kb.now if in_place else CopiedGraphs(Store())
+        self._store = copied.store
+        self._names = copied.names
         self._batch = batch
-        self._blank: dict[str, int] = dict(kb.blank) if in_place else {}
+        self._blank: dict[str, int] = dict(copied.blank)
         self._ids: dict[Term, int] = {}
 
     def __enter__(self) -> _Scratch:
@@ -284,7 +283,7 @@ class _Scratch:
         """(event, ids of the columns) of each solution; `wanted` are the events that may have one."""
         if len(wanted) == 0:
             return
-        query = gpm.query(self._kb.names, by_event=gpm.by_event)
+        query = gpm.query(self._names, by_event=gpm.by_event)
         width = len(gpm.columns)
         if not gpm.by_event:
             prefix = len(_EVENT)

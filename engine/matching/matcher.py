@@ -149,11 +149,6 @@ class StreamMatcher:
                 found[request] = Rows.of(event, values)
         return found
 
-    def refresh(self) -> None:
-        """Read what patterns evaluated in place need of the KB now, before it changes."""
-        if self._fallback is not None:
-            self._fallback.refresh()
-
     @property
     def graphs(self) -> KbGraphs | None:
         """The KB's graphs that patterns evaluated in place read, if there are such patterns."""

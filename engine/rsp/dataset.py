@@ -2,12 +2,13 @@
 
 Where it stands: what enters and leaves windows → **a store that follows** → solutions → rows of term ids. A triple is
 in a window's graph as long as an event in the window has it: they are counted. Of the KB only those graphs are copied
-that the query names, and only predicates that it asks for; anew when the KB's version changes.
+that the query names, and only predicates that it asks for; anew when another version of the KB holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -18,11 +19,13 @@ from oxiseq.engine import kinds
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb_in_time import KbInTime, Materialised
 from oxiseq.engine.rsp.asking import ROW_MARK, match_graph, row_node, row_number, value_predicate
 from oxiseq.engine.rsp.plan import KbNeeds, RspPlan
 from oxiseq.engine.rsp.reports import FullRows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
 
 Ids: TypeAlias = NDArray[np.uint32]
@@ -89,7 +92,7 @@ class Counted:
 class Dataset:
     """The store of one query."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase, blanks: KbBlanks) -> None:
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks) -> None:
         self._terms = terms
         self._plan = plan
         self._store = Store()
@@ -216,13 +219,22 @@ def _is_blank(ids: Ids, terms: TermDictionary) -> NDArray[np.bool_]:
     return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Copied:
+    """What a query asks of one version of the KB. default: triples of the default graph, each batch an event; named: of
+    the named graphs, by name in order; empty: those among them that are there without any of the triples."""
+
+    default: tuple[EventBatch, ...]
+    named: dict[NamedNode, EventBatch]
+    empty: frozenset[NamedNode]
+
+
 class KbCopy:
-    """What a query asks of the KB, beside the windows."""
+    """What a query asks of the KB, beside the windows: a `Reader` of graphs, which the store follows."""
 
     def __init__(
-        self, kb: KnowledgeBase, needs: KbNeeds, store: Store, default: Counted, terms: TermDictionary,
-        blanks: KbBlanks,
-    ) -> None:
+        self, kb: KbInTime, needs: KbNeeds, store: Store, default: Counted, terms: TermDictionary, blanks: KbBlanks,
+    ) -> None:  # fmt: skip
         self._kb = kb
         self._needs = needs
         self._store = store
@@ -230,7 +242,8 @@ class KbCopy:
         self._terms = terms
         self._version: int | None = None
         self._blanks = blanks
-        self._copied: list[tuple[Counted, EventBatch]] = []
+        self._copies: Materialised[Copied] | None = None if needs.nothing else kb.materialised("graphs", self)
+        self._inserted: list[tuple[Counted, EventBatch]] = []
         self._named: dict[NamedNode, Counted] = {}
         self.names: list[NamedNode] = []
         """Of the graphs asked for."""
@@ -238,56 +251,87 @@ class KbCopy:
         """Labels of the KB's blank nodes in the copy → their ids."""
 
     def refresh(self) -> None:
-        """Copy anew if the KB's version changed."""
-        if self._needs.nothing or self._kb.version == self._version:
+        """Go on to the KB that holds at the instant that is worked on. Raises KbError."""
+        if self._copies is None or self._kb.version == self._version:
             return
-        self._version = self._kb.version
-        for graph, batch in self._copied:
+        copied, self._version = self._copies.now, self._kb.version
+        for graph, batch in self._inserted:
             graph.evict(batch)
         for name in self._named:
             self._store.remove_graph(name)
-        self._copied = []
-        needs, only = self._needs, self._only()
-        if needs.default:
-            self._copy(self._default, f"SELECT ?s ?p ?o WHERE {{ {only} ?s ?p ?o }}")
-        for name in needs.merged:
-            self._copy(self._default, f"SELECT ?s ?p ?o WHERE {{ {only} GRAPH {name} {{ ?s ?p ?o }} }}")
-        self.names = self._names()
-        for name in self.names:
+        self._inserted = []
+        for batch in copied.default:
+            self._insert(self._default, batch)
+        self.names = [*copied.named]
+        for name, batch in copied.named.items():
             graph = self._named.get(name) or Counted(self._store, name, self._terms, None)
             self._named[name] = graph
-            self._copy(graph, f"SELECT ?s ?p ?o WHERE {{ {only} GRAPH {name} {{ ?s ?p ?o }} }}")
-            if not len(graph) and self._is_there(name):
-                self._store.add_graph(name)
+            self._insert(graph, batch)
+        for name in copied.empty:
+            self._store.add_graph(name)
 
-    def _is_there(self, name: NamedNode) -> bool:
-        """Whether the KB has a graph: one without the triples asked for still counts in OPTIONAL, COUNT..."""
-        return any(True for _ in self._kb.solutions(f"SELECT (1 AS ?there) WHERE {{ GRAPH {name} {{}} }}"))
+    def _insert(self, graph: Counted, batch: EventBatch) -> None:
+        graph.insert(batch)
+        self._inserted.append((graph, batch))
+        nodes = np.unique(np.concatenate([batch.subject, batch.object]))
+        for i in nodes[_is_blank(nodes, self._terms)].tolist():
+            self.labels[self._terms.text(i)[2:]] = i
+
+    # --- a reader -----------------------------------------------------------------------------------
+
+    def answer(self, kb: KnowledgeBase) -> Copied:
+        """Copy what is asked for."""
+        needs, only = self._needs, self._only()
+        graphs = [f"GRAPH {name} {{ ?s ?p ?o }}" for name in needs.merged]
+        default = [self._copy(kb, f"SELECT ?s ?p ?o WHERE {{ {only} {graph} }}")
+                   for graph in ([*(["?s ?p ?o"] if needs.default else []), *graphs])]  # fmt: skip
+        named = {name: self._copy(kb, f"SELECT ?s ?p ?o WHERE {{ {only} GRAPH {name} {{ ?s ?p ?o }} }}")
+                 for name in self._names(kb)}  # fmt: skip
+        empty = frozenset(name for name, batch in named.items() if not len(batch.subject) and _is_there(kb, name))
+        return Copied(tuple(default), named, empty)
 
     def _only(self) -> str:
         if self._needs.predicates is None:
             return ""
         return f"VALUES ?p {{ {' '.join(str(p) for p in self._needs.predicates)} }}"
 
-    def _names(self) -> list[NamedNode]:
+    def _names(self, kb: KnowledgeBase) -> list[NamedNode]:
         if self._needs.graphs is not None:
             return list(self._needs.graphs)
-        found = self._kb.solutions("SELECT DISTINCT ?g WHERE { GRAPH ?g {} }")
+        found = kb.solutions("SELECT DISTINCT ?g WHERE { GRAPH ?g {} }")
         return sorted((s["g"] for s in found if isinstance(s["g"], NamedNode)), key=str)
 
-    def _copy(self, graph: Counted, text: str) -> None:
-        flat = [self._id(solution[i]) for solution in self._kb.solutions(text) for i in range(3)]
+    def _copy(self, kb: KnowledgeBase, text: str) -> EventBatch:
+        flat = [self._id(solution[i]) for solution in kb.solutions(text) for i in range(3)]
         ids = np.array(flat, np.uint32).reshape(-1, 3)
-        self._terms.hold(ids)
         columns = (np.ascontiguousarray(ids[:, i]) for i in range(3))
         batch = EventBatch(np.zeros(1, np.int64), np.array([0, len(ids)], np.int64), *columns)
         self._terms.hold(*batch.ids)
-        graph.insert(batch)
-        self._copied.append((graph, batch))
+        return batch
 
     def _id(self, term: Term) -> int:
-        if not isinstance(term, BlankNode):
-            return self._terms.intern(term)
-        known = self._blanks.id(term.value)
-        self.labels[self._terms.text(known)[2:]] = known
-        return known
+        return self._blanks.id(term.value) if isinstance(term, BlankNode) else self._terms.intern(term)
+
+    def saved(self, made: Copied, terms: SavedTerms) -> State:
+        """For a snapshot."""
+        for batch in (*made.default, *made.named.values()):
+            for ids in batch.ids:
+                terms.ids(ids)
+        return {
+            "default": [batch.save() for batch in made.default], "names": [name.value for name in made.named],
+            "named": [batch.save() for batch in made.named.values()], "empty": [name.value for name in made.empty],
+        }  # fmt: skip
+
+    def restored(self, state: State, terms: KnownTerms) -> Copied:
+        """What `saved` was given."""
+        default, named = ([EventBatch.restored(each, terms) for each in state[key]] for key in ("default", "named"))
+        for batch in (*default, *named):
+            self._terms.hold(*batch.ids)
+        names = [NamedNode(name) for name in state["names"]]
+        empty = frozenset(NamedNode(name) for name in state["empty"])
+        return Copied(tuple(default), dict(zip(names, named, strict=True)), empty)
+
+
+def _is_there(kb: KnowledgeBase, name: NamedNode) -> bool:
+    """Whether the KB has a graph: one without the triples asked for still counts in OPTIONAL, COUNT..."""
+    return any(True for _ in kb.solutions(f"SELECT (1 AS ?there) WHERE {{ GRAPH {name} {{}} }}"))

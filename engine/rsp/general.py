@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.fallback import content_order
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.rsp.dataset import Dataset
@@ -34,7 +34,7 @@ _PER_TRIPLE: Final = 700
 class GeneralAnswers:
     """All that changes for a query that is not answered incrementally."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase) -> None:
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
         self._plan = plan
         self._terms = terms
         streams = range(len(plan.streams))

@@ -1,14 +1,15 @@
 """What a query asks of the KB, as events of sources that hold the newest answer.
 
-Where it stands: a KB whose version has changed → **an event for each source** → engine/windows, which takes in what is
-new in it and gives up what is gone. Blank nodes, of the KB and of the rows of tables, keep their ids from version to
-version.
+Where it stands: a KB of which another version holds → **an event for each source** → engine/windows, which takes in
+what is new in it and gives up what is gone. Blank nodes, of the KB and of the rows of tables, keep their ids from
+version to version.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from pyoxigraph import BlankNode, NamedNode
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb_in_time import KbInTime, Materialised
 from oxiseq.engine.rsp.incremental import KbPart
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -25,12 +27,13 @@ Ids = NDArray[np.uint32]
 
 
 class KbEvents:
-    """The KB's parts of one query."""
+    """The KB's parts of one query: a `Reader` of events, one for each part."""
 
-    def __init__(self, parts: Sequence[KbPart], kb: KnowledgeBase, terms: TermDictionary) -> None:
+    def __init__(self, parts: Sequence[KbPart], kb: KbInTime, terms: TermDictionary) -> None:
         self._parts = parts
         self._kb = kb
         self._terms = terms
+        self._events: Materialised[list[EventBatch]] | None = kb.materialised("events", self) if parts else None
         self._version: int | None = None
         self._blank: dict[str, int] = {}
         """Label → id."""
@@ -40,34 +43,39 @@ class KbEvents:
     def events(self, at: int) -> list[EventBatch]:
         """By part what is to be pushed at an instant: an event with all that it holds now if the KB has changed, else
         nothing. Raises KbError."""
-        if not self._parts or self._kb.version == self._version:
-            return [EventBatch.empty() for _ in self._parts]
         version = self._kb.version
-        found = [self._event(number, at) for number in range(len(self._parts))]
+        if self._events is None or version == self._version:
+            return [EventBatch.empty() for _ in self._parts]
+        found = [replace(event, time=np.array([at])) for event in self._events.now]
         self._version = version
         return found
 
-    def _event(self, number: int, at: int) -> EventBatch:
+    def answer(self, kb: KnowledgeBase) -> list[EventBatch]:
+        """All that it holds, at no time yet."""
+        return [self._event(number, kb) for number in range(len(self._parts))]
+
+    def _event(self, number: int, kb: KnowledgeBase) -> EventBatch:
         part = self._parts[number]
         ids: dict[Term | None, int] = {None: 0}
         flat: list[int] = []
         rows = _Rows(self._rows[number], self._terms)
         constants = [[t if isinstance(t, int) else self._terms.constant(t) for t in triple] for triple in part.triples]
         variable = [[isinstance(t, int) for t in triple] for triple in part.triples]
-        for solution in self._solutions(part):
+        for solution in self._solutions(part, kb):
             row = [self._id(term, ids) for term in solution]
             node = rows.node(row) if part.keyed else 0
             for triple, of_row in zip(constants, variable, strict=True):
                 flat += [(row[t] if t >= 0 else node) if v else t for t, v in zip(triple, of_row, strict=True)]
         self._rows[number] = rows.now
-        columns = np.array(flat, np.uint32).reshape(-1, 3).T
-        batch = EventBatch(np.array([at]), np.array([0, columns.shape[1]]), *(np.ascontiguousarray(c) for c in columns))
+        columns = [np.ascontiguousarray(c) for c in np.array(flat, np.uint32).reshape(-1, 3).T]
+        batch = EventBatch(np.zeros(1, np.int64), np.array([0, len(columns[0])]), *columns)
         self._terms.hold(*batch.ids)
         return batch
 
-    def _solutions(self, part: KbPart) -> list[tuple[Term, ...]]:
+    @staticmethod
+    def _solutions(part: KbPart, kb: KnowledgeBase) -> list[tuple[Term, ...]]:
         """In an order that does not depend on the KB's."""
-        found = (tuple(solution[i] for i in range(part.width)) for solution in self._kb.solutions(part.text))
+        found = (tuple(solution[i] for i in range(part.width)) for solution in kb.solutions(part.text))
         kept = [row for row in found if all(isinstance(row[i], NamedNode) for i in part.graphs)]
         return sorted(kept, key=lambda row: [_text(term) for term in row])
 
@@ -83,6 +91,20 @@ class KbEvents:
         if known is None:
             known = self._blank[term.value] = self._terms.blank()
         return known
+
+    def saved(self, made: list[EventBatch], terms: SavedTerms) -> State:
+        """For a snapshot."""
+        for event in made:
+            for ids in event.ids:
+                terms.ids(ids)
+        return {"events": [event.save() for event in made]}
+
+    def restored(self, state: State, terms: KnownTerms) -> list[EventBatch]:
+        """What `saved` was given."""
+        events = [EventBatch.restored(event, terms) for event in state["events"]]
+        for event in events:
+            self._terms.hold(*event.ids)
+        return events
 
     # --- what it holds ------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.rsp.changes import Changes, Ids, picked
 from oxiseq.engine.rsp.counting import Counted
 from oxiseq.engine.rsp.grouping import Groups
@@ -32,7 +32,7 @@ _WANTED = {a.Report.RSTREAM: Wanted.ALL, a.Report.ISTREAM: Wanted.NEW, a.Report.
 class NativeAnswers:
     """All that changes for such a query."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase) -> None:
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
         assert plan.native is not None
         self._plan, self._native = plan, plan.native
         native = plan.native

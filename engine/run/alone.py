@@ -58,8 +58,8 @@ class AloneRun(ABC):
         """Work through all that is complete by now; the batches of matches found."""
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: events that are here already keep the answers of now. Whether some do that did not
-        before."""
+        """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
+        did not before. Raises KbError."""
         return False
 
     @property

@@ -63,9 +63,9 @@ class Arrivals(Watermarks[_Waiting]):
         """Whether events wait."""
         return any(waiting.pending for waiting in self._streams)
 
-    def take(self) -> list[EventBatch]:
-        """What is complete, by stream."""
-        passed = self.passed
+    def take(self, before: int = AFTER_ALL) -> list[EventBatch]:
+        """What is complete and lies before a time, by stream."""
+        passed = min(self.passed, before)
         return [waiting.up_to(passed) for waiting in self._streams]
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:

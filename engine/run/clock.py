@@ -116,8 +116,8 @@ class Clock(Watermarks[_StreamClock]):
         """A clock that goes on by itself from here."""
         other = Clock(len(self._streams), self.lateness, self._start)
         other._streams = [clock.copy() for clock in self._streams]
-        other.events, other.late, other.instants, other.completed = (
-            self.events, self.late, self.instants, self.completed
+        other.events, other.late, other.instants, other.completed, other.accepted = (
+            self.events, self.late, self.instants, self.completed, self.accepted
         )  # fmt: skip
         return other
 
@@ -138,7 +138,8 @@ class Clock(Watermarks[_StreamClock]):
     def same(self, other: Clock) -> bool:
         """Whether the same events, from now on, will do the same to both. Counters do not matter; both clocks are of
         equally many streams, with the same lateness and start."""
-        return all(a.same(b, self.lateness) for a, b in zip(self._streams, other._streams, strict=True))
+        streams = zip(self._streams, other._streams, strict=True)
+        return self.accepted == other.accepted and all(a.same(b, self.lateness) for a, b in streams)
 
     def push(self, stream: int, batch: EventBatch) -> EventBatch:
         """Take events in order of arrival; returns those that are late."""
@@ -155,7 +156,7 @@ class Clock(Watermarks[_StreamClock]):
         mark = clock.at(self.lateness)
         if not rising or low < mark or (self._start is not None and low < self._start):
             return self._take_kept(clock, batch)
-        clock.largest = max(clock.largest, high)
+        clock.largest, self.accepted = max(clock.largest, high), max(self.accepted, high)
         clock.wait(Piece(batch, low, high), rising)
         return _NONE
 

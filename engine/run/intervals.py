@@ -18,7 +18,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.intervals.conditions import RowExpression
-from oxiseq.engine.intervals.knowledge import Knowledge
+from oxiseq.engine.intervals.knowledge import KnowledgeReader
 from oxiseq.engine.intervals.nodes.build import build
 from oxiseq.engine.intervals.nodes.node import Arrived, Node
 from oxiseq.engine.intervals.order import in_order
@@ -27,6 +27,7 @@ from oxiseq.engine.intervals.query import IntervalPlan
 from oxiseq.engine.intervals.rows import Column, Rows, concat, empty
 from oxiseq.engine.intervals.using import Uses
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.resets import Resets
@@ -62,9 +63,11 @@ class IntervalRun(AloneRun):
         self.resets = Resets()
         self._completed = 0
         self._terms = terms
-        self._kb = kb
+        self._kb = KbInTime(kb)
         self._blanks = KbBlanks(terms)
+        self._knowledge = self._kb.materialised("knowledge", KnowledgeReader(plan.plans, terms, self._blanks))
         self._version: int | None = None
+        """Of the KB that has been handed out."""
         self._waiting = Waiting(len(plan.streams), terms, lateness, start)
         self._rules = [_Rule(rule.form.template, answered, terms) for rule, answered in
                        zip(plan.rules, plan.derived, strict=True) if isinstance(rule.form, Construct)]  # fmt: skip
@@ -73,8 +76,6 @@ class IntervalRun(AloneRun):
         self._uses = None if uses is None else Uses(uses, self._query.root, terms)
         self._nodes = [node for shown in (*self._rules, self._query) for node in shown.root.everything()]
         self._tables = [table for node in self._nodes for table in node.tables]
-        self._kept: list[tuple[int, Knowledge | None, int]] = []
-        """Until when which version of the KB holds, and what it knows, None for what is known here already."""
         terms.register(self)
 
     @property
@@ -108,37 +109,21 @@ class IntervalRun(AloneRun):
         return None if late is None else batch.take(late)
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: what has been pushed so far keeps the answers of now. Whether there is any."""
-        newest, version = self._waiting.newest, self._kb.version
-        if not self._waiting.open or (self._kept and self._kept[-1][0] >= newest):
-            return self._waiting.open
-        knowledge = None
-        if version != self._version:
-            knowledge = Knowledge(self._kb, self._terms, self._blanks)
-            knowledge.ask_all(self.plan.plans)
-        self._kept.append((newest, knowledge, version))
-        return True
+        return self._kb.keep(self._waiting.unfinished)
 
     def advance(self) -> list[MatchBatch]:
         """Work through all instants that are complete by now; the answers, in order of their ends."""
         found: list[MatchBatch] = []
-        while self._kept and self._waiting.open:
-            until, knowledge, version = self._kept[0]
-            found += self._work(self._waiting.take(until + 1), knowledge, version)
-            if self._waiting.passed <= until + 1 and self._waiting.open:
-                return found
-            self._kept.pop(0)
-        self._kept.clear()
-        triples = self._waiting.take()
-        if len(triples):
-            found += self._work(triples, None, self._kb.version)
+        for passed in self._kb.stretches(self._waiting.passed):
+            found += self._work(self._waiting.take(passed))
         return found
 
-    def _work(self, triples: Rows, knowledge: Knowledge | None, version: int) -> list[MatchBatch]:
+    def _work(self, triples: Rows) -> list[MatchBatch]:
         if not len(triples):
             return []
+        version = self._kb.version
         if version != self._version:
-            self._learn(knowledge if knowledge is not None else Knowledge(self._kb, self._terms, self._blanks))
+            self._learn()
             self._version = version
         found = []
         for part in _pieces(triples, 1 if self.plan.one_by_one else CHUNK):
@@ -153,8 +138,9 @@ class IntervalRun(AloneRun):
         self.matches += sum(len(batch) for batch in found)
         return found
 
-    def _learn(self, knowledge: Knowledge) -> None:
-        """Let go of what has no time, and hand out the knowledge base's present content."""
+    def _learn(self) -> None:
+        """Let go of what has no time, and hand out what the knowledge base holds at the instant."""
+        knowledge = self._knowledge.now
         for table in self._tables:
             table.drop_timeless()
         arrived = Arrived(empty(3), knowledge)
@@ -209,12 +195,12 @@ class IntervalRun(AloneRun):
     # --- saved and restored -----------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> State:
-        """Its state between batches. What the knowledge base knows is asked again; its blank nodes keep their
-        ids."""
+        """Its state between batches. What the knowledge base knows is asked again, but for instants that were not
+        complete when it changed; its blank nodes keep their ids."""
         return {
             "matches": self.matches, "resets": self.resets.save(), "completed": self._completed,
             "waiting": self._waiting.save(terms), "tables": [table.save(terms) for table in self._tables],
-            "blanks": self._blanks.save(terms),
+            "blanks": self._blanks.save(terms), "kept": self._kb.save(terms),
         }  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -225,6 +211,7 @@ class IntervalRun(AloneRun):
         self._blanks.restore(state["blanks"], terms)
         for table, saved in zip(self._tables, state["tables"], strict=True):
             table.restore(saved, terms)
+        self._kb.restore(state["kept"], terms)
 
     # --- what it tells ----------------------------------------------------------------------------------
 

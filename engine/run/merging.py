@@ -95,7 +95,8 @@ class Merging(Watermarks[_Waiting]):
         rising = count == 1 or bool((marks.time[1:] >= marks.time[:-1]).all())
         if not rising or low < waiting.at(self.lateness) or (self._start is not None and low < self._start):
             return self._take_kept(waiting, marks)
-        waiting.largest = max(waiting.largest, int(marks.time[-1]))
+        high = int(marks.time[-1])
+        waiting.largest, self.accepted = max(waiting.largest, high), max(self.accepted, high)
         waiting.wait(marks, rising)
         return None
 

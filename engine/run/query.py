@@ -199,9 +199,9 @@ class QueryRun:
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches, but for the clock, which it may share: that is named before.
 
-        Of the KB only what has been answered for events that have come is saved: for rows that matches may still be
-        made of, and for events that waited when the KB changed. What holds from now on is asked again (semantics.md
-        2.2).
+        Of the KB only what has been answered for instants up to now is saved: for rows that matches may still be made
+        of, and for instants that were not complete when the KB changed. What holds from now on is asked again
+        (semantics.md 2.2).
         """
         if self.instants:
             self._forget(self.clock.completed, self.instants - 1)
@@ -277,13 +277,13 @@ class QueryRun:
         return self._answers.texts
 
     def keep_answers(self) -> bool:
-        """The KB is about to change: what has been pushed so far keeps the answers of now. Whether some do that did not
-        before."""
+        """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
+        did not before."""
         return self._answers.keep(self.clock)
 
     @property
     def own_answers(self) -> bool:
-        """Whether events wait for which the KB's answers of an earlier moment hold."""
+        """Whether instants may come for which the KB's answers of an earlier moment hold."""
         return self._answers.kept
 
     @property

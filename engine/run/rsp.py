@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.general import GeneralAnswers
 from oxiseq.engine.rsp.native import NativeAnswers
@@ -45,7 +46,7 @@ class RspRun(AloneRun):
         self._terms = terms
         self.matches = 0
         self._arrivals = Arrivals(len(plan.streams), lateness, start)
-        self._kb = kb
+        self._kb = KbInTime(kb)
         self._newest: int | None = None
         self._schedule = Schedule(plan.rhythm)
         self._shown = np.array(plan.shown, np.int64)
@@ -84,11 +85,11 @@ class RspRun(AloneRun):
 
     def advance(self) -> list[MatchBatch]:
         """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError."""
-        passed = self._arrivals.passed
-        batches = self._arrivals.take()
-        native = self._native
-        told = self._advance(batches, passed) if native is None else native.advance(batches)
-        found = [self._batch(at, rows) for at, rows in told if len(rows)]
+        native, found = self._native, list[MatchBatch]()
+        for passed in self._kb.stretches(self._arrivals.passed):
+            batches = self._arrivals.take(passed)
+            told = self._advance(batches, passed) if native is None else native.advance(batches)
+            found += [self._batch(at, rows) for at, rows in told if len(rows)]
         self.matches += sum(len(batch) for batch in found)
         if len(found) > 1:
             found = [MatchBatch.concat(found, len(self._shown))]
@@ -131,6 +132,9 @@ class RspRun(AloneRun):
 
     # --- the KB, state ------------------------------------------------------------------------------
 
+    def keep_answers(self) -> bool:
+        return self._kb.keep(self._arrivals.unfinished)
+
     @property
     def reads_kb(self) -> bool:
         return self._plan.reads_kb
@@ -149,6 +153,7 @@ class RspRun(AloneRun):
             "matches": self.matches,
             "resets": self.resets.save(),
             "answers": self._answers.save(terms),
+            "kept": self._kb.save(terms),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -159,6 +164,7 @@ class RspRun(AloneRun):
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
         self._answers.restore(state["answers"], terms)
+        self._kb.restore(state["kept"], terms)
 
     # --- what it tells ------------------------------------------------------------------------------
 

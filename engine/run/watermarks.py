@@ -48,6 +48,8 @@ class Watermarks(ABC, Generic[S]):
         self._start = start
         """When the query is registered: what was before, it does not see."""
         self.events = self.late = 0
+        self.accepted = BEFORE_ALL
+        """The newest instant of which an event has been accepted: one that was not late and is seen."""
 
     def advance(self, stream: int, time: int) -> None:
         """Punctuation: no event of `stream` before `time` will come (if one does, it is late)."""
@@ -83,6 +85,12 @@ class Watermarks(ABC, Generic[S]):
         """The largest time seen on any stream."""
         return max(mark.largest for mark in self._streams)
 
+    @property
+    def unfinished(self) -> int | None:
+        """The newest instant of which an event has been accepted, as long as it is not complete: instants up to this
+        one may still be worked on. None: there are none."""
+        return self.accepted if self.accepted > BEFORE_ALL and self.accepted >= self.passed else None
+
     def _sort_out(self, mark: S, time: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Of a stream's next events, one at least: which are late, bool[n], and which are to be kept."""
         late, mark.largest = late_ones(time, mark.largest, mark.punctuation, self.lateness)
@@ -90,16 +98,20 @@ class Watermarks(ABC, Generic[S]):
         kept = ~late
         if self._start is not None:
             kept &= time >= self._start
+        if kept.any():
+            self.accepted = max(self.accepted, int(time[kept].max()))
         return late, kept
 
     def _save(self) -> State:
         """Lateness, start and counters."""
-        return {"lateness": self.lateness, "start": self._start, "events": self.events, "late": self.late}
+        return {"lateness": self.lateness, "start": self._start, "events": self.events, "late": self.late,
+                "accepted": self.accepted}  # fmt: skip
 
     def _restore(self, state: State) -> None:
         start = state["start"]
         self.lateness, self._start = int(state["lateness"]), None if start is None else int(start)
         self.events, self.late = int(state["events"]), int(state["late"])
+        self.accepted = int(state["accepted"])
 
 
 def late_ones(

@@ -127,7 +127,7 @@ class Engine:
         return [query for query in self._live.values() if stream in query.shape.reads]
 
     def keep_answers(self) -> None:
-        """The KB is about to change: events that are here already keep the answers of now. Raises KbError."""
+        """The KB is about to change: instants up to the newest one so far keep the answers of now. Raises KbError."""
         for query in self.kb_readers:
             if query.run.keep_answers():
                 query.saved = -1  # the answers are part of its state

@@ -1,0 +1,174 @@
+"""The knowledge base in stream time: one KB for each instant, whatever the language (semantics.md 2.2).
+
+Where it stands: the KB and its changes → **what holds at an instant** → graph patterns, windows, rules.
+
+A change of the KB has one place in a query's stream time: behind the newest instant of which an event had been
+accepted before it. Instants up to that one see the KB of before, also their events that come later, within the
+lateness; later instants see the KB of after. Several changes may wait at once, each behind its own instant; between
+two of them no new instant may have begun, and then nothing sees the KB between them.
+
+A store cannot be asked what it held before. So whatever a run makes of the KB (answers of patterns, copies of graphs)
+it makes once for each version, by a `Reader`; before a change those are made that have not been yet, and they are kept
+as long as an instant up to the change's place is not complete. They are saved with the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+from oxiseq.engine.kb import KnowledgeBase, Solution
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+A = TypeVar("A")
+FOREVER: Final = 1 << 62
+"""After every instant."""
+_FORMER: Final = -(1 << 62)
+"""Versions of the KB that a saved state speaks of are told apart by numbers that it never has, from here down."""
+
+
+class Reader(Protocol[A]):
+    """What a part of a run makes of the KB. What it makes does not change any more."""
+
+    def answer(self, kb: KnowledgeBase) -> A:
+        """Make it of the KB's present content. Raises KbError."""
+        ...
+
+    def saved(self, made: A, terms: SavedTerms) -> State:
+        """For a snapshot."""
+        ...
+
+    def restored(self, state: State, terms: KnownTerms) -> A:
+        """What `saved` was given."""
+        ...
+
+
+class Materialised(Generic[A]):
+    """What a reader has made, by version of the KB."""
+
+    def __init__(self, kb: KbInTime, reader: Reader[A], made: dict[int, A]) -> None:
+        self._kb, self._reader = kb, reader
+        self.made = made
+
+    @property
+    def now(self) -> A:
+        """Of the KB that holds at the instant that is worked on. Raises KbError."""
+        return self.of(self._kb.version)
+
+    def of(self, version: int) -> A:
+        """Of a version: the present one, or one that is kept. Raises KbError."""
+        if version not in self.made:
+            made = self._reader.answer(self._kb.present)
+            for old in self.made.keys() - self._kb.kept_versions:
+                del self.made[old]
+            self.made[version] = made
+        return self.made[version]
+
+    def saved(self, version: int, terms: SavedTerms) -> State:
+        """For a snapshot."""
+        return self._reader.saved(self.of(version), terms)
+
+    def restore(self, version: int, state: State, terms: KnownTerms) -> None:
+        """What `saved` gave, as that of a version."""
+        self.made[version] = self._reader.restored(state, terms)
+
+
+class _Kept(NamedTuple):
+    """Instants up to `until` (µs) see this version, unless an entry before says otherwise."""
+
+    until: int
+    version: int
+
+
+class KbInTime:
+    """The KB of one run. Instants are asked for in their order, by `at` or by `stretches`."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.present: Final = kb
+        """The KB itself."""
+        self._kept: list[_Kept] = []
+        self._held: int | None = None
+        """The version that holds, None for the present one."""
+        self._parts: dict[str, Materialised[Any]] = {}
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase) -> KbInTime:
+        """That of a run, or a KB that never changes while instants wait."""
+        return kb if isinstance(kb, cls) else cls(kb)
+
+    @property
+    def version(self) -> int:
+        """Of the KB that holds at the instant that is worked on."""
+        return self.present.version if self._held is None else self._held
+
+    def solutions(self, query_text: str) -> Iterable[Solution]:
+        """Of the present KB. Raises KbError."""
+        return self.present.solutions(query_text)
+
+    def materialised(self, name: str, reader: Reader[A]) -> Materialised[A]:
+        """What a reader makes; one that takes the place of another of the same name finds what that has made."""
+        before = self._parts.get(name)
+        part = self._parts[name] = Materialised(self, reader, {} if before is None else before.made)
+        return part
+
+    # --- changes ------------------------------------------------------------------------------------
+
+    def keep(self, until: int | None) -> bool:
+        """The KB is about to change behind the instant `until` (see `Watermarks.unfinished`): up to there what holds
+        now holds on. Whether something is kept that was not. Raises KbError; then nothing is."""
+        if until is None or not self._parts or (self._kept and self._kept[-1].until >= until):
+            return False  # all is complete; or nothing has come since the change before
+        version = self.present.version
+        for part in self._parts.values():
+            part.of(version)
+        self._kept.append(_Kept(until, version))
+        return True
+
+    @property
+    def waits(self) -> bool:
+        """Whether instants may come that see the KB of before a change."""
+        return bool(self._kept)
+
+    @property
+    def kept_versions(self) -> set[int]:
+        """Those."""
+        return {kept.version for kept in self._kept}
+
+    # --- instants -----------------------------------------------------------------------------------
+
+    def at(self, time: int) -> int:
+        """Go to an instant; none before it will come. The last instant for which the same KB holds."""
+        while self._kept and self._kept[0].until < time:
+            self._kept.pop(0)
+        self._hold()
+        return self._kept[0].until if self._kept else FOREVER
+
+    def stretches(self, passed: int) -> Iterator[int]:
+        """Everything before `passed` is complete: it is to be worked on stretch by stretch, each up to the time given
+        (not included), while the KB is the one that holds there."""
+        while self._kept and self._kept[0].until + 1 < passed:
+            self._hold()
+            yield self._kept[0].until + 1
+            self._kept.pop(0)
+        self._hold()
+        yield passed
+        self.at(passed)
+
+    def _hold(self) -> None:
+        self._held = self._kept[0].version if self._kept else None
+
+    # --- saved and restored -------------------------------------------------------------------------
+
+    def save(self, terms: SavedTerms) -> list[State]:
+        """What holds for instants that are not complete."""
+        return [
+            {"until": until, "parts": {name: part.saved(version, terms) for name, part in self._parts.items()}}
+            for until, version in self._kept
+        ]
+
+    def restore(self, kept: Sequence[State], terms: KnownTerms) -> None:
+        """What `save` gave; for a run that has not seen any event."""
+        for number, each in enumerate(kept):
+            for name, part in self._parts.items():
+                part.restore(_FORMER - number, each["parts"][name], terms)
+            self._kept.append(_Kept(int(each["until"]), _FORMER - number))
