@@ -17,7 +17,8 @@ class Tokens:
 class ServerSettings:
     """`body`: bytes of a request, as sent and unpacked; `threads`: requests at a time; `live`: readers beside them
     whose answers have no end; `grace`: seconds that running requests get to end when the server is stopped; `stall`:
-    seconds for which a client may take nothing of an answer."""
+    seconds for which a client may take nothing of an answer; `slow`: seconds for which it may send a request, or take an
+    answer, at less than 1 KiB a second; `connections`: open ones at a time, beside the readers."""
 
     host: str = "127.0.0.1"
     port: int = 7878
@@ -28,3 +29,5 @@ class ServerSettings:
     live: int = 0
     grace: float = 10.0
     stall: float = 30.0
+    slow: float = 30.0
+    connections: int = 1000
