@@ -93,7 +93,9 @@ class ServeRequest:
     upstream_refresh: int
     """µs after which what queries ask there is asked again, 0: never."""
     read_only: bool
-    cors: bool
+    cors: tuple[str, ...]
+    """Origins; `*` is any, to read."""
+    allowed_host: tuple[str, ...]
     union_default_graph: bool
     read_token: str | None
     write_token: str | None

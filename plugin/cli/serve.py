@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 import click
 
 from oxiseq.cli.config import ENVIRONMENT, config_options, print_if_asked
 from oxiseq.cli.options import Duration
 from oxiseq.cli.request import ServeRequest
+
+
+ANY: Final = "*"
 
 
 class Address(click.ParamType[tuple[str, int]]):
@@ -30,6 +34,24 @@ class Address(click.ParamType[tuple[str, int]]):
         return host.removeprefix("[").removesuffix("]"), int(port)
 
 
+class Origin(click.ParamType[str]):
+    """`http://host:port` of a page; `*`, or true in a file or the environment, is any, and false is none."""
+
+    name = "origin"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Checked."""
+        text = str(value).strip()
+        if text.lower() in ("true", "1", "yes", "on", ANY):
+            return ANY
+        if text.lower() in ("false", "0", "no", "off", ""):
+            return ""
+        parts = urlsplit(text)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
+            self.fail(f"{text!r} is no origin: write SCHEME://HOST:PORT, as http://localhost:3000", param, ctx)
+        return f"{parts.scheme}://{parts.netloc}".lower()
+
+
 @click.command("serve", short_help="Serve a store, streams and queries over HTTP.", context_settings=ENVIRONMENT)
 @config_options("read_token", "write_token")
 @click.option("--location", "-l", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
@@ -42,7 +64,12 @@ class Address(click.ParamType[tuple[str, int]]):
 @click.option("--upstream-refresh", metavar="DURATION", type=Duration(), default="10m", show_default=True,
               help="After how long what they ask there is asked again; 0 is never.")
 @click.option("--read-only", is_flag=True, help="No updates; the folder is opened for reading.")
-@click.option("--cors", is_flag=True, help="Web pages from elsewhere may ask.")
+@click.option("--cors", metavar="[ORIGIN]", type=Origin(), is_flag=False, flag_value=ANY, multiple=True,
+              help="Web pages of this origin may ask and write; without ORIGIN, pages from anywhere may ask. "
+                   "May be repeated.")
+@click.option("--allowed-host", metavar="NAME", multiple=True,
+              help="Answer requests for this host, too, not only for loopback names and that of --bind; * is any. "
+                   "May be repeated.")
 @click.option("--union-default-graph", is_flag=True, help="Queries see all graphs as one.")
 @click.option("--read-token", metavar="TOKEN",
               help="Reading needs this bearer token; better given as OXISEQ_READ_TOKEN.")  # fmt: skip
@@ -98,6 +125,6 @@ def serve_command(ctx: click.Context, /, **options: Any) -> None:
 def request_of(options: Mapping[str, Any]) -> ServeRequest:
     """What the options say."""
     host, port = options["bind"]
-    given = {**options, "timeout": options["timeout"] or None, "idle": options["idle"] or None}
+    given = {**options, "cors": tuple(filter(None, options["cors"])), "timeout": options["timeout"] or None, "idle": options["idle"] or None}
     del given["bind"]
     return ServeRequest(host=host, port=port, **given)

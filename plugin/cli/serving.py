@@ -63,8 +63,9 @@ def application_of(
     """What is served, closed with `opened`. Raises OxiseqError."""
     tokens = Tokens(request.read_token, request.write_token)
     settings = ServerSettings(
-        request.host, request.port, request.cors, tokens, request.max_body, request.threads, request.subscribers
-    )
+        request.host, request.port, request.cors, tokens, request.max_body, request.threads, request.subscribers,
+        allowed_hosts=request.allowed_host,
+    )  # fmt: skip
     endpoint = endpoint_of(request)
     if isinstance(endpoint, Upstream):
         opened.callback(endpoint.close)
