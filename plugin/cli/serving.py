@@ -26,6 +26,7 @@ try:
     from oxiseq.live.budgets import Budget
     from oxiseq.live.remote import RemoteKnowledge
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
+    from oxiseq.server.allocation import share_arenas
     from oxiseq.server.connections import raise_open_files
     from oxiseq.server.logs import log_to_stderr
     from oxiseq.sparql import SparqlEndpoint
@@ -45,6 +46,7 @@ def serve(request: ServeRequest) -> None:
     """Serve until SIGTERM or SIGINT. Raises OxiseqError."""
     sys.setswitchinterval(_SWITCH)
     log_to_stderr(request.log_format)
+    share_arenas()
     raise_open_files()  # before the store opens: it takes as many as it sees
     with ExitStack() as opened:
         app, settings, live = application_of(request, opened)

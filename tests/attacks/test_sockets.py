@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from serve_process import Attacked, attacked
+from attacked_server import Attacked, attacked
 
 from oxiseq.server import ServerSettings, Serving, create_app
 from oxiseq.sparql import SparqlEndpoint
