@@ -133,7 +133,7 @@ class Readers:
         for i in range(number):
             parts = urlsplit(address)
             made = socket.create_connection((parts.hostname or "", parts.port or 0))
-            head = f"GET /queries/{query}/matches HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+            head = f"GET /queries/{query}/matches HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"
             made.sendall(head.encode())
             self._selector.register(made, selectors.EVENT_READ, (i, made))
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -256,7 +256,7 @@ def request(i: int, streams: int) -> bytes:
     integer = "<http://www.w3.org/2001/XMLSchema#integer>"
     body = f'<{EX}h{i % 97}> <{EX}number> "{i}"^^{integer} .\n'.encode()
     path = f"/streams/{quote(f'{EX}single{i % streams}', safe='')}?time=arrival"
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/n-triples\r\nContent-Length: {len(body)}"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/n-triples\r\nContent-Length: {len(body)}"
     return f"{head}\r\n\r\n".encode() + body
 
 

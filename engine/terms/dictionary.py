@@ -52,12 +52,16 @@ CACHE_SIZE: Final = 1 << 17
 """Entries of the caches of Python objects; a full cache is emptied."""
 COLLECT_FROM: Final = 1 << 17
 """New terms after which a collection is due, at the least."""
+COLLECT_TEXT: Final = 32 << 20
+"""Bytes of new texts after which one is due, too: a term may be long."""
 _LABELS: Final = 16
 """Places for blank nodes of a graph to begin with, a power of two."""
 _PURGE_FROM: Final = 1024
 """Arrays held from which on those that are gone are struck off."""
 _SCANNED_PER_TERM: Final = 4
 """Ids that a collection may look through for each new term: bounds its share of the whole work."""
+_TEXT_PER_SCANNED: Final = 8
+"""Bytes of new texts for each id that it may look through."""
 
 
 class Holder(Protocol):
@@ -81,7 +85,7 @@ class TermDictionary:
         self._held: list[ref[AnyIds]] = []
         self._purge_at = _PURGE_FROM
         self._holders: WeakSet[Holder] = WeakSet()
-        self._due = COLLECT_FROM
+        self._due, self._due_text = COLLECT_FROM, COLLECT_TEXT
         self.generation = 0
         """Changes when ids have been freed: what is kept by id is void then."""
         self._replace(_allocate(max(capacity, 16)))
@@ -94,6 +98,11 @@ class TermDictionary:
     def live(self) -> int:
         """How many terms have an id."""
         return len(self) - 1 - int(self._counts[table.FREE])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its tables, without Python's objects, of which there are fewer than terms."""
+        return sum(array.nbytes for array in self._arrays)
 
     @property
     def columns(self) -> TermColumns:
@@ -322,8 +331,9 @@ class TermDictionary:
         self._holders.add(holder)
 
     def collect_if_due(self) -> None:
-        """Collect if many terms have come since the last time. Only between batches: see the module's text."""
-        if self._counts[table.ADDED] >= self._due:
+        """Collect if many terms, or long ones, have come since the last time. Only between batches: see the module's
+        text."""
+        if self._counts[table.ADDED] >= self._due or self._counts[table.TEXT] >= self._due_text:
             self.collect()
 
     def collect(self) -> int:
@@ -342,6 +352,8 @@ class TermDictionary:
             self.generation += 1
             self._drop_objects()
         self._due = max(COLLECT_FROM, self.live, scanned // _SCANNED_PER_TERM)
+        size = int(self._counts[table.TEXT])
+        self._due_text = size + max(COLLECT_TEXT, size, scanned * _TEXT_PER_SCANNED)
         return freed
 
     def _drop_objects(self) -> None:

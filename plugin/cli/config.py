@@ -83,12 +83,17 @@ def _read(ctx: click.Context, param: click.Parameter, value: Path | None) -> Non
         raise click.BadParameter(
             f"{value}: [{name}] knows no {', '.join(unknown)}; it takes {', '.join(known)}", ctx, param
         )
-    ctx.default_map = {known[key].name or "": _checked(value, key, given, ctx, param) for key, given in table.items()}
+    ctx.default_map = {
+        known[key].name or "": _checked(value, key, known[key], given, ctx, param) for key, given in table.items()
+    }
 
 
-def _checked(file: Path, key: str, given: Any, ctx: click.Context, param: click.Parameter) -> Any:
-    if isinstance(given, bool | int | float | str):
-        return given
+def _checked(
+    file: Path, key: str, option: click.Option, given: Any, ctx: click.Context, param: click.Parameter
+) -> Any:
+    several = given if option.multiple and isinstance(given, list) else [given]
+    if all(isinstance(each, bool | int | float | str) for each in several):
+        return several if option.multiple else given
     raise click.BadParameter(f"{file}: {key} is neither a text nor a number nor true or false", ctx, param)
 
 
@@ -108,7 +113,12 @@ def _line(ctx: click.Context, option: click.Option) -> str:
         return f"# {_key(option)} ="
     if isinstance(option.type, Duration):
         value = duration_text(value)
-    shown = '"..."' if name in ctx.meta[_SECRETS] else _toml(value)
+    if name in ctx.meta[_SECRETS]:
+        shown = '"..."'
+    elif option.multiple:
+        shown = f"[{', '.join(map(_toml, value))}]"
+    else:
+        shown = _toml(value)
     return f"{_key(option)} = {shown}{where}"
 
 

@@ -93,7 +93,9 @@ class ServeRequest:
     upstream_refresh: float | None
     """After how long what queries ask there is asked again."""
     read_only: bool
-    cors: bool
+    cors: tuple[str, ...]
+    """Origins; `*` is any, to read."""
+    allowed_host: tuple[str, ...]
     union_default_graph: bool
     read_token: str | None
     write_token: str | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import click
 
@@ -18,6 +19,9 @@ _LONGEST_WAIT: Final = 24 * UNITS["d"]
 """The operating system waits on a socket no longer: 2 ** 31 milliseconds."""
 _WAITS: Final = ("timeout", "idle", "upstream_refresh")
 """Options of which nothing is never, or no limit."""
+
+
+ANY: Final = "*"
 
 
 class Address(click.ParamType[tuple[str, int]]):
@@ -37,6 +41,24 @@ class Address(click.ParamType[tuple[str, int]]):
         return host.removeprefix("[").removesuffix("]"), int(port)
 
 
+class Origin(click.ParamType[str]):
+    """`http://host:port` of a page; `*`, or true in a file or the environment, is any, and false is none."""
+
+    name = "origin"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Checked."""
+        text = str(value).strip()
+        if text.lower() in ("true", "1", "yes", "on", ANY):
+            return ANY
+        if text.lower() in ("false", "0", "no", "off", ""):
+            return ""
+        parts = urlsplit(text)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
+            self.fail(f"{text!r} is no origin: write SCHEME://HOST:PORT, as http://localhost:3000", param, ctx)
+        return f"{parts.scheme}://{parts.netloc}".lower()
+
+
 @click.command("serve", short_help="Serve a store, streams and queries over HTTP.", context_settings=ENVIRONMENT)
 @config_options("read_token", "write_token")
 @click.option("--location", "-l", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
@@ -49,7 +71,12 @@ class Address(click.ParamType[tuple[str, int]]):
 @click.option("--upstream-refresh", metavar="DURATION", type=Duration(most=_LONGEST_WAIT), default="10m",
               show_default=True, help="After how long what they ask there is asked again; 0s is never.")
 @click.option("--read-only", is_flag=True, help="No updates; the folder is opened for reading.")
-@click.option("--cors", is_flag=True, help="Web pages from elsewhere may ask.")
+@click.option("--cors", metavar="[ORIGIN]", type=Origin(), is_flag=False, flag_value=ANY, multiple=True,
+              help="Web pages of this origin may ask and write; without ORIGIN, pages from anywhere may ask. "
+                   "May be repeated.")
+@click.option("--allowed-host", metavar="NAME", multiple=True,
+              help="Answer requests for this host, too, not only for loopback names and that of --bind; * is any. "
+                   "May be repeated.")
 @click.option("--union-default-graph", is_flag=True, help="Queries see all graphs as one.")
 @click.option("--read-token", metavar="TOKEN",
               help="Reading needs this bearer token; better given as OXISEQ_READ_TOKEN.")  # fmt: skip
@@ -106,6 +133,7 @@ def request_of(options: Mapping[str, Any]) -> ServeRequest:
     """What the options say."""
     host, port = options["bind"]
     waits = {name: options[name] / SECOND or None for name in _WAITS}
-    given = {**options, **waits, "event_triples_for": options["event_triples_for"] / SECOND}
+    cors = tuple(filter(None, options["cors"]))
+    given = {**options, **waits, "cors": cors, "event_triples_for": options["event_triples_for"] / SECOND}
     del given["bind"]
     return ServeRequest(host=host, port=port, **given)

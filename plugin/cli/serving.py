@@ -26,6 +26,8 @@ try:
     from oxiseq.live.budgets import Budget
     from oxiseq.live.remote import RemoteKnowledge
     from oxiseq.server import Answers, ServerSettings, Serving, Tokens, create_app
+    from oxiseq.server.allocation import share_arenas
+    from oxiseq.server.connections import raise_open_files
     from oxiseq.server.logs import log_to_stderr
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.evaluation import Evaluations
@@ -44,6 +46,8 @@ def serve(request: ServeRequest) -> None:
     """Serve until SIGTERM or SIGINT. Raises OxiseqError."""
     sys.setswitchinterval(_SWITCH)
     log_to_stderr(request.log_format)
+    share_arenas()
+    raise_open_files()  # before the store opens: it takes as many as it sees
     with ExitStack() as opened:
         app, settings, live = application_of(request, opened)
         ending = live.service.end_subscriptions if live is not None else None
@@ -61,8 +65,9 @@ def application_of(
     """What is served, closed with `opened`. Raises OxiseqError."""
     tokens = Tokens(request.read_token, request.write_token)
     settings = ServerSettings(
-        request.host, request.port, request.cors, tokens, request.max_body, request.threads, request.subscribers
-    )
+        request.host, request.port, request.cors, tokens, request.max_body, request.threads, request.subscribers,
+        allowed_hosts=request.allowed_host,
+    )  # fmt: skip
     endpoint = endpoint_of(request)
     if isinstance(endpoint, Upstream):
         opened.callback(endpoint.close)

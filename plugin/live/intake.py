@@ -1,6 +1,7 @@
 """Bodies of events → packed batches for the log, with what had to be left out.
 
-Each thread has a dictionary of its own: reading needs no lock, and the engine's dictionary is not touched.
+Readings share one small dictionary of their own, or do without it: none waits for another (see SharedTerms), and the
+engine's dictionary is not touched.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -46,9 +48,8 @@ GRAPHS: Final[Mapping[str, RdfFormat]] = {
 """Media types of one event's graph, whose time is given beside it."""
 _BLOCK: Final = 1 << 18
 _ENDINGS: Final = {"jelly": ".jelly", "arrow": ".arrow", "parquet": ".parquet"}
-_TERMS: Final = 100_000
-"""Terms after which a thread begins a new dictionary."""
-_local: Final = threading.local()
+MOST: Final = 16 << 20
+"""Bytes beyond which the dictionary of readings begins anew: a term may be long."""
 
 
 class RejectedError(OxiseqError):
@@ -88,17 +89,17 @@ def read_batch(body: bytes, format: EventFormat) -> Reading:
 
 def read_with_tables(body: bytes, format: EventFormat) -> Reading:
     """`read_batch` for a body of any size and kind."""
-    terms = _terms()
     report = ReadReport("")
-    try:
-        batches = list(_batches(body, format, terms, report))
-    except EventError as error:
-        raise RejectedError(error.reason, 1, (Reason(error.reason, error.line),)) from error
-    batch = EventBatch.concat(batches) if len(batches) != 1 else batches[0]
-    reasons = tuple(Reason(error.reason, error.line) for error in report.errors)
-    if not len(batch) and report.skipped:
-        raise RejectedError("the body holds no event that can be read", report.skipped, reasons)
-    return Reading(pack_events(batch, terms), batch.time, report.skipped, reasons)
+    with _SHARED.borrowed() as terms:
+        try:
+            batches = list(_batches(body, format, terms, report))
+        except EventError as error:
+            raise RejectedError(error.reason, 1, (Reason(error.reason, error.line),)) from error
+        batch = EventBatch.concat(batches) if len(batches) != 1 else batches[0]
+        reasons = tuple(Reason(error.reason, error.line) for error in report.errors)
+        if not len(batch) and report.skipped:
+            raise RejectedError("the body holds no event that can be read", report.skipped, reasons)
+        return Reading(pack_events(batch, terms), batch.time, report.skipped, reasons)
 
 
 def read_graph(body: bytes, format: RdfFormat, time: int) -> Reading:
@@ -107,20 +108,45 @@ def read_graph(body: bytes, format: RdfFormat, time: int) -> Reading:
         triples = [quad.triple for quad in parse(body, format)]
         if (blob := pack_one(triples, time)) is not None:
             return Reading(blob, np.array([time]))
-        terms = _terms()
-        batch = encode_events([(time, triples)], terms)
+        with _SHARED.borrowed() as terms:
+            batch = encode_events([(time, triples)], terms)
+            return Reading(pack_events(batch, terms), batch.time)
     except SyntaxError as error:
         raise RejectedError(str(error), 1, (Reason(str(error.msg or error), error.lineno),)) from error
     except (EventError, ValueError) as error:
         raise RejectedError(str(error), 1, (Reason(str(error)),)) from error
-    return Reading(pack_events(batch, terms), batch.time)
 
 
-def _terms() -> TermDictionary:
-    terms: TermDictionary | None = getattr(_local, "terms", None)
-    if terms is None or len(terms) > _TERMS:
-        terms = _local.terms = TermDictionary()
-    return terms
+class SharedTerms:
+    """One dictionary for readings, one of them at a time; beside it another gets its own, for itself.
+
+    To set one up takes longer than to read a small body. One that has become larger than MOST is not kept.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._terms = TermDictionary()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept."""
+        return self._terms.nbytes
+
+    @contextmanager
+    def borrowed(self) -> Iterator[TermDictionary]:
+        """A dictionary that nobody else uses meanwhile."""
+        if not self._lock.acquire(blocking=False):
+            yield TermDictionary()
+            return
+        try:
+            yield self._terms
+        finally:
+            if self._terms.nbytes > MOST:
+                self._terms = TermDictionary()
+            self._lock.release()
+
+
+_SHARED: Final = SharedTerms()
 
 
 def _batches(

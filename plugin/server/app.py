@@ -8,9 +8,10 @@ import flask
 from werkzeug.exceptions import HTTPException
 
 from oxiseq.live.api import LiveRoutes
-from oxiseq.server.access import check_token
+from oxiseq.server.access import Access
 from oxiseq.server.conversion import request_of, response_to
 from oxiseq.server.cors import allow_origin, preflight
+from oxiseq.server.hosts import KnownHosts
 from oxiseq.server.live import LiveApplication
 from oxiseq.server.page import ENDPOINTS as PAGE
 from oxiseq.server.page import Kind, add_page
@@ -45,6 +46,7 @@ def create_app(
     `app.config["DRAINING"]` set to true makes `/ready` say no, while the server ends its requests.
     """
     chosen = settings if settings is not None else ServerSettings()
+    access = Access(chosen)
     app = flask.Flask("oxiseq", static_folder=None)
     app.config["DRAINING"] = False
     app.url_map.strict_slashes = False
@@ -52,7 +54,7 @@ def create_app(
     def sparql(name: str = "") -> flask.Response:
         try:
             asked = request_of(flask.request, chosen.body)
-            check_token(flask.request, chosen.tokens, writing=is_writing(asked))  # of the path as it was sent
+            access.check(flask.request, writing=is_writing(asked))  # of the path as it was sent
         except Problem as problem:
             return refusal(problem, flask.request)
         taken = live is not None and live.takes(asked)
@@ -62,12 +64,15 @@ def create_app(
         app.add_url_rule(
             rule, f"sparql{number}", sparql, methods=_METHODS, provide_automatic_options=False, merge_slashes=False
         )
+    # to replace the method is how Flask says that an application is wrapped
     if live is not None:
-        # to replace the method is how Flask says that an application is wrapped
-        app.wsgi_app = LiveApplication(live, chosen, app.wsgi_app)  # type: ignore[method-assign]  # as Flask says to
+        app.wsgi_app = LiveApplication(live, chosen, access, app.wsgi_app)  # type: ignore[method-assign]  # as above
+    app.wsgi_app = KnownHosts(  # type: ignore[method-assign]  # as above
+        chosen.host, chosen.allowed_hosts, app.wsgi_app
+    )
     _add_health(app, endpoint, live)
     add_page(app, _kind(endpoint, live))
-    _add_checks(app, chosen)
+    _add_checks(app, chosen, access)
     app.register_error_handler(HTTPException, lambda error: refusal(as_problem(error), flask.request))
     return app
 
@@ -90,16 +95,16 @@ def _add_health(app: flask.Flask, endpoint: Answers, live: LiveRoutes | None) ->
     app.add_url_rule("/ready", "ready", ready)
 
 
-def _add_checks(app: flask.Flask, settings: ServerSettings) -> None:
+def _add_checks(app: flask.Flask, settings: ServerSettings, access: Access) -> None:
     @app.before_request
     def check() -> flask.Response | None:
         request = flask.request
         if settings.cors and request.method == "OPTIONS":
-            return preflight(request)
+            return preflight(request, settings.cors)
         if request.endpoint in ("health", "ready", *PAGE):
             return None
         try:
-            check_token(request, settings.tokens, writing=_writes(request))
+            access.check(request, writing=_writes(request))
         except Problem as problem:
             return refusal(problem, flask.request)
         return None
@@ -107,7 +112,7 @@ def _add_checks(app: flask.Flask, settings: ServerSettings) -> None:
     @app.after_request
     def finish(response: flask.Response) -> flask.Response:
         if settings.cors:
-            allow_origin(flask.request, response)
+            allow_origin(flask.request, response, settings.cors)
         return response
 
 

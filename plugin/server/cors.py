@@ -1,14 +1,28 @@
-"""Cross-origin requests, for web pages from elsewhere; answered as `oxigraph serve --cors` does."""
+"""Cross-origin requests, for web pages from elsewhere; answered as `oxigraph serve --cors` does.
+
+`*` among the origins: any page may ask and read. What writes must be named (see access.py).
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 import flask
 import werkzeug
 
+ANY: Final = "*"
 
-def preflight(request: werkzeug.Request) -> flask.Response:
-    """The answer to OPTIONS: what was asked for is allowed."""
+
+def named(origin: str, origins: tuple[str, ...]) -> bool:
+    """Whether it is one of them itself."""
+    return origin != ANY and origin.lower() in {each.lower().rstrip("/") for each in origins}
+
+
+def preflight(request: werkzeug.Request, origins: tuple[str, ...]) -> flask.Response:
+    """The answer to OPTIONS: what was asked for is allowed to pages that may ask."""
     response = flask.Response(status=204)
+    if not _may_ask(request, origins):
+        return response
     for asked, allowed in (("Method", "Methods"), ("Headers", "Headers")):
         value = request.headers.get(f"Access-Control-Request-{asked}")
         if value is not None:
@@ -17,10 +31,16 @@ def preflight(request: werkzeug.Request) -> flask.Response:
     return response
 
 
-def allow_origin(request: werkzeug.Request, response: flask.Response) -> None:
-    """Any page may read the response. Tokens are sent by the page itself, never by the browser on its own."""
-    if "Origin" in request.headers:
-        response.headers["Access-Control-Allow-Origin"] = "*"
+def allow_origin(request: werkzeug.Request, response: flask.Response, origins: tuple[str, ...]) -> None:
+    """The page may read the response. Tokens are sent by the page itself, never by the browser on its own."""
+    if ANY not in origins:
+        response.headers.add("Vary", "Origin")
+    if "Origin" in request.headers and _may_ask(request, origins):
+        response.headers["Access-Control-Allow-Origin"] = ANY if ANY in origins else request.headers["Origin"]
         response.headers["Access-Control-Expose-Headers"] = (
             "Link, Location, Oxiseq-Last-Id, Oxiseq-Next-Offset, Retry-After, WWW-Authenticate"
         )
+
+
+def _may_ask(request: werkzeug.Request, origins: tuple[str, ...]) -> bool:
+    return ANY in origins or named(request.headers.get("Origin", ""), origins)

@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException
 
 from oxiseq.live.api import LiveRoutes
 from oxiseq.live.api.routes import FIRST, changes
-from oxiseq.server.access import check_token
+from oxiseq.server.access import Access
 from oxiseq.server.conversion import request_of, response_to
 from oxiseq.server.cors import allow_origin, preflight
 from oxiseq.server.refusals import as_problem, refusal
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class LiveApplication:
     """Answers what LiveRoutes answers, and hands the rest on."""
 
-    def __init__(self, live: LiveRoutes, settings: ServerSettings, rest: WSGIApplication) -> None:
-        self._live, self._settings, self._rest = live, settings, rest
+    def __init__(self, live: LiveRoutes, settings: ServerSettings, access: Access, rest: WSGIApplication) -> None:
+        self._live, self._settings, self._access, self._rest = live, settings, access, rest
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """WSGI."""
@@ -40,14 +40,14 @@ class LiveApplication:
         request = werkzeug.Request(environ)
         response = self._answer(request)
         if self._settings.cors:
-            allow_origin(request, response)
+            allow_origin(request, response, self._settings.cors)
         return response(environ, start_response)
 
     def _answer(self, request: werkzeug.Request) -> flask.Response:
         if self._settings.cors and request.method == "OPTIONS":
-            return preflight(request)
+            return preflight(request, self._settings.cors)
         try:
-            check_token(request, self._settings.tokens, writing=changes(request.method, request.path))
+            self._access.check(request, writing=changes(request.method, request.path))
             asked = request_of(request, self._settings.body)
         except Problem as problem:
             return refusal(problem, request)

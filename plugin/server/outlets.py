@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from waitress.channel import ClientDisconnected, HTTPChannel
+from waitress.channel import ClientDisconnected
 from waitress.task import WSGITask
+
+from oxiseq.server.connections import Timed
 
 OUTLET: Final = "oxiseq.outlet"
 """Key of a request's Outlet in the WSGI environment."""
@@ -46,7 +48,7 @@ class _Task(WSGITask):  # type: ignore[misc]  # waitress has no types: its class
         return environ
 
 
-class Channel(HTTPChannel):  # type: ignore[misc]  # as above
+class Channel(Timed):
     """A connection."""
 
     task_class = _Task

@@ -14,9 +14,10 @@ from typing import Any
 
 import flask
 from waitress import wasyncore
-from waitress.server import create_server
+from waitress.adjustments import Adjustments
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.server.connections import Listener, most_connections
 from oxiseq.server.outlets import Channel
 from oxiseq.server.settings import ServerSettings
 from oxiseq.sparql import Interrupted
@@ -41,19 +42,23 @@ class Serving:
         self._on_end = ending
         self._stall = settings.stall
         self._looked = 0.0
+        self._slow = settings.slow
         self._grace = settings.grace
         self._stopping = threading.Event()
         self._ending = threading.RLock()  # a signal may come while its own thread holds it
         self._ended = False
         logging.getLogger("waitress").addFilter(_shorten)
         self._socket = _bound(settings.host, settings.port)
-        self._server: Any = create_server(
-            app, sockets=[self._socket], threads=settings.threads + settings.live, ident=None,
+        adjustments = Adjustments(
+            sockets=[self._socket], threads=settings.threads + settings.live, ident=None,
             clear_untrusted_proxy_headers=True,
             # our own limit speaks first, and clearly: beyond this one, waitress cuts the connection
-            max_request_body_size=2 * settings.body + _SLACK, connection_limit=1000 + settings.live,
+            max_request_body_size=2 * settings.body + _SLACK,
+            connection_limit=most_connections(settings.connections + settings.live),
             channel_timeout=120, outbuf_high_watermark=_AHEAD, channel_request_lookahead=1,
         )  # fmt: skip
+        bound = (self._socket.family, self._socket.type, self._socket.proto, self._socket.getsockname())
+        self._server: Any = Listener(app, _sock=self._socket, adj=adjustments, sockinfo=bound, bind_socket=False)
         self._server.channel_class = Channel
 
     @property
@@ -68,7 +73,7 @@ class Serving:
         gc.freeze()  # what is here by now stays: to look through it takes a tenth of a second each time
         while not self._stopping.is_set():
             self._turn(0.5)
-            self._cut_stalled()
+            self._cut_slow()
         self._drain()
 
     def stop(self) -> None:
@@ -91,16 +96,18 @@ class Serving:
             signal.signal(number, handle)
 
     def _turn(self, seconds: float) -> None:
-        wasyncore.loop(timeout=seconds, map=self._server._map, count=1)
+        # select() takes no descriptor above 1,023
+        wasyncore.loop(timeout=seconds, map=self._server._map, count=1, use_poll=True)
 
-    def _cut_stalled(self) -> None:
-        """waitress waits for ever for a client that takes nothing of its answer."""
-        now = time.time()  # waitress's clock
-        if now - self._looked < min(1.0, self._stall):
+    def _cut_slow(self) -> None:
+        """waitress waits for ever for a client that takes nothing of its answer, or sends a byte a minute."""
+        now = time.monotonic()
+        if now - self._looked < min(1.0, self._stall, self._slow):
             return
         self._looked = now
         for channel in list(self._server.active_channels.values()):
-            if channel.total_outbufs_len and now - channel.last_activity > self._stall:
+            stalled = channel.total_outbufs_len and time.time() - channel.last_activity > self._stall
+            if stalled or channel.too_slow(now, self._slow):
                 channel.handle_close()
 
     def _drain(self) -> None:

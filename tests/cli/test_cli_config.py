@@ -43,6 +43,18 @@ def test_what_is_printed_is_a_file_that_says_the_same(tmp_path: Path) -> None:
     assert settings("--config", str(file)) == settings(*arguments)
 
 
+def test_an_option_that_may_be_repeated_is_a_list_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text('[serve]\ncors = true\nallowed-host = ["a.example", "b.example"]\n')
+    found = settings("--config", str(file))
+    assert (found["cors"], found["allowed-host"]) == (["*"], ["a.example", "b.example"])
+    assert settings(OXISEQ_CORS="true")["cors"] == ["*"]
+    given = settings("--cors", "https://A.example/", "--cors", "http://localhost:3000", OXISEQ_ALLOWED_HOST="a b")
+    assert (given["cors"], given["allowed-host"]) == (["https://a.example", "http://localhost:3000"], ["a", "b"])
+    assert settings("--cors", "--read-only")["read-only"] is True
+    assert printed("--cors", "elsewhere").exit_code == 2
+
+
 def test_tokens_are_not_printed() -> None:
     result = printed("--read-token", "swordfish", OXISEQ_WRITE_TOKEN="sesame")
     assert "swordfish" not in result.output

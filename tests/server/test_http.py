@@ -96,7 +96,7 @@ def raw(address: str, target: str, version: str) -> bytes:
     """All that a server sends until it closes."""
     parts = urlsplit(address)
     with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
-        connection.sendall(f"GET {target} {version}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        connection.sendall(f"GET {target} {version}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         received = []
         while part := connection.recv(1 << 16):
             received.append(part)
@@ -108,7 +108,7 @@ def test_work_stops_when_the_client_has_gone() -> None:
     with served(endpoint) as address:
         parts = urlsplit(address)
         with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
-            connection.sendall(f"GET {MANY} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            connection.sendall(f"GET {MANY} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             assert connection.recv(100)
         end = time.monotonic() + 10
         while endpoint.evaluations.running:
@@ -119,7 +119,7 @@ def test_work_stops_when_the_client_has_gone() -> None:
 def test_pages_from_elsewhere() -> None:
     origin = ("Origin", "http://elsewhere")
     asked = [origin, ("Access-Control-Request-Method", "POST"), ("Access-Control-Request-Headers", "authorization")]
-    with served(SparqlEndpoint(Store()), ServerSettings(port=0, cors=True, tokens=Tokens("r", "w"))) as address:
+    with served(SparqlEndpoint(Store()), ServerSettings(port=0, cors=("*",), tokens=Tokens("r", "w"))) as address:
         allowed = ask(address, "OPTIONS", "/query", asked)
         assert allowed.status == 204
         assert allowed.headers["access-control-allow-methods"] == "POST"
