@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from oxiseq.cli import main
+from oxiseq.cli.serve import request_of, serve_command
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "11-server"
 
@@ -91,3 +92,15 @@ def test_the_examples_settings_and_commands_are_accepted() -> None:
     image = (EXAMPLE / "Dockerfile").read_text()
     given = dict(pair.split("=", 1) for pair in image.split("ENV ", 1)[1].splitlines()[0].split())
     assert settings(**given)["bind"] == "0.0.0.0:7878"
+
+
+def test_what_the_server_is_told_are_seconds_and_nothing_where_there_is_no_limit() -> None:
+    given = ("--timeout=1500ms", "--idle=PT0.3S", "--upstream-refresh=2 min", "--event-triples-for=1h", "--keep=1us")
+    told = request_of(serve_command.make_context("serve", list(given)).params)
+    assert (told.timeout, told.idle, told.upstream_refresh, told.event_triples_for) == (1.5, 0.3, 120.0, 3600.0)
+    assert told.keep == 1
+    none = request_of(serve_command.make_context("serve", [f"{each.split('=')[0]}=0s" for each in given]).params)
+    assert (none.timeout, none.idle, none.upstream_refresh) == (None, None, None)
+    assert (none.event_triples_for, none.keep) == (0.0, 0)
+    usual = request_of(serve_command.make_context("serve", []).params)
+    assert (usual.timeout, usual.idle, usual.upstream_refresh, usual.event_triples_for) == (300.0, 0.25, 600.0, 600.0)
