@@ -38,6 +38,11 @@ class Holders:
         if self._history is not None:
             self._history.forget(oldest)
 
+    def keep_partitions(self, kept: NDArray[np.int64]) -> None:
+        """Only the partitions of these numbers, ascending, stay; they become 0, 1, 2..."""
+        if self._history is not None:
+            self._history.keep_partitions(kept)
+
     def held(
         self,
         places: NDArray[np.int64],
@@ -116,6 +121,10 @@ class _History:
             for array in (letters.symbol, letters.before):
                 array[:left] = array[self._count - left : self._count].copy()
             self._count = left
+
+    def keep_partitions(self, kept: NDArray[np.int64]) -> None:
+        known = kept[: np.searchsorted(kept, len(self._last))]
+        self._last = np.concatenate([self._last[known], np.full(len(kept) - len(known), -1, np.int64)])
 
     def save(self) -> State:
         letters, count = self._letters, self._count

@@ -33,6 +33,10 @@ class Marks:
         attribute = None if self.attribute is None else self.attribute[index]
         return Marks(self.symbol[index], self.time[index], self.partition[index], attribute)
 
+    def renumbered(self, numbers: NDArray[np.int64]) -> Marks:
+        """The same with other numbers of partitions: `numbers[old]`, the last one of them for those in none."""
+        return Marks(self.symbol, self.time, numbers[self.partition], self.attribute)
+
     def save(self) -> State:
         """As a saved state."""
         return {name: getattr(self, name) for name in ("symbol", "time", "partition", "attribute")}

@@ -79,6 +79,14 @@ def more_parts(S: k.Memory, count: int) -> k.Memory:
     return S._replace(parts=np.concatenate([S.parts, more]))
 
 
+def keep_parts(S: k.Memory, kept: Array, least: int) -> k.Memory:
+    """Only the partitions of these numbers, in that order; room for `least` at least."""
+    parts = _parts(max(least, len(kept)))
+    known = kept[: np.searchsorted(kept, len(S.parts))]  # of others no event has been worked on yet
+    parts[: len(known)] = S.parts[known]
+    return S._replace(parts=parts)
+
+
 def _parts(count: int) -> Array:
     """Partitions without events."""
     parts = np.zeros(count, k.PART)

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.held import Holders
-from oxiseq.engine.cea.memory import Capacities, allocate, free_nodes, grow, keep_all, more_out, more_parts, put_finals
+from oxiseq.engine.cea.memory import (
+    Capacities,
+    allocate,
+    free_nodes,
+    grow,
+    keep_all,
+    keep_parts,
+    more_out,
+    more_parts,
+    put_finals,
+)
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
@@ -137,6 +147,18 @@ class CeaRun:
         """Free what is dead now, to learn `oldest`."""
         self._events = self._events._replace(partition=np.zeros(0, np.int64))
         self._free(again=False)
+
+    def partitions_in_use(self) -> NDArray[np.bool_]:
+        """Of which partitions, by number, something is remembered, after `collect`: partial matches, or that a window
+        of an attribute has forgotten some. Those beyond it are none."""
+        parts = self._memory.parts
+        used: NDArray[np.bool_] = (parts["count"] > 0) | (parts["gone"] != k.BEFORE_ALL)
+        return used
+
+    def keep_partitions(self, kept: NDArray[np.int64]) -> None:
+        """Between batches: only the partitions of these numbers, ascending, stay; they become 0, 1, 2..."""
+        self._memory = keep_parts(self._memory, kept, self._capacities.parts)
+        self._holders.keep_partitions(kept)
 
     @property
     def position(self) -> int:

@@ -9,6 +9,7 @@ All three say what the exact evaluator says of the terms that the cells stand fo
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -38,6 +39,8 @@ from oxiseq.grammar.scope import expression_variables
 
 _MOST_KNOWN: Final = 1 << 20
 """Distinct values of a column whose facts are remembered."""
+_KEY: Final = 80
+"""Bytes of a value's key and its number."""
 _EXACT: Final = kinds.ROUNDED | kinds.EXACT_INTEGER | kinds.EXACT_NUMBER
 _TWO_53: Final = 2**53
 
@@ -65,6 +68,12 @@ class TableMarker:
         joint = tuple(i for i, names in enumerate(asked) if len(names) != 1)
         self._joint = _Joint(facts, joint) if joint else None
         self._known: list[dict[Any, int]] = [{} for _ in by]
+        self._renumbered = partitions.renumbered
+
+    @property
+    def bytes(self) -> int:
+        """What it remembers of the partitions' values takes about so much."""
+        return sum([sys.getsizeof(known) + _KEY * len(known) for known in self._known])
 
     def mark(self, batch: TupleRows) -> Marks:
         """The marks of the rows, in their order. Raises EventError for a column that cannot be an attribute."""
@@ -108,6 +117,9 @@ class TableMarker:
 
     def _numbers(self, attribute: int, cells: Cells | None, count: int) -> NDArray[np.int64]:
         """Numbers of a column's values, -1 where it has none."""
+        if self._renumbered != self._partitions.renumbered:
+            self._known = [{} for _ in self._by]
+            self._renumbered = self._partitions.renumbered
         values, known = self._partitions.values[attribute], self._known[attribute]
         if cells is None:
             return np.full(count, -1, np.int64)

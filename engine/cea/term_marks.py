@@ -57,7 +57,7 @@ class TermMarker:
         self._types = np.array([terms.constant(NamedNode(t)) for t in facts.types], np.int64)
         self._machine = LeafMachine(facts, tuple(range(len(facts.leaves))), slots, terms)
         self._known = [np.zeros(0, np.int64) for _ in by]
-        self._generation = -1
+        self._generation = (-1, -1)
 
     def mark(self, batch: EventBatch) -> Marks:
         """The marks of the events, in their order. Raises EventError for a graph that is not a tuple event's."""
@@ -77,11 +77,13 @@ class TermMarker:
         return Marks(symbols(self._facts, facts, type_of), batch.time, partition, self._window_values(values))
 
     def _numbers(self, attribute: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of values, by id from a table that holds until ids are freed: 0 not known, else 1 more."""
+        """Numbers of values, by id from a table that holds until ids are freed, or partitions forgotten: 0 not known,
+        else 1 more."""
         terms = self._terms
-        if self._generation != terms.generation:
+        generation = (terms.generation, self._partitions.renumbered)
+        if self._generation != generation:
             self._known = [np.zeros(0, np.int64) for _ in self._by]
-            self._generation = terms.generation
+            self._generation = generation
         known = self._known[attribute]
         if len(known) < len(terms):
             known = self._known[attribute] = np.concatenate([known, np.zeros(len(terms), np.int64)])

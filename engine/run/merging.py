@@ -84,6 +84,16 @@ class Merging(Watermarks[_Waiting]):
         self._restore(state)
         self._streams = [_Waiting.restored(each) for each in state["streams"]]
 
+    @property
+    def partitions(self) -> list[NDArray[np.int64]]:
+        """Of all events that wait, piece by piece; -1: in none."""
+        return [piece.partition for waiting in self._streams for piece in waiting.pieces]
+
+    def renumber(self, numbers: NDArray[np.int64]) -> None:
+        """Partitions have other numbers: see `Marks.renumbered`."""
+        for waiting in self._streams:
+            waiting.pieces = deque(piece.renumbered(numbers) for piece in waiting.pieces)
+
     def push(self, stream: int, marks: Marks) -> NDArray[np.int64] | None:
         """Take events of a stream in order of arrival; returns the numbers of those that are late, None if none is."""
         count = len(marks)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ Arrived = TypeVar("Arrived", EventBatch, TupleRows)
 I64 = NDArray[np.int64]
 CHUNK = 1 << 16
 """Events worked through at a time, so that memory does not grow with a batch."""
+_FEW: Final = 1 << 12
+"""As many values of PARTITION BY are not worth while to look at again."""
 
 
 class TupleRun(AloneRun):
@@ -59,6 +61,8 @@ class TupleRun(AloneRun):
         self._merging = Merging(len(plan.streams), lateness, start)
         self._cea = CeaRun(plan, capacities)
         self._log = _Log()
+        self._look_at = self._look_after = 0
+        self._waiting_only = 0
 
     @property
     def plan(self) -> CeaPlan:
@@ -90,7 +94,36 @@ class TupleRun(AloneRun):
             if batch is not None:
                 found.append(batch)
         self.matches += sum(len(batch) for batch in found)
+        if self._partitions.records > max(_FEW, self._look_at) and self._merging.events > self._look_after:
+            self._forget_partitions()
         return found
+
+    def _forget_partitions(self) -> None:
+        """Forget partitions of which nothing is remembered and for which no event waits.
+
+        It takes as long as there are partitions, nodes and waiting events, and is done again only when there are
+        twice as many values as it has left, and as many events have come: a constant per event.
+        """
+        self._cea.collect()
+        count = len(self._partitions)
+        used = np.zeros(count + 1, np.bool_)
+        known = self._cea.partitions_in_use()[:count]
+        used[: len(known)] = known
+        remembered = int(np.count_nonzero(used))
+        waiting = self._merging.partitions
+        for numbers in waiting:
+            used[numbers] = True
+        used[count] = False  # where -1 stands
+        kept = np.flatnonzero(used)
+        if len(kept) < count:
+            renumbered = np.full(count + 1, -1, np.int64)
+            renumbered[kept] = np.arange(len(kept))
+            self._merging.renumber(renumbered)
+            self._cea.keep_partitions(kept)
+        self._partitions.keep(kept)
+        self._waiting_only = len(kept) - remembered
+        self._look_at = 2 * self._partitions.records
+        self._look_after = self._merging.events + sum(map(len, waiting)) + self._cea.records
 
     def _work(self, marks: Marks, streams: I64) -> ComplexEvents | None:
         self._log.add(marks.time, streams)
@@ -108,6 +141,7 @@ class TupleRun(AloneRun):
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches; it holds no ids."""
+        self._collect_partitions()
         automaton = self._cea.save()
         self._log.forget(self._cea.oldest)
         return {"matches": self.matches, "resets": self.resets.save(),
@@ -131,28 +165,38 @@ class TupleRun(AloneRun):
 
     @property
     def state(self) -> dict[str, int]:
-        """Numbers of live records; and `behind`."""
-        return {**self._cea.state, "events": self._log.held, "behind": self.behind}
+        """Numbers of live records; and `behind`. `partitions`: how many values of PARTITION BY, or combinations of
+        values, are known; some may be forgotten."""
+        partitions = {"partitions": len(self._partitions)} if self._partitions.values else {}
+        return {**self._cea.state, "events": self._log.held, **partitions, "behind": self.behind}
 
     @property
     def records(self) -> int:
-        """How many records its state has; some may be dead by now (`collect`)."""
-        return self._cea.records + self._log.held
+        """How many records its state has; some may be dead by now (`collect`). Partitions that only events belong to
+        which wait for their place do not count, as those do not."""
+        return self._cea.records + self._log.held + max(0, len(self._partitions) - self._waiting_only)
 
     @property
     def bytes(self) -> int:
-        """How large its arrays are. They do not become smaller, but by `forget`."""
-        return self._cea.bytes + self._log.bytes
+        """How large its arrays are, which do not become smaller but by `forget`, and about what the values of
+        partitions take."""
+        return self._cea.bytes + self._log.bytes + self._partitions.bytes + self._tables.bytes
 
     def collect(self) -> None:
         """Free what is dead now, so that `records` tells what lives."""
         self._cea.collect()
+        self._collect_partitions()
         self._log.forget(self._cea.oldest)
+
+    def _collect_partitions(self) -> None:
+        if self._partitions.values:
+            self._forget_partitions()
 
     def forget(self, at: int) -> None:
         """As there; counters and positions go on."""
         self.resets = self.resets.another(at, self._log.newest, self.records)
         self._cea.forget()
+        self._collect_partitions()
         self._log = _Log(self._cea.position)
 
 

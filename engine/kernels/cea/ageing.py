@@ -8,7 +8,8 @@ that end there may be missing.
 
 What is forgotten is dropped when there is occasion (`tau`), unseen as long as no window reaches back there. When one
 does it is dropped at once (`reaches_back`, NEED_PURGE) and nothing is any more until DISORDER events later, so that
-what begins there anew is kept. None of it depends on batches.
+what begins there anew is kept. Events are counted only while something has begun in the partition: one in which
+nothing has is as one that is new, so it may be given up (engine/cea/partitions.py). None of it depends on batches.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import BEHIND, CANNOT_END, DISORDER
+from oxiseq.engine.kernels.cea.records import BEFORE_ALL, BEHIND, CANNOT_END, DISORDER, EPOCH
 from oxiseq.engine.kernels.cea.symbols import is_read
 from oxiseq.engine.kernels.compiling.options import inner
 
@@ -31,12 +32,14 @@ def reaches_back(A: Any, E: Any, part: Any, at: int) -> bool:
 
 @inner
 def age(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
-    """The partition has had an event, whether a letter reads it or not."""
+    """The partition has had an event, whether a letter reads it or not. No live record is dead afterwards."""
     cut = v.cut(E)[at]
     if cut == CANNOT_END:
         return
     if cut < part.gone and is_read(A, E, at):
         v.scalars(S)[BEHIND] += 1
+    if part.count == 0 or part.epoch != v.scalars(S)[EPOCH]:
+        return
     part.low = min(np.int64(part.low), cut)
     part.aged += 1
     if part.aged >= v.sizes(A)[DISORDER]:
@@ -44,3 +47,29 @@ def age(A: Any, S: Any, E: Any, part: Any, at: int) -> None:
         part.gone = max(np.int64(part.gone), np.int64(part.low))
         part.low = CANNOT_END
         part.aged = 0
+        _drop(S, part)
+
+
+@inner
+def begin_anew(part: Any) -> None:
+    """Nothing has begun in the partition: nothing of it is forgotten, but for how far it ever was (`gone`)."""
+    part.tau = BEFORE_ALL
+    part.low = CANNOT_END
+    part.aged = 0
+
+
+@inner
+def _drop(S: Any, part: Any) -> None:
+    """Live records that start before `tau` go, so that `count` tells whether something has begun."""
+    live = v.live(S)
+    first, count = np.int64(part.first), np.int64(0)
+    for i in range(first, first + part.count):
+        if live[i].maxs >= part.tau:
+            there = live[first + count]
+            there.maxs = live[i].maxs
+            there.state = live[i].state
+            there.node = live[i].node
+            count += 1
+    part.count = count
+    if count == 0:
+        part.restless = 0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.ageing import age, reaches_back
+from oxiseq.engine.kernels.cea.ageing import age, begin_anew, reaches_back
 from oxiseq.engine.kernels.cea.records import (
     BASE,
     BEFORE_ALL,
@@ -66,6 +66,8 @@ def read(A: Any, S: Any, E: Any, at: int) -> int:
         part.epoch = scalars[EPOCH]
         part.count = 0
         part.restless = 0
+    if sizes[KIND] == BY_ATTRIBUTE and part.count == 0:
+        begin_anew(part)
     scalars[FINALS] = 0
     scalars[TOUCHED] += part.count
     if 2 * part.count + 2 > v.fresh(S).shape[0]:
