@@ -38,7 +38,7 @@ def test_istream_and_dstream_skip_closes_at_which_nothing_changes() -> None:
 def test_rstream_repeats_what_it_can_hold_and_refuses_more() -> None:
     found = told(TINY.format("?o", "PT0.1S"), "RSTREAM")
     assert len(found) == 200_000 and found[-1] == (100_004, "5")
-    with pytest.raises(oxiseq.LimitError, match="told again.*longer SLIDE or EVERY, or take ISTREAM"):
+    with pytest.raises(oxiseq.LimitError, match=r"told again.*longer SLIDE or EVERY, or take ISTREAM"):
         told(TINY.format("?o", "P365D"), "RSTREAM")
 
 

@@ -149,8 +149,8 @@ def _own(triple: Triple, event: str) -> Triple:
 def evaluation_instants(
     query: RspQuery, items: Mapping[str, Sequence[Item]], instants: Sequence[Time] | None
 ) -> list[Time]:
-    """The instants, in order. Ticks at which no window has anything, and none had before, are left out. When the streams
-    have ended the clock goes on as long as a window with a RANGE of time holds an event, the only ones that close."""
+    """The instants, in order. Ticks at which no window has anything, and none had before, are left out. When the
+    streams have ended the clock goes on while a window with a RANGE of time, which alone closes, holds an event."""
     times = sorted({i.time for each in items.values() for i in each})
     if query.when is None and instants is not None:
         return sorted(set(instants))
