@@ -22,6 +22,7 @@ from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.late import LateBatch
+from oxiseq.unread import warn_unread
 
 Pairs: TypeAlias = Iterable[tuple[int | datetime, GraphLike]]
 Events: TypeAlias = str | Path | Pairs
@@ -83,11 +84,12 @@ class Driver(ABC, Generic[B]):
     def attach(
         self, name: str, events: Any, on_error: OnError = "stop", time_predicate: str | NamedNode = GENERATED_AT,
     ) -> None:
-        """Give the events of a stream, by its IRI or the query's name for it. Raises EventError, OxiseqError."""
+        """Give the events of a stream, by its IRI or the query's name for it; those of a stream that the query does not
+        read are left out, with a warning. Raises EventError, OxiseqError."""
         iri = self._names.get(name, name)
         if iri not in self._names.values():
-            declared = ", ".join(f"{short} <{iri}>" for short, iri in self._names.items())
-            raise OxiseqError(f"the query reads no stream {name!r}; it declares {declared}")
+            warn_unread(name, self._names, 3)
+            return
         if iri in self._sources:
             raise OxiseqError(f"the stream {name!r} is given twice")
         predicate = NamedNode(time_predicate) if isinstance(time_predicate, str) else time_predicate

@@ -119,7 +119,8 @@ def run(
     `streams`: IRI (or the name that the query gives it) → file, or (time, graph) pairs, time in microseconds
     or as datetime. `start`: the t of tumbling windows, default the first event's time; events before it are
     not seen. `lateness`: how much a stream may be out of order, a timedelta or a text with a unit (`"5s"`).
-    `on_error="skip"` leaves out malformed events of files.
+    `on_error="skip"` leaves out malformed events of files. A stream that the query does not read is left out, with a
+    warning.
 
     With `language="ceql"` a stream may also be a table of tuple events: a CSV, Arrow or Parquet file, a pyarrow Table
     or a pandas DataFrame, with a column for the time (`time_column`: timestamps or integer microseconds), one for the

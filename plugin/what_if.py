@@ -20,6 +20,7 @@ from oxiseq.languages.front import Options
 from oxiseq.languages.registry import check_kb, front_of, rules_of
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.rows import EVENTS, Row, cell_key, cell_text, row_of
+from oxiseq.unread import warn_unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,17 @@ def what_if(
     rules: Sequence[str] = (),
 ) -> WhatIf:
     """Run two queries over the same whole streams (`streams` by IRI, as `oxiseq.run` takes them, but no iterators: they
-    are read twice). `rules`: EP-SPARQL's, of both. Raises QueryError, EventError, KbError; OxiseqError where the
-    answers have nothing in common.
+    are read twice). `rules`: EP-SPARQL's, of both. A stream that neither reads is left out, with a warning. Raises
+    QueryError, EventError, KbError; OxiseqError where the answers have nothing in common.
     """
     queries = load(draft, language), load(against, against_language or language)
     begin = None if start is None else to_microseconds(start)
-    options = Options(begin, duration(lateness, "lateness"), rules=rules_of(front_of(queries[1]), rules))
+    late = duration(lateness, "lateness")
+    options = Options(begin, late, rules=rules_of(front_of(queries[1]), rules), reads=tuple(streams))
+    read = [_names(front_of(q).replay(q, None, options).streams) for q in queries]
+    for name in streams:
+        if not any(name in names for names in read):
+            warn_unread(name, {iri: iri for names in read for iri in names.values()}, 2)
     return compared(*queries, streams, kb, options)
 
 
@@ -95,7 +101,7 @@ def _rows(
     check_kb(front, kb)
     driver: Driver[Any] = front.replay(query, kb, options)
     front.prepare()
-    names = {**{iri: iri for iri in driver.streams.values()}, **driver.streams}
+    names = _names(driver.streams)
     for name, events in streams.items():
         if name in names:
             driver.attach(names[name], events)
@@ -107,6 +113,11 @@ def _rows(
             row = {k: v for k, v in row_of(match).items() if not k.startswith(EVENTS)}
             rows.append((match.time, row))
     return driver.shape.variables, [row for _, row in sorted(rows, key=lambda each: each[0])]
+
+
+def _names(streams: Mapping[str, str]) -> dict[str, str]:
+    """Name or IRI → IRI."""
+    return {**{iri: iri for iri in streams.values()}, **streams}
 
 
 def _left(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> tuple[Row, ...]:

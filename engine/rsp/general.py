@@ -17,11 +17,10 @@ from oxiseq.engine.matching.fallback import content_order
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.rsp.dataset import Dataset
 from oxiseq.engine.rsp.growing import Change, Growing, grows, rows_of
-from oxiseq.engine.rsp.items import Content, Items, oldest
+from oxiseq.engine.rsp.items import Content, Held, Items, oldest
 from oxiseq.engine.rsp.mappings import Events, Stored, codes, evaluate
 from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
 from oxiseq.engine.rsp.reports import FullRows
-from oxiseq.engine.rsp.schedule import Filled
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -72,11 +71,10 @@ class GeneralAnswers:
                         rows = found[stored.plan.request]
                         stored.add(place + rows.event, batch.time[rows.event], rows.values)
 
-    def filled(self, at: int) -> Filled:
-        """Whether a window holds something at a time."""
-        held = [self._items[c.stream].places(c.window, at) for c in self._contents]
-        later = any(stop < self._items[c.stream].end for c, (_, stop) in zip(self._contents, held, strict=True))
-        return Filled(any(start < stop for start, stop in held), later)
+    @property
+    def windows(self) -> Held:
+        """What windows hold at a time."""
+        return Held(self._items, self._contents)
 
     @property
     def changes(self) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.rsp.schedule import Filled
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import IntervalWindow, LandmarkWindow, RangeWindow, WindowOperator
 
@@ -42,6 +43,24 @@ class WindowRange:
             low = after if low is None else low if after is None else max(low, after)
             high = min(high, until)
         return low, high
+
+    def closes(self, time: int) -> int | None:
+        """The last time at which it may hold an event of a time; None if that time never comes: a landmark, an interval
+        and a number of events do not close, and not all times are in them."""
+        ends = []
+        for operator in self.operators:
+            match operator:
+                case RangeWindow(_, _, True):
+                    return None
+                case RangeWindow(size, slide) if self.floored:
+                    ends.append(((time + size - 1) // slide + 1) * slide - 1)
+                case RangeWindow(size, slide):
+                    ends.append((time + size - 1) // slide * slide)
+                case LandmarkWindow(start) | IntervalWindow(start) if time < start:
+                    return None
+                case IntervalWindow(_, end) if time > end:
+                    return None
+        return min(ends, default=None)
 
     def _bounds(self, operator: WindowOperator, now: int) -> tuple[int | None, int]:
         match operator:
@@ -191,6 +210,46 @@ class Content:
 
     def __len__(self) -> int:
         return self.stop - self.start
+
+
+class Held:
+    """What windows hold of the events that have come: a schedule asks for it (`Windows`)."""
+
+    def __init__(self, items: Sequence[Items], contents: Sequence[Content]) -> None:
+        self._items = items
+        self._contents = contents
+
+    def places(self, at: int) -> list[tuple[int, int]]:
+        """[from, to) of each window at a time."""
+        return [self._items[c.stream].places(c.window, at) for c in self._contents]
+
+    def filled(self, at: int, most: int, step: int) -> Filled:
+        """Whether a window holds something at a time, may later, and until when (by a gallop) they hold the same."""
+        held = self.places(at)
+        later = any(stop < self._items[c.stream].end for c, (_, stop) in zip(self._contents, held, strict=True))
+        low, leap = at, step
+        while low + leap <= most and self.places(low + leap) == held:
+            low, leap = low + leap, 2 * leap
+        while leap > step:
+            leap //= 2
+            if low + leap <= most and self.places(low + leap) == held:
+                low += leap
+        return Filled(any(start < stop for start, stop in held), later, low)
+
+    @property
+    def closed(self) -> int | None:
+        """The last time at which a window that closes holds an event: that of the newest event that it ever holds."""
+        return max((end for c in self._contents if (end := self._closed(c)) is not None), default=None)
+
+    def _closed(self, content: Content) -> int | None:
+        items = self._items[content.stream]
+        for time in reversed(np.unique(items.times).tolist()):
+            end = content.window.closes(time)
+            if end is not None:
+                start, stop = items.places(content.window, end)
+                if start < stop:
+                    return end
+        return None
 
 
 def oldest(contents: Sequence[Content], stream: int, end: int) -> int:

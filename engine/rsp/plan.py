@@ -32,6 +32,7 @@ from oxiseq.engine.rsp.schedule import Rhythm
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import (
     Aggregate,
+    Call,
     EventName,
     EventPattern,
     Expression,
@@ -67,13 +68,16 @@ from oxiseq.grammar.scope import (
     GpmParts,
     certain_variables,
     holds_exists,
+    inner_expressions,
     inner_groups,
     split_gpm,
+    sub_select_expressions,
     subexpressions,
     visible_variables,
 )
 
 _CHOICES: Final[Mapping[str, type[FirstOf | LastOf]]] = {"FIRST": FirstOf, "LAST": LastOf}
+_VOLATILE: Final = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 _MOST_GRAPHS: Final = 64
 """Of the KB, past which GRAPH ?g is asked of Oxigraph as it is."""
 Column = Variable | tuple[Expression, Variable]
@@ -178,6 +182,8 @@ class RspPlan:
     report: Report
     rhythm: Rhythm
     consumes: bool
+    volatile: bool
+    """Whether a function in it has another value each time: NOW, RAND, UUID, STRUUID, BNODE."""
     contents: tuple[ContentPlan, ...]
     events: tuple[EventPlan, ...]
     requests: tuple[StreamPlan | None, ...]
@@ -203,6 +209,11 @@ class RspPlan:
     def timed(self) -> bool:
         """Whether rows carry the times of an event mapping."""
         return any(match.timed for match in self.matches)
+
+    @property
+    def restless(self) -> bool:
+        """Whether the answer may be another although the windows hold the same."""
+        return self.consumes or self.volatile
 
     @property
     def reads_kb(self) -> bool:
@@ -253,6 +264,7 @@ class _Compiler:
             self._report(),
             rhythm,
             (query.consume or self.options.consume or Consume.UNRESTRICTED) is not Consume.UNRESTRICTED,
+            self._volatile(),
             tuple(self.contents),
             events,
             requests,
@@ -324,6 +336,11 @@ class _Compiler:
     def whole(self) -> Group:
         """The query as a pattern: WHERE, and EXISTS in what it lists."""
         return Group((self.query.body,))
+
+    def _volatile(self) -> bool:
+        selects = (e for e in _everything(self.whole) if isinstance(e, SubSelect))
+        each = [*inner_expressions(self.whole), *(x for s in selects for x in sub_select_expressions(s))]
+        return any(isinstance(e, Call) and e.name in _VOLATILE for x in each for e in subexpressions(x))
 
     def _kb(self) -> KbNeeds:
         query, where = self.query, self.whole

@@ -1,19 +1,30 @@
 """The instants at which a query is answered (semantics.md 4 and 6).
 
 Instants given by the caller; every instant of the streams (content change); the multiples of periods (window close,
-periodic). Of the last kind those are left out at which no window holds anything and none did at the one before.
+periodic). Of the last kind those are left out at which no window holds anything and none did at the one before. When
+the streams have ended the clock goes on as long as a window that closes holds an event.
+
+A window may hold the same events at millions of ticks. So ticks come as **stretches**: a tick, and until when the
+windows hold the same as there. Only the first tick of a stretch needs an answer of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.terms.saved import State
+
+MOST_TICKS: Final = 100_000
+"""Ticks of one stretch that are each answered, past which LimitError is raised."""
+MOST_REPEATED: Final = 1_000_000
+"""Rows that are told again in one stretch, past which LimitError is raised."""
+_WRITE: Final = "write a longer SLIDE or EVERY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +41,31 @@ class Rhythm:
 
 
 class Filled(NamedTuple):
-    """Whether a window holds something at a tick, and whether one may without a further event."""
+    """Whether a window holds something at a tick, whether one may without a further event, and a time until which they
+    hold the same."""
 
     now: bool
     later: bool
+    until: int
+
+
+class Windows(Protocol):
+    """What the windows of a query hold of the events that have come."""
+
+    def filled(self, at: int, most: int, step: int) -> Filled:
+        """At a time; `until` is at most `most`, and may be too early by less than `step`."""
+
+    @property
+    def closed(self) -> int | None:
+        """The last time at which a window that closes holds an event; None if none does."""
+
+
+class Stretch(NamedTuple):
+    """An instant to answer, and a time until which windows hold the same; what they held before that is the same at
+    all further ticks up to then."""
+
+    at: int
+    until: int
 
 
 class Schedule:
@@ -48,39 +80,60 @@ class Schedule:
         self._filled = False
 
     def due(
-        self, times: NDArray[np.int64], passed: int, newest: int | None, ended: bool, filled: Callable[[int], Filled],
-    ) -> Iterator[int]:
+        self, times: NDArray[np.int64], passed: int, newest: int | None, ended: bool, windows: Windows
+    ) -> Iterator[Stretch]:
         """The instants to answer now, in order. `times`: of the events that have become complete, ascending; `passed`:
-        everything before is complete; `newest`: the last event's time."""
+        everything before is complete; `newest`: the last event's time. The next one is to be asked for when the one
+        before has been answered."""
         if self.rhythm.given is not None:
             for instant in self.rhythm.given:
                 if instant < passed and (self._done is None or instant > self._done):
                     self._done = instant
-                    yield instant
+                    yield Stretch(instant, instant)
         elif self.rhythm.periods:
-            yield from self._ticks(times, passed, newest, ended, filled)
+            yield from self._ticks(times, passed, newest, ended, windows)
         else:
-            yield from np.unique(times).tolist()
+            yield from (Stretch(at, at) for at in np.unique(times).tolist())
 
     def _ticks(
-        self, times: NDArray[np.int64], passed: int, newest: int | None, ended: bool, filled: Callable[[int], Filled]
-    ) -> Iterator[int]:
+        self, times: NDArray[np.int64], passed: int, newest: int | None, ended: bool, windows: Windows
+    ) -> Iterator[Stretch]:
         if newest is None:
             return
-        last = max(-(-newest // p) * p for p in self.rhythm.periods)
+        last = self._last(newest, windows) if ended else passed - 1
         while True:
             if self._next is None and len(times):
                 self._next = self._at_or_after(int(times[0]))
             tick = self._next
-            if tick is None or tick >= passed or (ended and tick > last):
+            if tick is None or tick > last:
                 return
             times = times[np.searchsorted(times, tick, "right") :]
-            found = filled(tick)
-            told = found.now or self._filled
+            found = windows.filled(tick, last, min(self.rhythm.periods))
+            if found.now or self._filled:  # of empty ones only the first is told
+                yield Stretch(tick, found.until if found.now else tick)
             self._filled = found.now
-            self._next = self._after(tick) if found.now or found.later else None
-            if told:
-                yield tick
+            self._next = self._after(found.until) if found.now or found.later else None
+
+    def _last(self, newest: int, windows: Windows) -> int:
+        """The last tick of streams that have ended. Windows that never close are answered once more after the last
+        event."""
+        closed = windows.closed
+        after = max(-(-newest // p) * p for p in self.rhythm.periods)
+        return after if closed is None else max(after, closed)
+
+    def further(self, stretch: Stretch, rows: int = 0) -> NDArray[np.int64]:
+        """The other ticks of a stretch, ascending: to be answered one by one, or where `rows` rows are told again.
+        Raises LimitError."""
+        at, until = stretch
+        count = sum(until // p - at // p for p in self.rhythm.periods)
+        if rows and count * rows > MOST_REPEATED:
+            what = "rows of RSTREAM that are told again while the windows hold the same"
+            raise LimitError(count * rows, MOST_REPEATED, f"{what} ({_WRITE}, or take ISTREAM)")
+        if not rows and count > MOST_TICKS:
+            what = "ticks at which the windows hold the same and the answer may be another"
+            raise LimitError(count, MOST_TICKS, f"{what} ({_WRITE})")
+        ticks = [np.arange(at // p + 1, until // p + 1) * p for p in self.rhythm.periods]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *ticks]))
 
     def _after(self, tick: int) -> int:
         return min((tick // p + 1) * p for p in self.rhythm.periods)

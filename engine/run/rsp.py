@@ -19,7 +19,7 @@ from oxiseq.engine.rsp.general import GeneralAnswers
 from oxiseq.engine.rsp.native import NativeAnswers
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.reports import FullRows, Reporter
-from oxiseq.engine.rsp.schedule import Schedule
+from oxiseq.engine.rsp.schedule import Schedule, Stretch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.resets import Resets
@@ -105,9 +105,19 @@ class RspRun(AloneRun):
         if not len(times) and passed == BEFORE_ALL:
             return
         self._general.add(batches)
-        for at in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, self._general.filled):
-            rows = self._general.in_order(self._told(self._general, at))
+        for stretch in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, self._general.windows):
+            yield from self._stretch(self._general, stretch)
+
+    def _stretch(self, general: GeneralAnswers, stretch: Stretch) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
+        """What is told at the ticks at which the windows hold the same: at the first one, at the others only what
+        RSTREAM tells again, or all of them if the answer may be another at each."""
+        further = self._schedule.further(stretch).tolist() if self._plan.restless else []
+        for at in (stretch.at, *further):
+            rows = general.in_order(self._told(general, at))
             yield np.full(len(rows), at, np.int64), rows
+        if not self._plan.restless and self._plan.report is Report.RSTREAM and len(rows):
+            again = self._schedule.further(stretch, len(rows))
+            yield np.repeat(again, len(rows)), rows.take(np.tile(np.arange(len(rows)), len(again)))
 
     def _told(self, general: GeneralAnswers, at: int) -> FullRows:
         if not general.changes:

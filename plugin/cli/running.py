@@ -21,6 +21,7 @@ from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.languages.front import Front, Options, said, without_reports
 from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.spaseq.formats import BINARY, ResultFormat, result_format
+from oxiseq.unread import unread
 
 _ONE_STREAM: Final = "urn:oxiseq:stream"
 """The IRI of a stream whose file is given alone to a query that names none."""
@@ -68,10 +69,14 @@ def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) 
 
 
 def stream_files(given: tuple[str, ...], iris: Mapping[str, str]) -> dict[str, Path]:
-    """Stream IRI → file, from `NAME=FILE`, `IRI=FILE` or, with a single stream, `FILE`. `iris`: by name."""
+    """Stream IRI → file, from `NAME=FILE`, `IRI=FILE` or, with a single stream, `FILE`. `iris`: by name. A stream that
+    is none of these is left out, with a warning."""
     files: dict[str, Path] = {}
     for text in given:
         iri, file = _split(text, iris)
+        if iri is None:
+            click.echo(f"warning: {unread(file, iris)}", err=True)
+            continue
         if iri in files:
             raise click.BadParameter(f"the stream <{iri}> is given twice", param_hint="--stream")
         files[iri] = Path(file)
@@ -86,12 +91,17 @@ def told(given: tuple[str, ...]) -> tuple[str, ...]:
 def _iri_before(text: str) -> str:
     if "=" not in text or Path(text).exists():
         return _ONE_STREAM
+    return _before(text).strip().removeprefix("<").removesuffix(">")
+
+
+def _before(text: str) -> str:
+    """What stands before the "=" of the file."""
     cuts = [i for i, character in enumerate(text) if character == "="]
-    cut = next((i for i in cuts if Path(text[i + 1 :]).exists()), cuts[0])
-    return text[:cut].strip().removeprefix("<").removesuffix(">")
+    return text[: next((i for i in cuts if Path(text[i + 1 :]).exists()), cuts[0])]
 
 
-def _split(text: str, iris: Mapping[str, str]) -> tuple[str, str]:
+def _split(text: str, iris: Mapping[str, str]) -> tuple[str | None, str]:
+    """The IRI of a stream and its file; None and its name for a stream that is not read."""
     known = {**{iri: iri for iri in iris.values()}, **iris}
     for i, character in enumerate(text):  # an IRI may hold a "="
         if character == "=":
@@ -100,6 +110,8 @@ def _split(text: str, iris: Mapping[str, str]) -> tuple[str, str]:
                 return known[name], text[i + 1 :]
     if len(set(iris.values())) == 1 and ("=" not in text or Path(text).exists()):
         return next(iter(iris.values())), text
+    if "=" in text and Path(text.removeprefix(f"{_before(text)}=")).exists():
+        return None, _iri_before(text)
     declared = ", ".join(f"{name} <{iri}>" for name, iri in iris.items())
     raise click.BadParameter(f"{text!r}: NAME=FILE with one of {declared} expected", param_hint="--stream")
 

@@ -18,7 +18,7 @@ from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Query
-from oxiseq.grammar.errors import OxiseqError
+from oxiseq.unread import warn_unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,7 @@ def read_history(
     query: Query, streams: Mapping[str, Any], span: Span, start: int | None, lateness: int,
     on_error: OnError = "stop", time_predicate: NamedNode = GENERATED_AT,
 ) -> History:
-    """Read all that a SPAseq query reads, an event per instant. Raises EventError, OxiseqError for a stream that it
-    does not read."""
+    """Read all that a SPAseq query reads, an event per instant. Raises EventError."""
     names = {s.name: s.iri.value for s in query.streams}
     return read_streams(names, streams, Reading(span, start, lateness, on_error, time_predicate), merged=True)
 
@@ -85,15 +84,16 @@ def read_streams(
     opener: Opener = opened,
 ) -> History:
     """Read all streams; `names`: name in the query → IRI. `merged`: simultaneous events of a stream are one; else they
-    stand in order of arrival, and what is before `start` is not seen. Raises EventError, OxiseqError for a stream that
-    the query does not read."""
+    stand in order of arrival, and what is before `start` is not seen. A stream that the query does not read is left
+    out, with a warning. Raises EventError."""
     terms = TermDictionary()
     batches: dict[str, EventBatch] = {}
     late, first = 0, reading.start
     for name, events in streams.items():
         iri = names.get(name, name)
         if iri not in names.values():
-            raise OxiseqError(f"the query reads no stream {name!r}; it reads {', '.join(names)}")
+            warn_unread(name, names, 4)
+            continue
         parts = list(opener(events, terms, reading))
         for part in parts:
             terms.hold(*part.ids)

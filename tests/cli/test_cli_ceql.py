@@ -97,7 +97,7 @@ def test_what_makes_no_sense_is_refused() -> None:
     result = oxiseq("run", "sells.ceql", "-s", "trades.csv", "--kb", "kb.ttl")
     assert result.exit_code == 2
     assert "asks no knowledge base" in result.stderr
-    result = oxiseq("run", "sells.ceql", "-s", "X=trades.csv")
+    result = oxiseq("run", "sells.ceql", "-s", "X=no.csv")
     assert result.exit_code == 2
     assert "NAME=FILE with one of Stock" in " ".join(result.stderr.split())
     result = oxiseq("run", "sells.ceql", "-s", "trades.csv", "--type-column", "kind")

@@ -7,6 +7,7 @@ of streams can only be in windows, not in events' mappings.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -148,7 +149,8 @@ def _own(triple: Triple, event: str) -> Triple:
 def evaluation_instants(
     query: RspQuery, items: Mapping[str, Sequence[Item]], instants: Sequence[Time] | None
 ) -> list[Time]:
-    """The instants, in order. Ticks at which no window has anything, and none had before, are left out."""
+    """The instants, in order. Ticks at which no window has anything, and none had before, are left out. When the
+    streams have ended the clock goes on while a window with a RANGE of time, which alone closes, holds an event."""
     times = sorted({i.time for each in items.values() for i in each})
     if query.when is None and instants is not None:
         return sorted(set(instants))
@@ -159,10 +161,15 @@ def evaluation_instants(
     periods = [query.when.period] if isinstance(query.when, Every) else [
         o.slide for w in query.windows for o in w.operators if isinstance(o, RangeWindow) and not o.events
     ]  # fmt: skip
+    closing = [w for w in query.windows if any(isinstance(o, RangeWindow) and not o.events for o in w.operators)]
+    closing = [w for w in closing if not any(isinstance(o, RangeWindow) and o.events for o in w.operators)]
+    reach = times[-1] + max((o.size + o.slide for w in closing for o in w.operators if isinstance(o, RangeWindow)),
+                            default=0)  # fmt: skip
     end = max(-(-times[-1] // p) * p for p in periods)
-    ticks = {k * p for p in periods for k in range(-(-times[0] // p), end // p + 1)}
+    ticks = sorted({k * p for p in periods for k in range(-(-times[0] // p), max(reach, end) // p + 1)})
+    held = [tick for tick in ticks if any(window_items(query, w, items, tick) for w in closing)]
     out, filled = [], False
-    for tick in sorted(ticks):
+    for tick in ticks[: bisect_right(ticks, max([end, *held]))]:
         now = any(window_items(query, w, items, tick) for w in query.windows)
         if now or filled:
             out.append(tick)

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.rsp.items import Content, Held, Items
 from oxiseq.engine.rsp.plan import UNSAID, RspOptions, RspPlan, compile_rsp
+from oxiseq.engine.rsp.schedule import Schedule
 from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.grammar.algebra import Group, SubSelect
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 from oxiseq.reasons.bounds import FREE, Bounds
@@ -65,11 +68,12 @@ def _plain(query: RspQuery) -> RspQuery:
 
 
 def instants_of(plan: RspPlan, history: History) -> NDArray[np.int64]:
-    """Those at which the query is answered; of its periods those that follow events."""
+    """Those at which the query is answered; of its periods those at which the windows hold something else."""
+    items = [Items(False) for _ in plan.streams]
+    for stream, each in zip(plan.streams, items, strict=True):
+        each.add(history.batches[stream])
+    windows = Held(items, [Content(c.stream, c.window) for c in plan.contents])
     times = history.instants
-    rhythm = plan.rhythm
-    if rhythm.given is not None:
-        return np.array(rhythm.given, np.int64)
-    if rhythm.periods:
-        return np.unique(np.concatenate([-(-times // period) * period for period in rhythm.periods]))
-    return times
+    newest = int(times[-1]) if len(times) else None
+    due = Schedule(plan.rhythm).due(times, AFTER_ALL, newest, True, windows)
+    return np.array([stretch.at for stretch in due], np.int64)
