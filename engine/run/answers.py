@@ -14,6 +14,7 @@ import numpy as np
 from oxiseq.engine.kb import HeldKb, KnowledgeBase
 from oxiseq.engine.matching.enrich import KbAnswer, KbPattern
 from oxiseq.engine.matching.fallback import KbGraphs
+from oxiseq.engine.matching.joined_exists import ExistsMatcher
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.clock import Clock, Instants
@@ -43,11 +44,12 @@ class KbAnswers:
             StreamMatcher(request, terms, self._held) if request is not None else None for request in plan.requests
         ]
         """Of each stream."""
+        asked_again = plan.asked_again
+        self.exists = ExistsMatcher(asked_again, terms, self._held) if asked_again else None
+        """For the EXISTS of stateful filters."""
         self._patterns: dict[str, KbPattern] = {name: gpm.kb for name, gpm in plan.gpms.items() if gpm.kb is not None}
         self._kept: list[_Kept] = []
-        self.reads_kb: Final = bool(self._patterns) or any(
-            asked.parts.in_place for request in plan.requests if request is not None for asked in request.requests
-        )
+        self.reads_kb: Final = bool(self._patterns) or any(graphs is not None for graphs in self._graphs())
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -73,6 +75,8 @@ class KbAnswers:
             for matcher in self.matchers:
                 if matcher is not None:
                     matcher.refresh()
+            if self.exists is not None and self.exists.graphs is not None:
+                self.exists.graphs.refresh()
         self._kept.append(_Kept(clock.newest, self._now(), self._kb.version))
         return True
 
@@ -121,5 +125,6 @@ class KbAnswers:
         return {name: pattern.answer(self._kb) for name, pattern in self._patterns.items()}
 
     def _graphs(self) -> list[KbGraphs | None]:
-        """Of each stream the copy of the KB's graphs that its patterns read."""
-        return [None if matcher is None else matcher.graphs for matcher in self.matchers]
+        """Of each stream the copy of the KB's graphs that its patterns read; last that of stateful filters."""
+        last = None if self.exists is None else self.exists.graphs
+        return [*(None if matcher is None else matcher.graphs for matcher in self.matchers), last]
