@@ -80,11 +80,17 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """`EXISTS { ... }` or, negated, `NOT EXISTS { ... }`."""
+    """`EXISTS { ... }` or, negated, `NOT EXISTS { ... }`.
+
+    In a stateful FILTER `split_gpm` says what it looks at: `given` are the variables whose values in the joined
+    mapping stand in the pattern, `gpm` is the one whose event it is evaluated on.
+    """
 
     pattern: Group
     negated: bool = False
     span: Span = span_field()
+    given: tuple[Variable, ...] | None = None
+    gpm: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
-from oxiseq.grammar.scope import GpmParts, expression_variables, split_gpm
+from oxiseq.grammar.scope import GpmParts, expression_variables, split_gpm, visible_variables
 
 Variables = frozenset[Variable]
 NOTHING: Variables = frozenset()
@@ -81,11 +81,17 @@ def overview(query: Query, text: str = "") -> Overview:
     gpms: dict[str, Gpm] = {}
     for gpm in query.gpms:
         gpms.setdefault(gpm.name, gpm)
-    parts = {name: split_gpm(gpm) for name, gpm in gpms.items()}
-    binds = {name: frozenset(p.variables) for name, p in parts.items()}
+    binds = {name: frozenset(visible_variables(gpm.pattern)) for name, gpm in gpms.items()}
     places = tuple(_walk(query.sequence, _Walk(binds)))
+    seen = {p.name: p.seen for p in places}
+    parts = {name: split_gpm(gpm, seen.get(name, NOTHING)) for name, gpm in gpms.items()}
     bound = frozenset(v for p in places if not p.negated for v in binds.get(p.name, NOTHING))
     return Overview(query, text, gpms, parts, places, bound)
+
+
+def split_gpms(query: Query) -> Mapping[str, GpmParts]:
+    """The parts of each GPM, by name; a GPM's stateful filters depend on where it stands in SEQ."""
+    return overview(query).parts
 
 
 @dataclass(frozen=True, slots=True)

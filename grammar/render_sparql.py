@@ -228,6 +228,10 @@ class SparqlWriter:
     def expression(self, expression: Expression, indent: str = "") -> str:
         return self._expression(expression, indent)[0]
 
+    def one_line(self, expression: Expression) -> str:
+        """The same without line breaks, for reports; the pattern of an EXISTS has some."""
+        return " ".join(line.strip() for line in self.expression(expression).split("\n"))
+
     def _at(self, expression: Expression, least: int, indent: str) -> str:
         """As an operand in a place that needs it to bind at least so tightly."""
         text, binds = self._expression(expression, indent)

@@ -8,7 +8,7 @@ patterns are SPARQL 1.1's (section 18.2.1, variable scope).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyoxigraph import Variable
 
@@ -135,8 +135,41 @@ def expression_variables(expression: Expression) -> frozenset[Variable]:
         if isinstance(e, Variable):
             found.add(e)
         elif isinstance(e, Exists):
-            found.update(visible_variables(e.pattern))
+            found.update(visible_variables(e.pattern) if e.given is None else e.given)
     return frozenset(found)
+
+
+def mentioned_variables(pattern: Group) -> frozenset[Variable]:
+    """All that a pattern names, in conditions too; not what only a sub-query's inside names."""
+    return frozenset(v for element in pattern.elements for v in _mentioned(element))
+
+
+def _mentioned(element: PatternElement) -> Iterator[Variable]:
+    yield from _visible(element)
+    match element:
+        case Filter(expression) | Bind(expression):
+            yield from plain_variables(expression)
+            for e in exists_in(expression):
+                yield from mentioned_variables(e.pattern)
+        case SubSelect():
+            return
+        case _:
+            for inner in inner_groups(element):
+                if inner is not element:
+                    yield from mentioned_variables(inner)
+                    continue
+                for each in inner.elements:
+                    yield from _mentioned(each)
+
+
+def plain_variables(expression: Expression) -> frozenset[Variable]:
+    """Its variables, those inside PREV and EXISTS not included."""
+    return frozenset(e for e in subexpressions(expression) if isinstance(e, Variable))
+
+
+def exists_in(expression: Expression) -> tuple[Exists, ...]:
+    """Each EXISTS in it, not those inside another's pattern."""
+    return tuple(e for e in subexpressions(expression) if isinstance(e, Exists))
 
 
 def prev_variables(expression: Expression) -> frozenset[Variable]:
@@ -166,8 +199,8 @@ class GpmParts:
     """What a GPM falls into (semantics.md 2.2).
 
     `pattern` is evaluated on the event's graph, `filters` on its mappings; `kb` is P_D, joined with it, and
-    `kb_filters` need both; `stateful` filters need what stands left of the GPM. If `in_place`, GRAPH stands
-    where it cannot be split off, `pattern` keeps it and `kb` is None.
+    `kb_filters` need both; `stateful` filters need what stands left of the GPM, and those with EXISTS the event's
+    graph once more. If `in_place`, GRAPH stands where it cannot be split off, `pattern` keeps it and `kb` is None.
     """
 
     gpm: Gpm
@@ -192,9 +225,9 @@ class GpmParts:
         return visible_variables(self.kb) if self.kb is not None else ()
 
 
-def split_gpm(gpm: Gpm) -> GpmParts:
-    """Split a GPM's body into what is answered where."""
-    conditions, body = _take_filters(gpm.pattern)
+def split_gpm(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> GpmParts:
+    """Split a GPM's body into what is answered where; `others`: what the GPMs that it sees may bind."""
+    conditions, body = _take_filters(gpm, others)
     graphs: list[PatternElement] = [e for e in body if isinstance(e, GraphPattern)]
     rest: list[PatternElement] = [e for e in body if not isinstance(e, GraphPattern)]
     in_place = _needs_kb_inside(rest, graphs)
@@ -209,7 +242,7 @@ def split_gpm(gpm: Gpm) -> GpmParts:
     filters, kb_filters, stateful = [], [], []
     for condition in conditions:
         used = expression_variables(condition)
-        if prev_variables(condition) or not used <= both:
+        if holds_exists(condition) or prev_variables(condition) or not used <= both:
             stateful.append(condition)
         elif used <= own and not used & open_to_kb:
             filters.append(condition)
@@ -229,20 +262,42 @@ def split_gpm(gpm: Gpm) -> GpmParts:
     )
 
 
-def _take_filters(body: Group) -> tuple[list[Expression], list[PatternElement]]:
-    """The conditions of top-level FILTERs, and the other elements in their order; EXISTS needs the graph."""
+def _take_filters(gpm: Gpm, others: frozenset[Variable]) -> tuple[list[Expression], list[PatternElement]]:
+    """The conditions of top-level FILTERs, and the other elements in their order; an EXISTS that looks at one event
+    alone stays with its pattern."""
     conditions: list[Expression] = []
     rest: list[PatternElement] = []
-    for element in body.elements:
+    own = frozenset(visible_variables(gpm.pattern))
+    for element in gpm.pattern.elements:
         if not isinstance(element, Filter):
             rest.append(element)
             continue
         for condition in conjuncts(element.condition):
-            if holds_exists(condition):
-                rest.append(Filter(condition, span=element.span))
-            else:
+            if not holds_exists(condition):
                 conditions.append(condition)
+            elif reads_others(condition, own, others):
+                conditions.append(_given(condition, own | others, gpm.name))
+            else:
+                rest.append(Filter(condition, span=element.span))
     return conditions, rest
+
+
+def reads_others(condition: Expression, own: frozenset[Variable], others: frozenset[Variable]) -> bool:
+    """Whether a condition with EXISTS looks at more than one event: another GPM's variable, or PREV."""
+    used = plain_variables(condition).union(*(mentioned_variables(e.pattern) for e in exists_in(condition)))
+    return bool(prev_variables(condition) or used & (others - own))
+
+
+def _given(condition: Expression, known: frozenset[Variable], gpm: str) -> Expression:
+    """The condition of a stateful FILTER: each EXISTS in it knows what it looks at."""
+    match condition:
+        case Exists(pattern):
+            given = sorted(mentioned_variables(pattern) & known, key=str)
+            return replace(condition, given=tuple(given), gpm=gpm)
+        case Call(_, args) | FunctionCall(_, args):
+            return replace(condition, args=tuple(_given(arg, known, gpm) for arg in args))
+        case _:
+            return condition
 
 
 def _needs_kb_inside(rest: Iterable[PatternElement], graphs: list[PatternElement]) -> bool:

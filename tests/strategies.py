@@ -257,6 +257,20 @@ PAIR_TESTS = [
     "{v} > {o} && {v} < 3", "{v} = {o} || {v} = 1", "!({v} = {o})", "{v} IN ({o}, 1)", "sameTerm({v}, {o})",
     "{v} > {o} || !BOUND({o})", "{o} > 1",
 ]  # fmt: skip
+EXISTS_TESTS = [
+    "EXISTS {{ {s} :v {o} }}", "NOT EXISTS {{ {s} :w {o} }}", "EXISTS {{ ?n :w {o} }}", "NOT EXISTS {{ ?n :v {o} }}",
+    "EXISTS {{ ?n :v ?m FILTER(?m > {o}) }}", "NOT EXISTS {{ {s} :w ?m FILTER(?m != {o}) }}",
+    "EXISTS {{ {s} :v|:w {o} }}", "EXISTS {{ {s} :next*/:v {o} }}", "EXISTS {{ {s} ?n {o} }}",
+    "{v} > {o} || EXISTS {{ {s} :w {o} }}", "IF(EXISTS {{ {s} :w {o} }}, 1, 2) < {v}", "!(EXISTS {{ ?n :w {o} }})",
+    "EXISTS {{ GRAPH :g {{ ?n :limit {o} }} }}", "NOT EXISTS {{ GRAPH :g {{ ?n :of {o} ; :limit ?m }} }}",
+    "EXISTS {{ GRAPH :g {{ ?n :limit ?m }} FILTER(?m <= {v} && ?m >= {o}) }}",
+    "EXISTS {{ {s} :v {v} OPTIONAL {{ {s} :w ?m FILTER(?m = {o}) }} FILTER(BOUND(?m)) }}",
+    "EXISTS {{ {{ {s} :v {o} }} UNION {{ {s} :w {o} }} }}", "EXISTS {{ {s} :v ?m . {{ ?n :w ?m FILTER(?m >= {o}) }} }}",
+    "EXISTS {{ {s} :v ?m MINUS {{ {s} :w {o} }} }}", "EXISTS {{ {s} :v {o} FILTER NOT EXISTS {{ {s} :w {o} }} }}",
+    "EXISTS {{ {{ SELECT {s} {o} {{ {s} :v {o} }} }} }}", "EXISTS {{ {s} :v ?m BIND({o} + 1 AS ?n) FILTER(?m = ?n) }}",
+    "EXISTS {{ VALUES {o} {{ 1 2 }} }} && {v} > 1", "{o} > 1 || EXISTS {{ {s} :w {v} }}",
+    "EXISTS {{ FILTER({o} > 1) }}",
+]  # fmt: skip
 PREV_TESTS = [
     "{v} > PREV({v})", "{v} != PREV({v})", "{v} >= PREV({v}) + 1", "STR({v}) < STR(PREV({v}))", "{v} <= PREV({v})",
 ]  # fmt: skip
@@ -293,7 +307,7 @@ def body(dice: Dice, place: Place, bodies: dict[str, Body], stateful: bool, key:
         _extra(dice, place, out, subject)
     if dice.chance(20):
         _kb(dice, place, out, subject, key)
-    _filters(dice, place, bodies, out, stateful)
+    _filters(dice, place, bodies, out, stateful, subject)
     return out
 
 
@@ -341,7 +355,9 @@ def _kb(dice: Dice, place: Place, out: Body, subject: str, key: str) -> None:
     out.values.append(limit)
 
 
-def _filters(dice: Dice, place: Place, bodies: dict[str, Body], out: Body, stateful: bool) -> None:
+def _filters(
+    dice: Dice, place: Place, bodies: dict[str, Body], out: Body, stateful: bool, subject: str
+) -> None:
     if not out.values:
         return
     tests = []
@@ -351,8 +367,11 @@ def _filters(dice: Dice, place: Place, bodies: dict[str, Body], out: Body, state
     theirs += [f"?{name.lower()}v" for name in place.partners]
     if stateful and theirs and dice.chance(42):
         tests.append(dice.pick(PAIR_TESTS).format(v=dice.pick(out.values), o=dice.pick(theirs)))
+    if stateful and theirs and dice.chance(20):
+        tests.append(dice.pick(EXISTS_TESTS).format(v=dice.pick(out.values), o=dice.pick(theirs), s=subject))
     if stateful and place.looped and dice.chance(45):
-        tests.append(dice.pick(PREV_TESTS).format(v=dice.pick(out.values)))
+        test = dice.pick(PREV_TESTS).format(v=dice.pick(out.values))
+        tests.append(f"{test} || EXISTS {{ ?n :w {dice.pick(out.values)} }}" if dice.chance(15) else test)
     joined = dice.chance(30)
     if tests and joined:
         out.parts.append("FILTER(" + " && ".join(f"({t})" for t in tests) + ")")

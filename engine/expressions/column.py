@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.expressions.exact import holds
+from oxiseq.engine.expressions.exists import Ask, graph_of, holds_with
 from oxiseq.engine.expressions.program import compile_program
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth_column
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression
-from oxiseq.grammar.scope import expression_variables
+from oxiseq.grammar.scope import exists_in, expression_variables
 
 
 def holding(
@@ -21,20 +21,24 @@ def holding(
     columns: Mapping[Variable, NDArray[np.uint32]],
     count: int,
     terms: TermDictionary,
+    ask: Ask | None = None,
 ) -> NDArray[np.bool_]:
-    """bool[count]: which mappings pass all conditions. `columns`: u32[count] term ids by variable."""
+    """bool[count]: which mappings pass all conditions. `columns`: u32[count] term ids by variable; `ask` answers the
+    EXISTS of stateful filters."""
     kept = np.ones(count, np.bool_)
     for condition in conditions:
         if count:
-            kept &= _holding(condition, columns, count, terms)
+            kept &= _holding(condition, columns, count, terms, ask)
     return kept
 
 
 def _holding(
-    condition: Expression, columns: Mapping[Variable, NDArray[np.uint32]], count: int, terms: TermDictionary
-) -> NDArray[np.bool_]:
-    variables = sorted((v for v in expression_variables(condition) if v in columns), key=str)
-    places = dict.fromkeys(expression_variables(condition), 0)
+    condition: Expression, columns: Mapping[Variable, NDArray[np.uint32]], count: int, terms: TermDictionary,
+    ask: Ask | None,
+) -> NDArray[np.bool_]:  # fmt: skip
+    used = expression_variables(condition).union(graph_of(e.gpm) for e in exists_in(condition) if e.given is not None)
+    variables = sorted((v for v in used if v in columns), key=str)
+    places = dict.fromkeys(used, 0)
     places |= {v: 1 + i for i, v in enumerate(variables)}
     table = np.zeros((count, 1 + len(variables)), np.int64)  # what stands at 0 is unbound
     for i, v in enumerate(variables):
@@ -45,8 +49,7 @@ def _holding(
     for r in np.flatnonzero(out == UNDECIDED):
         ids = tuple(int(x) for x in table[r, 1:])
         if ids not in decided:
-            mapping = {v: terms.term(i) for v, i in zip(variables, ids, strict=False) if i}
-            decided[ids] = holds(condition, mapping)
+            decided[ids] = holds_with(condition, dict(zip(variables, ids, strict=True)), terms, ask)
         out[r] = decided[ids]
     passed: NDArray[np.bool_] = out == TRUE
     return passed

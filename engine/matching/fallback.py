@@ -31,7 +31,8 @@ from oxiseq.engine.terms.texts import Term
 
 CHUNK: Final = 1024
 """Events of one scratch store."""
-_EVENT: Final = "urn:oxiseq:event:"
+EVENT_GRAPH: Final = "urn:oxiseq:event:"
+"""Before an event's number: the name of its graph in a scratch store."""
 
 Rows = tuple[NDArray[np.int64], NDArray[np.uint32]]
 """event i64[k] ascending, values u32[k, columns]"""
@@ -55,7 +56,7 @@ class FallbackMatcher:
         self._chunk = chunk
         self._predicates = [[terms.constant(p) for p in gpm.predicates] for gpm in gpms]
         self._filters = [ConditionFilter(gpm.conditions, gpm.columns, terms) for gpm in gpms]
-        self.graphs = KbGraphs(kb, gpms, terms, blanks)
+        self.graphs = KbGraphs(kb, [gpm.graphs for gpm in gpms], terms, blanks)
 
     @property
     def in_place(self) -> bool:
@@ -158,21 +159,25 @@ class CopiedGraphs:
     """Labels of the KB's blank nodes in the copy → their ids, in the order of their labels in the KB."""
     blank_ids: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
     """Those ids as an array, held."""
+    labels: Mapping[int, str] = field(default_factory=dict)
+    """The other way round: id → label in the copy."""
 
 
 class KbGraphs:
     """The KB's graphs that patterns name: a `Reader` that copies them into a store."""
 
     def __init__(
-        self, kb: KnowledgeBase | None, gpms: Sequence[FallbackGpm], terms: TermDictionary, known: KbBlanks | None
-    ) -> None:
+        self, kb: KnowledgeBase | None, named: Sequence[tuple[NamedNode, ...] | None], terms: TermDictionary,
+        known: KbBlanks | None,
+    ) -> None:  # fmt: skip
+        """`named`: per pattern the graphs that it names, None for all."""
         self._terms = terms
         self._known = known
-        self._all = any(gpm.graphs is None for gpm in gpms)
-        self._named = tuple(dict.fromkeys(g for gpm in gpms for g in gpm.graphs or ()))
+        self._all = any(graphs is None for graphs in named)
+        self._named = tuple(dict.fromkeys(g for graphs in named for g in graphs or ()))
         self._nothing = CopiedGraphs(Store())
         self._copies: Materialised[CopiedGraphs] | None = None
-        if kb is not None and any(gpm.in_place for gpm in gpms):
+        if kb is not None and (self._all or self._named):
             self._copies = KbInTime.of(kb).materialised(self.text, self)
 
     @property
@@ -219,7 +224,7 @@ class KbGraphs:
         names = sorted((n for n in store.named_graphs() if isinstance(n, NamedNode)), key=lambda n: n.value)
         ids = np.array([*blank.values()], np.uint32)
         self._terms.hold(ids)
-        return CopiedGraphs(store, tuple(names), blank, ids)
+        return CopiedGraphs(store, tuple(names), blank, ids, {i: label for label, i in blank.items()})
 
     @property
     def text(self) -> str:
@@ -256,14 +261,14 @@ class _Scratch:
 
     def __enter__(self) -> _Scratch:
         for event in self._shipped:
-            self._store.add_graph(NamedNode(f"{_EVENT}{event}"))
+            self._store.add_graph(NamedNode(f"{EVENT_GRAPH}{event}"))
         self._store.extend(parse(self._text(), RdfFormat.N_QUADS))
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._in_place:
             for event in self._shipped:
-                self._store.remove_graph(NamedNode(f"{_EVENT}{event}"))
+                self._store.remove_graph(NamedNode(f"{EVENT_GRAPH}{event}"))
 
     def _text(self) -> str:
         """The shipped events as N-Quads; blank nodes keep the labels of the dictionary."""
@@ -274,7 +279,7 @@ class _Scratch:
             self._blank[text[int(i)][2:]] = int(i)
         subject, predicate, object_ = batch.subject.tolist(), batch.predicate.tolist(), batch.object.tolist()
         for event in self._shipped:
-            graph = f"<{_EVENT}{event}> ."
+            graph = f"<{EVENT_GRAPH}{event}> ."
             for t in range(batch.offset[event], batch.offset[event + 1]):
                 lines.append(f"{text[subject[t]]} {text[predicate[t]]} {text[object_[t]]} {graph}")
         return "\n".join(lines)
@@ -286,14 +291,14 @@ class _Scratch:
         query = gpm.query(self._names, by_event=gpm.by_event)
         width = len(gpm.columns)
         if not gpm.by_event:
-            prefix = len(_EVENT)
+            prefix = len(EVENT_GRAPH)
             for solution in self._select(query, None):
                 name = solution[0].value
-                if name.startswith(_EVENT):  # else a graph of the KB
+                if name.startswith(EVENT_GRAPH):  # else a graph of the KB
                     yield int(name[prefix:]), [self._id(solution[i + 1]) for i in range(width)]
             return
         for event in wanted.tolist():
-            for solution in self._select(query, NamedNode(f"{_EVENT}{event}")):
+            for solution in self._select(query, NamedNode(f"{EVENT_GRAPH}{event}")):
                 yield event, [self._id(solution[i]) for i in range(width)]
 
     def _select(self, query: str, graph: NamedNode | None) -> QuerySolutions:

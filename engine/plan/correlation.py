@@ -27,8 +27,8 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import Check
 from oxiseq.grammar.algebra import Filter, Group, Op
-from oxiseq.grammar.places import atoms
-from oxiseq.grammar.scope import GpmParts, certain_variables, split_gpm
+from oxiseq.grammar.places import atoms, split_gpms
+from oxiseq.grammar.scope import GpmParts, certain_variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def correlation(plan: QueryPlan) -> Correlation:
     obstacle = _obstacle(plan)
     if obstacle:
         return Correlation((), reason=obstacle)
-    parts = {gpm.name: split_gpm(gpm) for gpm in plan.query.gpms}
+    parts = dict(split_gpms(plan.query))
     names = tuple(dict.fromkeys(atom.name for atom in atoms(plan.query.sequence)))
     window = plan.window
     counts = window is not None and window.events

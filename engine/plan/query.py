@@ -20,9 +20,9 @@ from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import PARTITION, StateBuilder, own_filters
 from oxiseq.engine.sequence.tables import Clauses, SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Expression, Filter, Group, Query, Window
-from oxiseq.grammar.places import atoms
-from oxiseq.grammar.scope import GpmParts, certain_variables, expression_variables, split_gpm
+from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Query, Window
+from oxiseq.grammar.places import atoms, split_gpms
+from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,11 @@ class GpmPlan:
     late: bool
     order: int
     """Its place among the requests of its stream."""
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether a stateful filter asks its event's graph once more, with the joined mapping."""
+        return any(holds_exists(condition) for condition in self.parts.stateful)
 
     @property
     def enriched(self) -> bool:
@@ -101,10 +106,16 @@ class QueryPlan:
     def window(self) -> Window | None:
         return self.query.window
 
+    @property
+    def asked_again(self) -> tuple[Exists, ...]:
+        """The EXISTS of stateful filters."""
+        conditions = (condition for gpm in self.gpms.values() for condition in gpm.parts.stateful)
+        return tuple(dict.fromkeys(e for condition in conditions for e in exists_in(condition)))
+
 
 def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`."""
-    parts = {gpm.name: split_gpm(gpm) for gpm in query.gpms}
+    parts = dict(split_gpms(query))
     automaton = build_automaton(query.sequence)
     sliding = query.window is not None and query.window.sliding
     by = query.partition.by if query.partition is not None else ()

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.column import holding
+from oxiseq.engine.expressions.exists import Ask, graph_of
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.matching.joined_exists import ExistsMatcher
 from oxiseq.engine.matching.matcher import Rows, address
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
@@ -52,11 +54,15 @@ class Frame:
 
 def gpm_frame(
     plan: GpmPlan, found: Rows, where: NDArray[np.int64], answer: KbAnswer | None,
-    terms: TermDictionary,
-) -> Frame:
-    """The mappings of one GPM: its occurrences joined with the KB's answer, `where`: instant per event."""
+    terms: TermDictionary, first: int | None = None,
+) -> Frame:  # fmt: skip
+    """The mappings of one GPM: its occurrences joined with the KB's answer, `where`: instant per event; `first`: the
+    number of the first event's graph, where the graphs are asked again."""
     rows = slice(found.low, found.high)
     frame = Frame(where[found.event[rows]], {v: found.values[rows, i] for i, v in enumerate(plan.keep)})
+    if first is not None:
+        number = (found.event[rows] + first).astype(np.uint32)
+        frame = Frame(frame.where, {**frame.columns, graph_of(plan.name): number})
     if plan.kb is None or answer is None:
         return frame
     shared = frame.table(plan.kb.shared)
@@ -72,13 +78,15 @@ def gpm_frame(
     return joined.take(holding(plan.parts.kb_filters, joined.columns, len(joined), terms))
 
 
-def letter_frame(plan: LetterPlan, frames: Mapping[str, Frame], terms: TermDictionary) -> Frame:
+def letter_frame(
+    plan: LetterPlan, frames: Mapping[str, Frame], terms: TermDictionary, ask: Ask | None = None
+) -> Frame:
     """The rows of a letter: its GPMs' mappings joined at each instant, then the filters among them."""
     frame = frames[plan.letter[0]]
     for name in plan.letter[1:]:
         frame = _join(frame, frames[name])
     if plan.filters:
-        frame = frame.take(holding(plan.filters, frame.columns, len(frame), terms))
+        frame = frame.take(holding(plan.filters, frame.columns, len(frame), terms, ask))
     return frame
 
 
@@ -109,8 +117,9 @@ Source = tuple[int, int, int, int, int, int, int, int]
 class LetterRows:
     """Makes the rows of a query's letters."""
 
-    def __init__(self, plan: QueryPlan, terms: TermDictionary) -> None:
+    def __init__(self, plan: QueryPlan, terms: TermDictionary, exists: ExistsMatcher | None = None) -> None:
         self._terms = terms
+        self._exists = exists
         self._gpms = plan.gpms
         self._letters = plan.letters
         self._plain = [None if plan.members else _plain_gpm(letter, plan) for letter in plan.letters]
@@ -149,11 +158,13 @@ class LetterRows:
             for name in letter.letter:
                 if name not in frames:
                     plan = self._gpms[name]
+                    first = self._exists.first(plan.stream) if self._exists is not None and plan.asks_again else None
                     frames[name] = gpm_frame(plan, found[plan.stream][plan.order], where[plan.stream],
-                                             answers.get(name), self._terms)
+                                             answers.get(name), self._terms, first)
                     if split is not None:
                         frames[name] = split(plan, frames[name])
-            frame = letter_frame(letter, frames, self._terms)
+            ask = None if self._exists is None else self._exists.ask
+            frame = letter_frame(letter, frames, self._terms, ask)
             if len(frame):
                 sources.append(self._of_frame(number, frame))
         return sources
@@ -184,7 +195,7 @@ class LetterRows:
 def _plain_gpm(letter: LetterPlan, plan: QueryPlan) -> GpmPlan | None:
     """The GPM whose rows are the letter's as they are, if there is one."""
     gpm = plan.gpms[letter.letter[0]]
-    return gpm if len(letter.letter) == 1 and gpm.kb is None and not letter.filters else None
+    return gpm if len(letter.letter) == 1 and gpm.kb is None and not letter.filters and not gpm.asks_again else None
 
 
 def _places(wanted: Sequence[tuple[Variable, ...]], given: Sequence[tuple[Variable, ...]]) -> NDArray[np.int32]:

@@ -60,7 +60,7 @@ class QueryRun:
         self._start = start
         self._answers = KbAnswers(plan, terms, kb)
         self._terms_stored = np.array([v != PARTITION for v in plan.stored], np.bool_)
-        self._letters = LetterRows(plan, terms)
+        self._letters = LetterRows(plan, terms, self._answers.exists)
         self._capacities = capacities or Capacities()
         self._begin()
         terms.register(self)
@@ -75,7 +75,10 @@ class QueryRun:
     def _begin(self) -> None:
         """Nothing has been seen."""
         plan = self.plan
-        self._sequence = SequenceRun(plan.sequence, self._terms, self._capacities)
+        exists = self._answers.exists
+        self._sequence = SequenceRun(
+            plan.sequence, self._terms, self._capacities, None if exists is None else exists.ask
+        )
         self._rows = RowStore(len(plan.stored))
         self._writer = AnswerWriter(plan, self._terms)
         self._deferred = _deferred(plan)
@@ -306,6 +309,18 @@ class QueryRun:
         self, instants: Instants, rows: Sequence[Sequence[Rows]], last: bool, answers: dict[str, KbAnswer]
     ) -> list[MatchBatch]:
         """`rows`: per stream the occurrences of each request."""
+        exists = self._answers.exists
+        if exists is None:
+            return self._find(instants, rows, last, answers)
+        exists.begin(instants.batches)
+        try:
+            return self._find(instants, rows, last, answers)
+        finally:
+            exists.end()
+
+    def _find(
+        self, instants: Instants, rows: Sequence[Sequence[Rows]], last: bool, answers: dict[str, KbAnswer]
+    ) -> list[MatchBatch]:
         times, number = instants.time, instants.first - self._joined.instants
         count = len(times)
         if count and self._start is None:

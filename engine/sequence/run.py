@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.expressions.exact import holds
+from oxiseq.engine.expressions.exists import Ask, holds_with
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
@@ -63,13 +63,16 @@ class Found:
 
 
 class SequenceRun:
-    """The running state of one sequence. `oldest_row`: no node refers to an earlier row."""
+    """The running state of one sequence. `oldest_row`: no node refers to an earlier row; `ask` answers the EXISTS of
+    its filters, if they have some."""
 
     def __init__(
-        self, compiled: SequenceTables, terms: TermDictionary, capacities: Capacities | None = None
-    ) -> None:
+        self, compiled: SequenceTables, terms: TermDictionary, capacities: Capacities | None = None,
+        ask: Ask | None = None,
+    ) -> None:  # fmt: skip
         self._compiled = compiled
         self._terms = terms
+        self._ask = ask
         self._capacities = sizes = capacities or Capacities()
         self._memory = allocate(compiled, sizes)
         self._pointers: dict[type, tuple[object, Pointers]] = {}
@@ -88,7 +91,8 @@ class SequenceRun:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
         still come. A strategy compares `positions`."""
         tables, scalars = self._compiled.tables, self._memory.scalars
-        forget_answers(self._memory, changed=self._generation != self._terms.generation)
+        # the number of an event's graph means another event in each batch
+        forget_answers(self._memory, changed=self._ask is not None or self._generation != self._terms.generation)
         self._generation = self._terms.generation
         scalars[k.INSTANT] = 0
         if rows is None:
@@ -211,8 +215,7 @@ class SequenceRun:
 
     def _answer(self, asked: CompiledFilter, vector: NDArray[np.int64]) -> int:
         ids: dict[Variable, int] = {v: int(vector[place]) for v, place in asked.places}
-        mapping = {v: self._terms.term(i) for v, i in ids.items() if i}
-        return _TRUE if holds(asked.check.condition, mapping) else _FALSE
+        return _TRUE if holds_with(asked.check.condition, ids, self._terms, self._ask) else _FALSE
 
 
 _ROW_IDS = np.zeros(0, np.int64)

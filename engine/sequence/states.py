@@ -16,9 +16,10 @@ from typing import TypeAlias
 from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.expressions.exists import graph_of
 from oxiseq.engine.sequence.positions import START, Automaton, Guard, Letter, Position, Transition
 from oxiseq.grammar.algebra import Call, Expression, FunctionCall, Op, Prev
-from oxiseq.grammar.scope import GpmParts, expression_variables, prev_variables
+from oxiseq.grammar.scope import GpmParts, exists_in, expression_variables, prev_variables
 
 MAX_STATES = 4_000
 PARTITION = Variable("__partition")
@@ -380,6 +381,8 @@ class StateBuilder:
         for variable in sorted(asked, key=str):
             cell = (earlier or {}).get(variable)
             sources[previous_name(variable)] = cell.source if cell else Unbound()
+        for exists in exists_in(condition):
+            sources[graph_of(exists.gpm)] = Column(graph_of(exists.gpm))
         return FilterCheck(rename_previous(condition), tuple(sources.items()), condition)
 
     def _lookup(self, variable: Variable, scope: LetterScope, before: _Scopes) -> Source:

@@ -41,7 +41,7 @@ from oxiseq.engine.sequence.states import (
 )
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Call, Expression, Op, Strategy, Window
-from oxiseq.grammar.scope import expression_variables
+from oxiseq.grammar.scope import expression_variables, holds_exists
 
 _PARTITION_VALUE: Final = Value(ValueKind.BOUND, 0, PARTITION)
 _OPS = {Op.STRICT: k.STRICT, Op.NEXT: k.NEXT, Op.ANY: k.ANY}
@@ -446,6 +446,8 @@ def _inequality(check: FilterCheck) -> tuple[Expression, Expression, int, bool] 
     """(row side, run side, sign, strict) of an inequality between the two; sign 1: the run's is the smaller."""
     condition = check.condition
     if not isinstance(condition, Call) or condition.name not in _FLIPPED or len(condition.args) != 2:
+        return None
+    if holds_exists(condition):
         return None
     sources = dict(check.sources)
     left, right = condition.args

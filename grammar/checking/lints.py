@@ -6,7 +6,11 @@ unjoined                    a GPM shares no variable with what it is joined with
 cross-product               the parts of one pattern share no variable
 kb-unjoined                 a GRAPH pattern shares no variable with its GPM
 loose-join                  a join over a variable that may be unbound costs a scan
-unbound                     an inner condition reads a variable that its GPM never binds
+
+`checking.nested` has two more, beside the errors that are like them:
+
+unbound                     the condition of a nested group reads a variable that is not in scope there
+local                       a variable inside EXISTS is new, though a GPM further right binds one of that name
 """
 
 from __future__ import annotations
@@ -18,7 +22,6 @@ from pyoxigraph import BlankNode, Variable
 from oxiseq.grammar.algebra import (
     Bind,
     Filter,
-    Gpm,
     GraphPattern,
     Group,
     PathPattern,
@@ -27,11 +30,10 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.checking.common import check_window
 from oxiseq.grammar.errors import Finding
-from oxiseq.grammar.finding_tools import at_pattern, at_variable, lint_finding, named
+from oxiseq.grammar.finding_tools import at_pattern, lint_finding, named
 from oxiseq.grammar.places import Overview, Place, Variables
 from oxiseq.grammar.scope import (
     expression_variables,
-    nested_elements,
     visible_variables,
 )
 
@@ -42,7 +44,6 @@ def lint(seen: Overview) -> Iterator[Finding]:
     yield from check_window(seen.query, seen.query.sequence.span)
     for gpm in seen.gpms.values():
         yield from products(gpm.pattern, gpm.name, seen.text)
-        yield from _inner_scope(gpm, seen)
     for place in seen.places:
         if place.name in seen.gpms:
             yield from _joins(place, seen)
@@ -162,25 +163,3 @@ def _names(element: PatternElement) -> set[Variable | BlankNode]:
     if isinstance(element, Bind):
         return {element.variable, *expression_variables(element.expression)}
     return set(visible_variables(Group((element,))))
-
-
-def _inner_scope(gpm: Gpm, seen: Overview) -> Iterator[Finding]:
-    """Conditions below the top level see their own GPM only: a variable from elsewhere is never bound there."""
-    known: set[Variable] = set()
-    for element in nested_elements(gpm.pattern):
-        known.update(visible_variables(Group((element,))))
-    top = {id(e) for e in gpm.pattern.elements if isinstance(e, Filter)}
-    for element in nested_elements(gpm.pattern):
-        if isinstance(element, Filter) and id(element) not in top:
-            used = expression_variables(element.condition)
-        elif isinstance(element, Bind):
-            used = expression_variables(element.expression)
-        else:
-            continue
-        for v in sorted(used - known, key=str):
-            yield lint_finding(
-                "unbound",
-                f"nothing in {gpm.name} binds ?{v.value}, so this is never true",
-                at_variable(v, element.span, seen.text),
-                "only a FILTER directly inside the GPM's braces sees other GPMs",
-            )

@@ -21,6 +21,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     Values,
 )
+from oxiseq.grammar.checking.nested import stateful_graphs
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error
 from oxiseq.grammar.places import Overview
@@ -160,9 +161,11 @@ def _outside_aggregates(expression: Expression) -> Iterator[Variable]:
 
 def _graphs(gpm: Gpm, seen: Overview) -> Iterator[Finding]:
     """GRAPH ?g must be split off: nested it would need every graph of the KB beside each event."""
-    if gpm.name not in seen.parts or not seen.parts[gpm.name].in_place:
+    if gpm.name not in seen.parts:
         return
-    for element in nested_elements(seen.parts[gpm.name].pattern):
+    parts, others = seen.parts[gpm.name], next((p.seen for p in seen.places if p.name == gpm.name), frozenset())
+    nested = nested_elements(parts.pattern) if parts.in_place else ()
+    for element in (*nested, *stateful_graphs(gpm, others)):
         if isinstance(element, GraphPattern) and isinstance(element.name, Variable):
             yield error(
                 "graph",

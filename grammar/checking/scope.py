@@ -9,6 +9,7 @@ from pyoxigraph import Variable
 from oxiseq.grammar.algebra import (
     Aggregate,
     Bind,
+    Exists,
     Expression,
     Filter,
     Gpm,
@@ -18,15 +19,17 @@ from oxiseq.grammar.algebra import (
     Span,
     SubSelect,
 )
+from oxiseq.grammar.checking.nested import check_nested, unbound
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, listing, variable_hint
 from oxiseq.grammar.places import Overview, Place
 from oxiseq.grammar.scope import (
     conjuncts,
+    exists_in,
     expression_variables,
-    holds_exists,
     inner_expressions,
     nested_elements,
+    plain_variables,
     prev_variables,
     sub_select_expressions,
     subexpressions,
@@ -40,6 +43,7 @@ def check_scope(seen: Overview) -> Iterator[Finding]:
         yield from _binds(gpm, seen)
     for place in seen.places:
         if place.name in seen.gpms:
+            yield from check_nested(place, seen)
             for element in seen.gpms[place.name].pattern.elements:
                 if isinstance(element, Filter):
                     yield from _filter(element, place, seen)
@@ -56,8 +60,6 @@ def _out_of_place(gpm: Gpm) -> Iterator[Finding]:
             elif isinstance(e, Prev) and id(condition) not in top:
                 hint = "PREV stands in a FILTER directly inside the GPM's braces"
                 yield error("prev", "PREV cannot stand here", e.span, hint)
-            elif isinstance(e, Prev) and holds_exists(condition):
-                yield error("prev", "PREV cannot stand beside EXISTS", e.span, "write two FILTERs")
     for e in all_expressions(gpm):
         if isinstance(e, MatchFunction):
             name = f"{e.name}({e.gpm or ''})"
@@ -100,11 +102,10 @@ def _filter(element: Filter, place: Place, seen: Overview) -> Iterator[Finding]:
     own = seen.variables(place.name)
     for condition in conjuncts(element.condition):
         span = _span(condition, element)
-        if holds_exists(condition):
-            yield from _beside_exists(condition, span, place, seen)
-            continue
-        for v in sorted(expression_variables(condition) - own - place.seen, key=str):
-            yield _unbound(v, at_variable(v, span, seen.text), place, seen)
+        for v in sorted(plain_variables(condition) - own - place.seen, key=str):
+            yield unbound(v, at_variable(v, span, seen.text), place, seen)
+        for exists in exists_in(condition):
+            yield from _rebound(exists, place, seen)
         for v in sorted(prev_variables(condition), key=str):
             place_of = at_pattern(rf"(?i:PREV)\s*\(\s*[?$]{v.value}\s*\)", span, seen.text)
             if not place.repeats:
@@ -125,48 +126,18 @@ def _inside(place: Place, seen: Overview) -> frozenset[Variable]:
     return frozenset(v for p in seen.places if repeat in p.repeats and not p.negated for v in seen.variables(p.name))
 
 
-def _beside_exists(condition: Expression, span: Span, place: Place, seen: Overview) -> Iterator[Finding]:
-    own = seen.variables(place.name)
-    used = {e for e in subexpressions(condition) if isinstance(e, Variable)}
-    for v in sorted(used - own, key=str):
-        yield error(
-            "scope",
-            f"a condition with EXISTS sees only its own GPM, {place.name} does not bind ?{v.value}",
-            at_variable(v, span, seen.text),
-            "put EXISTS into a FILTER of its own",
-        )
-
-
-def _unbound(v: Variable, span: Span, place: Place, seen: Overview) -> Finding:
-    """Say why a FILTER cannot see a variable."""
-    positive = seen.binders(v)
-    if positive and place.negated and place.first:
-        return error(
-            "scope",
-            f"{place.name} stands first and negated: its FILTER cannot see ?{v.value} of {listing(positive)}",
-            span,
-            f"the FILTER of a leading {place.name}! sees only what {place.name} binds",
-        )
-    order = [p.name for p in seen.places]
-    right = [n for n in positive if order.index(n) > order.index(place.name)]
-    if right:
-        return error(
-            "scope",
-            f"?{v.value} is bound only by {listing(right)}, further right than {place.name}",
-            span,
-            f"put the FILTER into {right[0]}",
-        )
-    if positive:
-        return error(
-            "scope",
-            f"?{v.value} is bound only by {listing(positive)}, in another alternative than {place.name}",
-            span,
-        )
-    negated = [n for n in seen.binders(v, negated=True) if n != place.name]
-    if negated:
-        hint = f"a negated GPM binds nothing for others; put the FILTER into {negated[0]}"
-        return error("scope", f"?{v.value} is bound only by the negated {listing(negated)}", span, hint)
-    return error("scope", f"nothing binds ?{v.value}", span, variable_hint(v, seen.variables(place.name) | place.seen))
+def _rebound(exists: Exists, place: Place, seen: Overview) -> Iterator[Finding]:
+    """Inside EXISTS the variable of another GPM stands for its value, which BIND cannot replace."""
+    for element in nested_elements(exists.pattern):
+        if isinstance(element, Bind) and element.variable in place.seen - seen.variables(place.name):
+            v = element.variable
+            others = listing([n for n in seen.binders(v) if n != place.name][:1])
+            yield error(
+                "bind",
+                f"BIND cannot bind ?{v.value}: inside EXISTS it is the value of {others}",
+                at_pattern(rf"[?$]{v.value}\s*\)$", element.span, seen.text),
+                "choose another variable, or compare with FILTER",
+            )
 
 
 def _span(condition: Expression, element: Filter) -> Span:

@@ -16,9 +16,10 @@ from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.matching.matcher import Occurrences, StreamMatcher
 from oxiseq.engine.matching.plan import GpmRequest, compile_stream
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Expression, Gpm, Group, Query, TriplePattern
+from oxiseq.grammar.algebra import Expression, Group, Query, TriplePattern
+from oxiseq.grammar.places import split_gpms
 from oxiseq.grammar.render_sparql import SparqlWriter
-from oxiseq.grammar.scope import GpmParts, expression_variables, split_gpm
+from oxiseq.grammar.scope import GpmParts, expression_variables
 from oxiseq.reasons.near import distance
 from oxiseq.reasons.read import History
 from oxiseq.reasons.report import SHOWN, Funnel, Miss, Step
@@ -28,15 +29,18 @@ def funnels(query: Query, history: History, kb: KnowledgeBase) -> Iterator[Funne
     """One per GPM, in the text's order. Raises KbError, LimitError."""
     iris = {s.name: s.iri.value for s in query.streams}
     write = SparqlWriter(dict(query.prefixes))
+    parts = split_gpms(query)
     for gpm in query.gpms:
         batch = history.batches[iris[gpm.stream]]
-        steps = tuple(_Funnel(gpm, batch, history, kb, write).steps()) if len(batch) else ()
+        steps = tuple(_Funnel(parts[gpm.name], batch, history, kb, write).steps()) if len(batch) else ()
         yield Funnel(gpm.name, gpm.stream, len(batch), steps)
 
 
 class _Funnel:
-    def __init__(self, gpm: Gpm, batch: EventBatch, history: History, kb: KnowledgeBase, write: SparqlWriter) -> None:
-        self.parts: GpmParts = split_gpm(gpm)
+    def __init__(
+        self, parts: GpmParts, batch: EventBatch, history: History, kb: KnowledgeBase, write: SparqlWriter
+    ) -> None:
+        self.parts = parts
         self.batch, self.history, self.kb, self.write = batch, history, kb, write
         self.left = np.ones(len(batch), np.bool_)
 

@@ -65,7 +65,7 @@ def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
         for condition in _conditions(gpm):
             changed = _without(gpm, {id(condition)})
             shown = tuple(sorted(v.value for v in expression_variables(condition) | prev_variables(condition)))
-            yield Relaxation("filter", f"{name}: FILTER({write.expression(condition)})",
+            yield Relaxation("filter", f"{name}: FILTER({write.one_line(condition)})",
                              _with_gpm(here, changed), shown, last, condition=condition)  # fmt: skip
         if any(isinstance(e, GraphPattern) for e in gpm.pattern.elements):
             yield Relaxation("knowledge base", f"{name}: GRAPH", _with_gpm(here, _without_kb(gpm)),

@@ -18,7 +18,7 @@ from oxiseq.engine.matching.plan import StreamPlan
 from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
-from oxiseq.engine.sequence.states import PARTITION, Check, GuardCheck, Value, ValueKind
+from oxiseq.engine.sequence.states import PARTITION, Check, GuardCheck, Value, ValueKind, own_filters
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
@@ -39,7 +39,7 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.render import render
 from oxiseq.grammar.render_sparql import SparqlWriter
-from oxiseq.grammar.scope import GpmParts, subexpressions
+from oxiseq.grammar.scope import GpmParts, holds_exists, subexpressions
 from oxiseq.spaseq.explain_facts import EdgeFacts, FilterFacts, GpmFacts, KbFacts, StateFacts, StreamFacts, WaitFacts
 from oxiseq.spaseq.explanation import SpaseqExplanation
 
@@ -64,6 +64,7 @@ class _Explainer:
         self.plan = plan
         self.kb = kb
         self.write = SparqlWriter(dict(plan.query.prefixes))
+        self.parts = {name: gpm.parts for name, gpm in plan.gpms.items()}
 
     def explain(self) -> SpaseqExplanation:
         plan, query = self.plan, self.plan.query
@@ -152,7 +153,8 @@ class _Explainer:
             at_start = edge.source == START
             index = iter(words)
             arms = tuple(
-                WaitFacts(letter_text(arm.letter), arm.target, _INDEX_WORDS[next(index)], self.conditions(arm.check))
+                WaitFacts(letter_text(arm.letter), arm.target, _INDEX_WORDS[next(index)],
+                          self.conditions(arm.letter, arm.check))
                 for arm in edge.arms
             )
             guards = tuple(self.guard(g, "looked up at the start" if at_start else _INDEX_WORDS[next(index)])
@@ -161,12 +163,19 @@ class _Explainer:
             yield EdgeFacts(edge.source, op, arms, guards, tuple(value_text(v) for v in key))
 
     def guard(self, guard: GuardCheck, index: str) -> WaitFacts:
-        return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.check))
+        return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.letter, guard.check))
 
-    def conditions(self, check: Check) -> tuple[str, ...]:
+    def conditions(self, letter: Letter, check: Check) -> tuple[str, ...]:
+        """What a row of the letter and a run must agree on; first what its GPMs decide together."""
         same = ["same partition" if v == PARTITION else f"same ?{v.value}" for v, _ in check.equal]
         same += [f"same ?{v.value} unless unbound" for v, _ in check.compatible]
-        return (*same, *(self.write.expression(f.original) for f in check.filters))
+        filters = (*own_filters(letter, self.parts), *(f.original for f in check.filters))
+        return (*same, *(self.condition(f) for f in filters))
+
+    def condition(self, condition: Expression) -> str:
+        """A stateful filter; those with EXISTS are slow."""
+        text = self.write.one_line(condition)
+        return f"{text} (asked of the store, pair by pair)" if holds_exists(condition) else text
 
 
 _UNITS = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000),

@@ -53,6 +53,26 @@ ACCEPTED = {
         "C ON S { ?a :c ?c }",
     ),
     "prev in a repeated group": ("(A; B)+", "A ON S { ?a :p ?x }", "B ON S { ?a :q ?y FILTER(?y > PREV(?x)) }"),
+    "EXISTS sees what stands left, however deep": (
+        "A; B+",
+        "A ON S { ?a :p ?x }",
+        "B ON S { ?a :q ?y FILTER(?y > PREV(?y) || NOT EXISTS { ?a :r ?z { ?a :s ?w FILTER(?w > ?x) } }) }",
+    ),
+    "in EXISTS a sub-SELECT may show it": (
+        "A; B",
+        "A ON S { ?a :p ?x }",
+        "B ON S { ?a :q ?y FILTER EXISTS { { SELECT ?x (COUNT(*) AS ?n) { ?a :r ?x } GROUP BY ?x } } }",
+    ),
+    "OPTIONAL may bind another's variable": (
+        "A; B",
+        "A ON S { ?a :p ?x }",
+        "B ON S { ?a :q ?y OPTIONAL { ?a :r ?x FILTER(?x > ?y) } }",
+    ),
+    "a sub-SELECT has its own variables": (
+        "A; B",
+        "A ON S { ?a :p ?x }",
+        "B ON S { ?a :q ?y { SELECT ?a (MAX(?z) AS ?m) { ?a :r ?z } GROUP BY ?a HAVING (?m > 1 && MAX(?z) > 1) } }",
+    ),
     "blank node labels are scoped to their GPM": ("A; B", "A ON S { _:x :p ?x }", "B ON S { _:x :q ?x }"),
     "GRAPH with a variable at the top": ("A", "A ON S { ?a :p ?x GRAPH ?g { ?a :name ?n } }"),
     "GRAPH in a negated GPM": (
@@ -103,9 +123,21 @@ LINTS = {
         query("A; B", "A ON S { ?a :p ?y }", "B ON S { { ?a :p ?x } UNION { ?a :q ?y } }"),
         [("loose-join", 4, 10)],
     ),
-    "inner filter reads another gpm": (
-        query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?a :p ?y OPTIONAL { ?a :q ?z FILTER(?z > ?x) } }"),
+    "inner filter reads what stands outside": (
+        query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?a :p ?y { ?a :q ?z FILTER(?z > ?y) } }"),
+        [("unbound", 6, 55)],
+    ),
+    "the filter of an optional part sees what stands before it": (
+        query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?a :p ?y OPTIONAL { ?a :q ?z FILTER(?z > ?y) } }"),
+        [],
+    ),
+    "the filter of a kb pattern reads the event": (
+        query("A; B", "A ON S { ?a :p ?x }", "B ON S { ?a :p ?y GRAPH :g { ?a :q ?z FILTER(?z > ?y) } }"),
         [("unbound", 6, 64)],
+    ),
+    "a variable of a gpm further right inside exists": (
+        query("A; B", "A ON S { ?a :p ?x FILTER EXISTS { ?a :q ?y } }", "B ON S { ?a :p ?y }"),
+        [("local", 5, 54)],
     ),
     "consume by partition without partitions": (
         query("A", "A ON S { ?a :p ?x }").replace("WITHIN", "CONSUME BY PARTITION WITHIN"),

@@ -15,10 +15,11 @@ from pyoxigraph import Store, Triple
 
 from oxiseq.grammar.algebra import Query
 from reference.choose import Candidate, answered
-from reference.expand import names_in
+from reference.expand import names_in, seen_names
 from reference.output import Row, rows_of
 from reference.partition import EVERYTHING, Group, Rows, groups_of
 from reference.patterns import Mu, answer_kb, match_event, take_apart
+from reference.scopes import shown
 from reference.sequences import Binding, Match, frames, matches_in
 from reference.streams import instants, observe
 
@@ -50,7 +51,12 @@ def evaluate(
     """
     iris = {s.name: s.iri.value for s in query.streams}
     seen = observe(iris.values(), streams, lateness, start)
-    parts = {gpm.name: take_apart(gpm) for gpm in query.gpms}
+    seen_by = seen_names(query.sequence)
+    binds = {gpm.name: frozenset(shown(gpm.pattern)) for gpm in query.gpms}
+    parts = {
+        gpm.name: take_apart(gpm, frozenset().union(*(binds[n] for n in seen_by.get(gpm.name, ()))))
+        for gpm in query.gpms
+    }
     rows: Rows = {}
     for name, part in parts.items():
         known = answer_kb(part, kb)
@@ -66,7 +72,7 @@ def evaluate(
     for group in groups:
         found = [
             replace(match, partition=group.value)
-            for frame in frames(instants(group.events), group.rows, stateful, query.window, begin)
+            for frame in frames(instants(group.events), group.rows, stateful, query.window, begin, kb)
             for match in matches_in(frame, query.sequence)
         ]
         readings: dict[frozenset[Binding], set[Mu]] = {}

@@ -133,6 +133,32 @@ def names_in(element: SequenceElement) -> list[str]:
             return []
 
 
+def seen_names(element: SequenceElement, left: frozenset[str] = frozenset()) -> dict[str, frozenset[str]]:
+    """Per GPM those whose values a FILTER of it may read: positive ones that stand before it, in another part than an
+    alternative of it, and its partners in `&` (semantics.md 2.2)."""
+    match element:
+        case Atom(name):
+            return {name: left}
+        case Conjunction(items):
+            return {
+                name: seen
+                for item in items
+                for name, seen in seen_names(
+                    item, left.union(*(all_names(other) for other in items if other is not item))
+                ).items()
+            }
+        case Disjunction(items):
+            return {name: seen for item in items for name, seen in seen_names(item, left).items()}
+        case Repeat(item) | Maybe(item) | Not(item):
+            return seen_names(item, left)
+        case Sequence(first, rest):
+            found: dict[str, frozenset[str]] = {}
+            for item in (first, *(item for _, item in rest)):
+                found |= seen_names(item, left)
+                left = left.union(names_in(item))
+            return found
+
+
 def all_names(element: SequenceElement) -> list[str]:
     """All GPMs in it, each once."""
     match element:

@@ -13,18 +13,32 @@ from typing import TypeAlias
 
 from pyoxigraph import BlankNode, DefaultGraph, Quad, QuerySolutions, Store, Triple, Variable
 
-from oxiseq.grammar.algebra import Expression, Filter, Gpm, GraphPattern, Group, Term, TriplePattern
+from oxiseq.grammar.algebra import (
+    Call,
+    Exists,
+    Expression,
+    Filter,
+    FunctionCall,
+    Gpm,
+    GraphPattern,
+    Group,
+    Term,
+    TriplePattern,
+)
 from reference.scopes import (
     conditions_below,
     conjuncts,
     has_exists,
     has_prev,
     holds_graph,
+    inside,
     mentioned,
+    mentioned_in,
+    plainly_mentioned,
     shown,
 )
 from reference.sparql_text import group_text
-from reference.values import holds, normal_term, normal_triple
+from reference.values import boolean, holds, normal_term, normal_triple
 
 Mu: TypeAlias = frozenset[tuple[Variable, Term]]
 """A mapping µ: the variables that it binds, each with its term."""
@@ -62,14 +76,17 @@ class Parts:
         return shown(self.gpm.pattern)
 
 
-def take_apart(gpm: Gpm) -> Parts:
-    """GRAPH and FILTER at the top level are set apart; a filter with EXISTS stays in the pattern."""
-    own, graphs, conditions = [], [], []
+def take_apart(gpm: Gpm, others: frozenset[Variable] = frozenset()) -> Parts:
+    """GRAPH and FILTER at the top level are set apart; a filter with EXISTS stays in the pattern, unless it reads
+    `others`, which GPMs bind that this one sees, or PREV."""
+    own, graphs, conditions, joined = [], [], [], []
+    foreign = others - set(shown(gpm.pattern))
     for element in gpm.pattern.elements:
         if isinstance(element, Filter):
             parts = conjuncts(element.condition)
+            joined += [c for c in parts if has_exists(c) and (has_prev(c) or _all_mentioned(c) & foreign)]
             conditions += [c for c in parts if not has_exists(c)]
-            own += [Filter(c) for c in parts if has_exists(c)]
+            own += [Filter(c) for c in parts if has_exists(c) and c not in joined]
         elif isinstance(element, GraphPattern):
             graphs.append(element)
         else:
@@ -82,7 +99,7 @@ def take_apart(gpm: Gpm) -> Parts:
         own = [*whole, *(e for e in own if isinstance(e, Filter) and e not in whole)]
         graphs = []
     visible = set(shown(gpm.pattern))
-    stateful = tuple(c for c in conditions if has_prev(c) or not mentioned(c) <= visible)
+    stateful = (*(c for c in conditions if has_prev(c) or not mentioned(c) <= visible), *joined)
     return Parts(
         gpm,
         Group(tuple(own)),
@@ -91,6 +108,37 @@ def take_apart(gpm: Gpm) -> Parts:
         stateful,
         nested or reads_kb,
     )
+
+
+def _all_mentioned(condition: Expression) -> set[Variable]:
+    exists = [e for e in inside(condition) if isinstance(e, Exists)]
+    return plainly_mentioned(condition).union(*(mentioned_in(e.pattern) for e in exists))
+
+
+def with_exists_answered(e: Expression, graph: Sequence[Triple], kb: Store | None, mu: Mu) -> Expression:
+    """The condition with true or false for each EXISTS, asked of the event's graph with µ substituted."""
+    match e:
+        case Exists(pattern, negated):
+            return boolean(_exists(pattern, graph, kb, mu) is not negated)
+        case Call(name, args):
+            return Call(name, tuple(with_exists_answered(arg, graph, kb, mu) for arg in args))
+        case FunctionCall(function, args, distinct):
+            return FunctionCall(function, tuple(with_exists_answered(a, graph, kb, mu) for a in args), distinct)
+        case _:
+            return e
+
+
+def _exists(pattern: Group, graph: Sequence[Triple], kb: Store | None, mu: Mu) -> bool:
+    """The values of µ stand beside the EXISTS, so that SPARQL puts them into it."""
+    used = {v: t for v, t in mu if v in mentioned_in(pattern)}
+    blank = {v: t for v, t in used.items() if isinstance(t, BlankNode)}  # VALUES takes none
+    plain = {v: t for v, t in used.items() if v not in blank}
+    names = " ".join(str(v) for v in used) or "(1 AS ?one)"
+    row = " ".join(str(t) for t in plain.values())
+    values = f"VALUES ({' '.join(str(v) for v in plain)}) {{ ({row}) }}" if plain else ""
+    store = _event_store(graph, kb if holds_graph(pattern) else None)
+    text = f"SELECT {names} WHERE {{ {values} FILTER(EXISTS {group_text(pattern)}) }}"
+    return any(True for _ in store.query(text, substitutions=blank))
 
 
 def answer_kb(parts: Parts, kb: Store | None) -> Omega:

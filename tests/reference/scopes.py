@@ -84,6 +84,24 @@ def mentioned(expression: Expression) -> set[Variable]:
     return found
 
 
+def plainly_mentioned(expression: Expression) -> set[Variable]:
+    """Its variables outside EXISTS and PREV."""
+    return {e for e in inside(expression) if isinstance(e, Variable)}
+
+
+def mentioned_in(pattern: Group) -> set[Variable]:
+    """All variables of a pattern, its conditions' too; of a sub-SELECT only what it shows."""
+    found = set(shown(pattern))
+    for element in pattern.elements:
+        for inner in [] if isinstance(element, SubSelect) else _groups_of(element):
+            found |= mentioned_in(inner)
+        if isinstance(element, Filter):
+            found |= plainly_mentioned(element.condition)
+        elif isinstance(element, Bind):
+            found |= plainly_mentioned(element.expression)
+    return found
+
+
 def has_prev(expression: Expression) -> bool:
     return any(isinstance(e, Prev) for e in inside(expression))
 

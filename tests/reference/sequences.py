@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
+from pyoxigraph import Store
+
 from oxiseq.grammar.algebra import (
     Aggregate,
     Atom,
@@ -24,8 +26,8 @@ from oxiseq.grammar.algebra import (
     Window,
 )
 from reference.expand import Absent, Chain, Element, Letter, Loop, expand, unwrap
-from reference.patterns import Mu, Omega, join
-from reference.scopes import has_prev
+from reference.patterns import Mu, Omega, join, with_exists_answered
+from reference.scopes import has_exists, has_prev
 from reference.streams import Event
 from reference.values import ExpressionError, Special, holds
 
@@ -89,6 +91,7 @@ class Frame:
     rows: Mapping[str, tuple[tuple[Event, Omega], ...]]
     stateful: Mapping[str, tuple[Expression, ...]]
     window: Window | None
+    kb: Store | None = None
     known: dict[Letter, list[Occurrence]] = field(default_factory=dict)
 
     @cached_property
@@ -130,10 +133,12 @@ class Frame:
         joined = join(mu, occurrence.mu)
         if joined is None:
             return None
-        for name, _, _ in occurrence.bindings:
+        for name, event, _ in occurrence.bindings:
             for condition in self.stateful[name]:
                 if has_prev(condition) and prev is None:
                     continue  # it applies from the second iteration on
+                if has_exists(condition):
+                    condition = with_exists_answered(condition, list(event.graph), self.kb, joined)
                 if not holds(condition, dict(joined), _previous(prev)):
                     return None
         return joined
@@ -281,10 +286,11 @@ def frames(
     stateful: Mapping[str, tuple[Expression, ...]],
     window: Window | None,
     start: int,
+    kb: Store | None = None,
 ) -> Iterator[Frame]:
     """One frame per tumbling window (Def. 16); one for everything otherwise."""
     if window is None or window.sliding:
-        yield Frame(tuple(times), rows, stateful, window)
+        yield Frame(tuple(times), rows, stateful, window, kb)
         return
     numbers = {t: (i if window.events else t - start) // window.size for i, t in enumerate(times)}
     for number in sorted(set(numbers.values())):
@@ -292,4 +298,4 @@ def frames(
         kept = {
             name: tuple((e, omega) for e, omega in found if numbers[e.time] == number) for name, found in rows.items()
         }
-        yield Frame(inside, kept, stateful, window)
+        yield Frame(inside, kept, stateful, window, kb)

@@ -44,6 +44,9 @@ QUERIES = {
     "consume any, no partitions": query("A: B", f"CONSUME BY ANY {SLIDING}", **KEYED),
     "events": query("A: B; C", "WITHIN 6 EVENTS SLIDING", **RISING),
     "events, tumbling": query("A: B; C", "WITHIN 6 EVENTS", **RISING),
+    "exists": query("A: B", SLIDING, A="KEYED", B="KEYED FILTER EXISTS { ?o :v ?av }"),
+    "exists in partitions": query("A; N!; B+", f"PARTITION BY ?k {SLIDING}", **KEYED | {
+        "B": "KEYED FILTER NOT EXISTS { ?o :v ?m FILTER(?m > ?av) }", "N": "KEYED FILTER EXISTS { ?o :v ?av }"}),
     "exact": query("A: B", SLIDING, A="KEYED", B="KEYED FILTER(CONTAINS(STR(?bv), STR(?av)))"),
 }
 
@@ -110,6 +113,7 @@ KB_QUERIES = {
     "compared": query("A: B", "", "SELECT ?tag", A=f"KEYED {JOINED}", B=f"KEYED {JOINED}"),
     "previous": query("B: A+", "", "SELECT ?tag", A=f"KEYED {JOINED} FILTER(sameTerm(?tag, PREV(?tag)))", B="KEYED"),
     "in place": query("A: B", "", "SELECT ?tag", A="KEYED OPTIONAL { GRAPH :tags { ?k :tag ?tag } }", B="KEYED"),
+    "joined exists": query("A: B", "", "SELECT ?tag", A=f"KEYED {JOINED}", B=f"KEYED FILTER EXISTS {{ {JOINED} }}"),
     "in place, previous": query(
         "B: A+", "", "SELECT ?tag",
         A="KEYED OPTIONAL { GRAPH :tags { ?k :tag ?tag } } FILTER(sameTerm(?tag, PREV(?tag)))", B="KEYED",
