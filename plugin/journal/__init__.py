@@ -7,6 +7,7 @@
 neither loses nor repeats a match.
 """
 
+from oxiseq.journal.aside import Aside, AsideCount
 from oxiseq.journal.checkpoints import Checkpoint
 from oxiseq.journal.errors import (
     ConflictError,
@@ -32,6 +33,8 @@ from oxiseq.journal.streams import StreamRecord
 __all__ = [
     "FILE_NAME",
     "Appended",
+    "Aside",
+    "AsideCount",
     "Checkpoint",
     "ConflictError",
     "CursorError",

@@ -13,6 +13,7 @@ from typing import Final
 
 from oxiseq.engine.events.write import replacing
 from oxiseq.journal.answers import KbAnswers
+from oxiseq.journal.aside import SetAside
 from oxiseq.journal.checkpoints import Checkpoints
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.errors import JournalError, journal_error
@@ -41,7 +42,7 @@ class Journal:
     """Streams, event log, queries, matches, checkpoints, answers of a KB elsewhere: an SQLite file. Safe for threads.
 
     One process writes at a time; others may open it with `read_only` meanwhile. `streams`, `log`, `queries`, `matches`,
-    `checkpoints` and `kb_answers` do the work.
+    `checkpoints`, `set_aside` and `kb_answers` do the work.
 
     `max_size`: bytes that the file may have (those of the WAL, some 8 MB, come on top); beyond it writes are refused
     with FullError until `retain` has made room. `keep_free`: bytes of the disk that are left for that; with less, only
@@ -78,6 +79,7 @@ class Journal:
         self.matches = MatchLog(*parts)
         self.checkpoints = Checkpoints(*parts)
         self.kb_answers = KbAnswers(*parts)
+        self.set_aside = SetAside(*parts)
 
     def emit(self, found: Sequence[Found], events: Sequence[tuple[str, bytes]] = ()) -> None:
         """Store matches, as `matches.append` does, and packed events that they have led to (stream, blob), all or none.

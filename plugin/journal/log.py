@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal.envelope import Summary, summary
 from oxiseq.journal.errors import ConflictError, CursorError
@@ -110,11 +111,14 @@ class EventLog:
         self, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None
     ) -> Appended:
         """`append` for one event, which gets the time of its arrival: the clock's, or one µs more than the latest time
-        in the stream where that is not earlier. A punctuation follows, so its instant is complete."""
+        in the stream where that is not earlier. A punctuation follows, so its instant is complete. Raises like `append`,
+        and ConflictError for a stream at the end of time."""
 
         def store(connection: sqlite3.Connection, now: int) -> Appended:
             number, following, largest, punctuation = _ends(connection, stream)
             time = max([now, *(latest + 1 for latest in (largest, punctuation) if latest is not None)])
+            if time > LAST_TIME:
+                raise ConflictError(f"the stream <{stream}> has come to the end of the year 9999: nothing can be later")
             after = following + 1
             _insert(
                 connection,

@@ -12,10 +12,11 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.events.quads import QuadFormat
+from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal import Appended, Journal, Retention, StreamRecord, UnknownError
+from oxiseq.journal import Appended, ConflictError, Journal, Retention, StreamRecord, UnknownError
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import Reading, Reason
 from oxiseq.live.metrics import Metrics
@@ -70,8 +71,10 @@ class Streams:
         return self._journal.streams.all()
 
     def delete(self, iri: str) -> None:
-        """Forget a stream and its events. Raises UnknownError, and ConflictError while a query reads it."""
+        """Forget a stream and its events. Raises UnknownError, and ConflictError while a query reads or feeds it."""
         with self._worker.lock:
+            if (feeder := self._worker.feeder(iri)) is not None:
+                raise ConflictError(f"the stream <{iri}> is fed by {feeder!r}")
             self._journal.streams.delete(iri)
             self._worker.forget(iri)
 
@@ -110,8 +113,9 @@ class Streams:
         return Pushed(appended.first, appended.count, late, reading.rejected, reasons, time=appended.time)
 
     def advance(self, iri: str, time: int) -> int:
-        """Punctuation: no event before `time` (µs) will come. Returns the offset before which it stands."""
-        offset = self._journal.log.advance(iri, time)
+        """Punctuation: no event before `time` (µs) will come. Returns the offset before which it stands. Raises
+        EventError outside of the years 1 to 9999, UnknownError."""
+        offset = self._journal.log.advance(iri, to_microseconds(time))
         self._worker.arrived(0)
         return offset
 

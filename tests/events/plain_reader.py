@@ -116,8 +116,10 @@ class PlainReader:
             if not isinstance(object_, Literal):
                 raise TypeError("not a literal")
             time = to_microseconds(object_)
-        except (EventError, TypeError):
-            reason = f"the time of event {name} is not an xsd:dateTime or xsd:integer of microseconds"
+        except (EventError, TypeError) as error:
+            beyond = "a time outside of the years 1 to 9999" in str(error)
+            what = "a time outside of the years 1 to 9999" if beyond else "not an xsd:dateTime or xsd:integer of microseconds"
+            reason = f"the time of event {name} is {what}"
             self.faults.append((line, f"{reason}: {object_}"))
             return
         event = self._waiting.get(name)
