@@ -12,6 +12,7 @@ from oxiseq.journal.checkpoints import Checkpoint
 from oxiseq.journal.errors import (
     ConflictError,
     CursorError,
+    DamagedBatchError,
     DamagedError,
     FullError,
     JournalError,
@@ -38,6 +39,7 @@ __all__ = [
     "Checkpoint",
     "ConflictError",
     "CursorError",
+    "DamagedBatchError",
     "DamagedError",
     "Durability",
     "Entry",

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.journal import (
@@ -29,6 +29,7 @@ from oxiseq.live.errors import BoundError
 from oxiseq.live.mending import Mender
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.reading import UnworkableError, reason_of
+from oxiseq.live.rebuilding import Rebuilder
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
@@ -84,6 +85,7 @@ class Queries:
         self._journal, self._engine, self._engine_lock = journal, engine, engine_lock
         self._worker, self._streams, self._topics, self._settings = worker, streams, topics, settings
         self._learn, self._metrics = learn, metrics
+        self._rebuilder = Rebuilder(journal, engine, engine_lock, self._compiled)
         """Has a KB elsewhere answer what a query is going to ask."""
         self._known: dict[str, _Facts] = {}
         worker.bring_back = self._bring_back
@@ -265,8 +267,14 @@ class Queries:
         it, all matches that have been told are stored."""
         checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(query.name, b"")
         if checkpoint.state:
-            with self._engine_lock:
-                self._engine.restore(query, checkpoint.state)
+            try:
+                with self._engine_lock:
+                    self._engine.restore(query, checkpoint.state)
+            except KbError:
+                raise
+            except Exception as error:  # a damaged one may lead to any
+                query, checkpoint = self._rebuilder.rebuilt(record, checkpoint, reason_of(error))
+                record = self._journal.queries.get(record.name)
             query.saved = checkpoint.position
         query.count, query.stored = checkpoint.matches.get(query.name, 0), record.next - 1
         query.position = query.decided = checkpoint.position

@@ -16,7 +16,7 @@ from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal import Appended, ConflictError, Journal, Retention, StreamRecord, UnknownError
+from oxiseq.journal import Appended, ConflictError, DamagedBatchError, Journal, Retention, StreamRecord, UnknownError
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import Reading, Reason
 from oxiseq.live.metrics import Metrics
@@ -120,16 +120,22 @@ class Streams:
         return offset
 
     def text(self, iri: str, since: int | None, limit: int, format: QuadFormat) -> tuple[bytes, int]:
-        """The kept events with offsets from `since` on, at most `limit`, as RDF; and the offset that comes next.
+        """The kept events with offsets from `since` on, at most `limit`, as RDF; and the offset that comes next. What
+        can be read ends before a damaged batch.
 
-        Raises UnknownError, CursorError.
+        Raises UnknownError, CursorError; DamagedBatchError where the first of them cannot be read.
         """
         record = self._journal.streams.get(iri)
         first = record.first if since is None else since
         terms = TermDictionary()
         pieces: list[str] = []
-        for logged in self._journal.log.read(iri, terms, since=first, until=first + limit):
-            pieces += quads_text([logged.batch], terms, format=format)
+        try:
+            for logged in self._journal.log.read(iri, terms, since=first, until=first + limit):
+                pieces += quads_text([logged.batch], terms, format=format)
+        except DamagedBatchError as error:
+            if error.first <= first:
+                raise
+            return "".join(pieces).encode(), error.first
         return "".join(pieces).encode(), max(first, min(first + limit, record.next))
 
     def _late(self, iri: str, appended: Appended, reading: Reading) -> int:
