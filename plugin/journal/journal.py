@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import time
@@ -25,8 +26,10 @@ from oxiseq.journal.reader import Reader
 from oxiseq.journal.schema import Durability, limit_size, lock, open_reader, open_writer
 from oxiseq.journal.streams import Streams
 from oxiseq.journal.verify import faults
+from oxiseq.journal.wal import WalFrames, look, lost
 from oxiseq.journal.writer import Writer
 
+LOG: Final = logging.getLogger("oxiseq.journal")
 FILE_NAME: Final = "journal.oxiseq"
 """The file's name in a store's folder."""
 KEEP_FREE: Final = 32 << 20
@@ -59,6 +62,8 @@ class Journal:
         if durability not in ("full", "normal"):
             raise JournalError(f"the durability {durability!r} is not known; known: full, normal")
         self._clock = clock
+        self.lost = ""
+        """What of its last changes was lost to damage before it was opened, empty if nothing is known to be."""
         with ExitStack() as opened:
             if read_only:
                 writer = opened.enter_context(closing(open_reader(self.path)))  # refuses to write
@@ -66,9 +71,11 @@ class Journal:
                 if not self.path.parent.is_dir():
                     raise JournalError(f"{self.path}: the folder does not exist")
                 opened.enter_context(closing(lock(self.path)))
+                before = _wal(self.path)
                 writer = opened.enter_context(closing(open_writer(self.path, durability)))
                 if max_size is not None:
                     limit_size(writer, max_size)
+                self.lost = _lost(before, writer, self.path)
             self._opened = opened.pop_all()
         self._writer = Writer(writer, self.path, 0 if read_only else keep_free)
         self._reader = Reader(self.path)
@@ -167,6 +174,23 @@ class Journal:
 
     def __repr__(self) -> str:
         return f"<Journal {self.path}>"
+
+
+def _wal(path: Path) -> WalFrames:
+    try:
+        return look(path)
+    except OSError as error:
+        raise JournalError(f"{path}: its write-ahead log cannot be opened: {error.strerror or error}") from error
+
+
+def _lost(before: WalFrames, connection: sqlite3.Connection, path: Path) -> str:
+    try:
+        found = lost(before, connection)
+    except sqlite3.Error as error:
+        raise journal_error(error, path) from error
+    if found:
+        LOG.error("%s: %s", path, found)
+    return found and f"{path.name}: {found}"
 
 
 def _flush(path: Path) -> None:

@@ -111,8 +111,8 @@ class EventLog:
         self, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None
     ) -> Appended:
         """`append` for one event, which gets the time of its arrival: the clock's, or one µs more than the latest time
-        in the stream where that is not earlier. A punctuation follows, so its instant is complete. Raises like `append`,
-        and ConflictError for a stream at the end of time."""
+        in the stream where that is not earlier. A punctuation follows, so its instant is complete. Raises like
+        `append`, and ConflictError for a stream at the end of time."""
 
         def store(connection: sqlite3.Connection, now: int) -> Appended:
             number, following, largest, punctuation = _ends(connection, stream)

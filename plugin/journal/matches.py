@@ -51,8 +51,8 @@ class MatchLog:
         """The matches with ids above `since`, at most `limit` (default: what makes up about a megabyte).
 
         Empty: there is nothing yet, also when `since` has not been given yet (a match may be told before it is
-        durable). CursorError: what follows `since` has been deleted. DamagedBatchError: the first of them cannot be read.
-        Raises UnknownError.
+        durable). CursorError: what follows `since` has been deleted. DamagedBatchError: the first of them cannot be
+        read. Raises UnknownError.
         """
         with self._reader.snapshot() as connection:
             number, first, following = query_id(connection, query)

@@ -15,7 +15,9 @@ from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
 from oxiseq.journal.writer import Writer
 
-_COLUMNS: Final = "name, text, language, options, state, first, next, keep_time, keep_count, created, changed, error, begun, rebuilt"
+_COLUMNS: Final = (
+    "name, text, language, options, state, first, next, keep_time, keep_count, created, changed, error, begun, rebuilt"
+)
 
 
 @dataclass(frozen=True, slots=True)

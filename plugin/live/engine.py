@@ -194,10 +194,8 @@ class Engine:
         Raises UnworkableError where the query cannot take it.
         """
         try:
-            if entry.count:
-                made = self.push(entry.stream, events)
-            else:
-                made = self.punctuate(entry.stream, entry.time)
+            stream = entry.stream
+            made = self.push(stream, events) if entry.count else self.punctuate(stream, entry.time)
         except Exception as error:
             LOG.exception("query %s cannot work", query.name, extra={"query": query.name})
             raise UnworkableError(query.name, entry, reason_of(error)) from error

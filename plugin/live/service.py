@@ -88,6 +88,8 @@ class LiveService:
             told["setAside"] = self.journal.set_aside.total()
         except JournalError as error:
             return {"reason": str(error)}
+        if self.journal.lost:
+            told["lost"] = self.journal.lost
         if self.worker.error is not None:
             told["reason"] = f"the live worker was stopped by an error and begins again: {self.worker.error}"
         elif self.worker.full:

@@ -11,7 +11,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
 from typing import Final
 
 from oxiseq.journal import Found, unpack_matches

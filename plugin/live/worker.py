@@ -28,7 +28,7 @@ from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND
 from oxiseq.live.engine import Emission, Engine, LiveQuery
 from oxiseq.live.metrics import Metrics
-from oxiseq.live.reading import ReadEntries, UnworkableError, read_entries, reason_of
+from oxiseq.live.reading import ReadEntries, read_entries, reason_of
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.topics import Topics
 
@@ -295,8 +295,10 @@ class Worker:
 
     def _set_aside(self, query: LiveQuery, entry: Entry, reason: str) -> None:
         """To be noted before anything that comes behind the entry is stored."""
-        LOG.error("query %s sets entry %d of the log aside, %d events of <%s> from offset %d on: %s", query.name,
-                  entry.position, entry.count, entry.stream, entry.first, reason, extra={"query": query.name})  # fmt: skip
+        LOG.error(
+            "query %s sets entry %d of the log aside, %d events of <%s> from offset %d on: %s",
+            query.name, entry.position, entry.count, entry.stream, entry.first, reason, extra={"query": query.name},
+        )  # fmt: skip
         self._asides.append(aside(query.name, entry, reason))
         self._metrics.set_aside.labels(query.name).inc()
 

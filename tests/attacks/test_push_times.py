@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -88,14 +89,15 @@ def test_python_refuses_them_too(tmp_path: Path) -> None:
     store = oxiseq.Store()
     query = store.register(LANGUAGES["spaseq"])
     stream = store.stream(STREAM)
+    doors: tuple[Callable[[int], object], ...] = (
+        lambda wrong: stream.push(GRAPH.decode(), wrong), stream.advance, store.advance,
+        lambda wrong: store.register(LANGUAGES["spaseq"], start=wrong),
+        lambda wrong: list(oxiseq.run(LANGUAGES["spaseq"], {"S": [(wrong, GRAPH.decode())]})),
+    )  # fmt: skip
     for wrong in (1 << 62, (1 << 63) - 1, -(1 << 62), 10**30):
-        for refused in (
-            lambda: stream.push(GRAPH.decode(), wrong), lambda: stream.advance(wrong), lambda: store.advance(wrong),
-            lambda: store.register(LANGUAGES["spaseq"], start=wrong),
-            lambda: list(oxiseq.run(LANGUAGES["spaseq"], {"S": [(wrong, GRAPH.decode())]})),
-        ):  # fmt: skip
+        for door in doors:
             with pytest.raises(EventError, match="outside of the years 1 to 9999"):
-                refused()
+                door(wrong)
     stream.push(f"<{EX}h> <{EX}watts> 5 .", BEGIN)
     stream.push(f"<{EX}h> <{EX}watts> 50 .", BEGIN + 1)
     stream.advance(BEGIN + 2)
@@ -115,7 +117,8 @@ def test_the_last_moment_of_all_may_come_and_nothing_after_it(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("text", [
-    "WITHIN 99999999999999999999 SECONDS", "WITHIN 9223372036854775807 DAYS SLIDING", "WITHIN 99999999999999999999 EVENTS",
+    "WITHIN 99999999999999999999 SECONDS", "WITHIN 9223372036854775807 DAYS SLIDING",
+    "WITHIN 99999999999999999999 EVENTS",
 ])  # fmt: skip
 def test_windows_whose_sum_with_a_time_overflows_are_refused(tmp_path: Path, text: str) -> None:
     query = LANGUAGES["spaseq"].replace("WITHIN 30 SECONDS SLIDING", text)

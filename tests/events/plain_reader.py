@@ -117,8 +117,9 @@ class PlainReader:
                 raise TypeError("not a literal")
             time = to_microseconds(object_)
         except (EventError, TypeError) as error:
-            beyond = "a time outside of the years 1 to 9999" in str(error)
-            what = "a time outside of the years 1 to 9999" if beyond else "not an xsd:dateTime or xsd:integer of microseconds"
+            what = "not an xsd:dateTime or xsd:integer of microseconds"
+            if "a time outside of the years 1 to 9999" in str(error):
+                what = "a time outside of the years 1 to 9999"
             reason = f"the time of event {name} is {what}"
             self.faults.append((line, f"{reason}: {object_}"))
             return

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.errors import EventError
-from oxiseq.engine.events.time import FIRST_TIME, LAST_TIME, to_datetime, to_duration_literal, to_literal, to_microseconds
+from oxiseq.engine.events.time import (
+    FIRST_TIME,
+    LAST_TIME,
+    to_datetime,
+    to_duration_literal,
+    to_literal,
+    to_microseconds,
+)
 from oxiseq.engine.terms.normal import XSD, normalise
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

@@ -10,16 +10,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_events import ALARM, ALARMED_TWICE, BUSY, DOORS, FELL, HIGH, LEFT, OPENED, POWER, RISES, Batch, batches
+from live_events import (
+    ALARM,
+    ALARMED_TWICE,
+    ALARMS,
+    BUSY,
+    DOORS,
+    FELL,
+    HIGH,
+    LEFT,
+    OPENED,
+    POWER,
+    RISES,
+    Batch,
+    batches,
+)
 from live_services import Rows, eventually, finish, live, push, rest, rows
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import Runs
-from oxiseq.journal import FILE_NAME, Journal
+from oxiseq.journal import FILE_NAME, ConflictError, Journal
 from oxiseq.journal.log import EventLog
 from oxiseq.live import LiveService, LiveSettings
+from oxiseq.live.intake import read_batch
 
 QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "high": HIGH, "busy": BUSY,
            "left": LEFT, "fell": FELL}  # fmt: skip
@@ -55,12 +70,12 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
 
 def times(batch: Batch) -> list[int]:
     """When the events of a batch are, in microseconds."""
-    from oxiseq.live.intake import read_batch
-
     return [int(time) for time in read_batch(batch.body, "nquads").time]
 
 
-def breaking(monkeypatch: pytest.MonkeyPatch, cls: type, method: str, seen: Callable[..., Any], error: Exception) -> None:
+def breaking(
+    monkeypatch: pytest.MonkeyPatch, cls: type, method: str, seen: Callable[..., Any], error: Exception
+) -> None:
     """Let a method raise where it sees an event of BAD."""
     bad, usual = times(BAD), getattr(cls, method)
 
@@ -176,7 +191,7 @@ def test_a_damaged_blob_is_passed_over_by_its_readers(tmp_path: Path, without: d
 def damage(path: Path, offset: int) -> None:
     """Flip a byte of a batch of POWER."""
     with closing(sqlite3.connect(path)) as connection, connection:
-        sql = "SELECT e.id, data FROM entry e JOIN stream s ON s.id = e.stream WHERE iri = ? AND e.first = ? AND count > 0"
+        sql = "SELECT e.id, data FROM entry e JOIN stream s ON s.id = stream WHERE iri = ? AND e.first = ? AND count > 0"
         number, data = connection.execute(sql, (POWER, offset)).fetchone()
         flipped = bytearray(data)
         flipped[-5] ^= 0xFF
@@ -215,10 +230,6 @@ def test_a_worker_that_is_stopped_says_so_and_begins_again(
 
 
 def test_a_stream_that_a_query_feeds_cannot_be_deleted_under_it(tmp_path: Path) -> None:
-    from live_events import ALARMS
-
-    from oxiseq.journal import ConflictError
-
     with live(tmp_path) as service:
         service.queries.register("alarm", ALARM)
         with pytest.raises(ConflictError, match="fed by 'alarm'"):

@@ -57,7 +57,7 @@ def _page(call: Call, format: QueryResultsFormat, since: int | None) -> Response
 
 
 def _read(call: Call, name: str, cursor: int, limit: int, some: bool) -> list[StoredMatches]:
-    """The next stored matches; none where they are damaged and the page has `some` already: the next one begins there."""
+    """The next stored matches; none where they are damaged and the page has `some`: the next page begins there."""
     try:
         return call.service.journal.matches.read(name, cursor, limit)
     except DamagedBatchError:
@@ -71,8 +71,8 @@ ROUTES: Final = (
         "GET", "/queries/{query}/matches", matches, "matches",
         "The matches of a query, in the order in which they were found, under ids that increase by one. As SPARQL "
         "results; or as Server-Sent Events, live: `match` events whose ids are the matches' own, `cursor-too-old` when "
-        "what follows the cursor is deleted (it goes on with what is kept), `damaged` where some cannot be read (it goes "
-        "on behind them), `end`, and comments when nothing comes. A slow reader is served from the journal; only one "
+        "what follows the cursor is deleted (it goes on with what is kept), `damaged` where some cannot be read (it "
+        "goes on behind them), `end`, and comments when nothing comes. A slow reader is served from the journal; only one "
         "that takes nothing for long is cut off.",
         (
             NAME,

@@ -77,7 +77,8 @@ SCHEMAS: Final[dict[str, Any]] = {
     "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
         ("name", "state", "language", "text"), name=_TEXT,
-        state={"type": "string", "description": "running, paused, failed; stalled: it will run again by itself."}, language=_LANGUAGE, text=_TEXT,
+        state={"type": "string", "description": "running, paused, failed; stalled: it will run again by itself."},
+        language=_LANGUAGE, text=_TEXT,
         lateness={"type": "number"}, start={"type": ["string", "null"]}, streamNames=_NAMES, rules=_TEXTS,
         report=_REPORT,
         consumption=_CONSUMPTION, instants={"type": "array", "items": {"type": "integer"}},

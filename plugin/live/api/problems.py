@@ -37,7 +37,8 @@ def as_problem(error: OxiseqError) -> Problem:
     if isinstance(error, UpstreamError):
         return Problem(error.status, "the knowledge base cannot be asked", text)
     if isinstance(error, DamagedBatchError):
-        return Problem(500, "damaged", f"{text}; read on from {error.next}", more={"first": error.first, "next": error.next})
+        place = {"first": error.first, "next": error.next}
+        return Problem(500, "damaged", f"{text}; what follows is numbered from {error.next} on", more=place)
     for kind, status, title in (
         (UnknownError, 404, "not found"),
         (ConflictError, 409, "conflict"),

@@ -127,7 +127,8 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
         "resets": {"count": resets.count, "last": last if resets.count else None},
         "setAside": {"entries": status.set_aside.entries, "events": status.set_aside.events, "last": passed},
         "rebuilt": record.rebuilt or None,
-        "error": status.stalled or status.error or None, "created": to_text(record.created), "changed": to_text(record.changed),
+        "error": status.stalled or status.error or None,
+        "created": to_text(record.created), "changed": to_text(record.changed),
     }  # fmt: skip
 
 
