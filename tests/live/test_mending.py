@@ -191,7 +191,7 @@ def test_a_damaged_blob_is_passed_over_by_its_readers(tmp_path: Path, without: d
 def damage(path: Path, offset: int) -> None:
     """Flip a byte of a batch of POWER."""
     with closing(sqlite3.connect(path)) as connection, connection:
-        sql = "SELECT e.id, data FROM entry e JOIN stream s ON s.id = stream WHERE iri = ? AND e.first = ? AND count > 0"
+        sql = "SELECT e.id, data FROM entry e JOIN stream s ON s.id = stream WHERE iri = ? AND e.first = ? AND count"
         number, data = connection.execute(sql, (POWER, offset)).fetchone()
         flipped = bytearray(data)
         flipped[-5] ^= 0xFF

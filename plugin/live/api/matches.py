@@ -72,8 +72,8 @@ ROUTES: Final = (
         "The matches of a query, in the order in which they were found, under ids that increase by one. As SPARQL "
         "results; or as Server-Sent Events, live: `match` events whose ids are the matches' own, `cursor-too-old` when "
         "what follows the cursor is deleted (it goes on with what is kept), `damaged` where some cannot be read (it "
-        "goes on behind them), `end`, and comments when nothing comes. A slow reader is served from the journal; only one "
-        "that takes nothing for long is cut off.",
+        "goes on behind them), `end`, and comments when nothing comes. A slow reader is served from the journal; only "
+        "one that takes nothing for long is cut off.",
         (
             NAME,
             Parameter("since", "Matches with greater ids only. Default: all that are kept; live: those found from now "
