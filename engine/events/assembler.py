@@ -19,7 +19,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
 
 from oxiseq.engine.errors import EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.time import OUTSIDE, to_microseconds
 from oxiseq.engine.kernels.events import assembly as k
 from oxiseq.engine.kernels.events import nquads
 from oxiseq.engine.kernels.memory.pointers import address_of
@@ -187,9 +187,11 @@ class EventAssembler:
                 raise TypeError("not a literal")
             self._state[k.TIME] = to_microseconds(term)
             self._state[k.ANSWER] = k.GIVEN
-        except (EventError, TypeError):
+        except (EventError, TypeError) as error:
             name = self._quad().subject
             what = "is not an xsd:dateTime or xsd:integer of microseconds"
+            if isinstance(error, EventError) and error.reason.startswith(OUTSIDE):
+                what = f"is {OUTSIDE}"
             self._state[k.ANSWER] = k.REFUSED
             self._tell(f"the time of event {name} {what}: {term}")
 

@@ -34,6 +34,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.report import ReadReport
+from oxiseq.engine.events.time import OUTSIDE, outside, to_text
 from oxiseq.engine.events.write import replacing
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -226,6 +227,8 @@ class _Decoder:
         if new:
             self._read_dictionary(table.column("terms")[0].values)
         times = _numpy(table.column("time").cast(pa.int64())).copy()
+        if len(wrong := outside(times)):
+            raise EventError(self._file, None, f"{OUTSIDE}: {to_text(int(times[wrong[0]]))}")
         triples = table.column("triples")
         offset = _numpy(triples.offsets).astype(np.int64)
         offset -= offset[0]

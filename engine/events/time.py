@@ -10,17 +10,24 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.terms.normal import XSD
-from oxiseq.engine.terms.value import INT64_MAX, INT64_MIN, INTEGER_TYPES, read_datetime
+from oxiseq.engine.terms.value import INTEGER_TYPES, read_datetime
 
 MICROSECONDS: Final = 1_000_000
+FIRST_TIME: Final = -62_135_596_800_000_000
+"""0001-01-01T00:00:00Z, the first time that is taken."""
+LAST_TIME: Final = 253_402_300_799_999_999
+"""9999-12-31T23:59:59.999999Z, the last one. A sum of a time, a window and a lateness stays far within 64 bits."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DATETIME = NamedNode(XSD + "dateTime")
 _DURATION = NamedNode(XSD + "dayTimeDuration")
+OUTSIDE: Final = "a time outside of the years 1 to 9999"
+"""Why it is not taken."""
 
 
 def to_microseconds(time: datetime | int | Literal) -> int:
@@ -28,7 +35,8 @@ def to_microseconds(time: datetime | int | Literal) -> int:
 
     An int is taken as microseconds. A datetime or xsd:dateTime without a zone means UTC. Literals of
     xsd:dateTime, xsd:dateTimeStamp and of the integer types (microseconds) are accepted. Raises EventError
-    for another literal, digits below a microsecond and times beyond 64 bits, TypeError for another type.
+    for another literal, digits below a microsecond and times outside of the years 1 to 9999, TypeError for another
+    type.
     """
     if isinstance(time, bool):
         raise TypeError("not a time: a boolean")
@@ -36,7 +44,7 @@ def to_microseconds(time: datetime | int | Literal) -> int:
         return _in_range(int(time), time)
     if isinstance(time, datetime):
         aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
-        return (aware - _EPOCH) // timedelta(microseconds=1)
+        return _in_range((aware - _EPOCH) // timedelta(microseconds=1), time)
     if isinstance(time, Literal):
         return _in_range(_literal_microseconds(time), time)
     raise TypeError(f"not a time: {type(time).__name__}; a datetime or int microseconds expected")
@@ -58,9 +66,16 @@ def _literal_microseconds(literal: Literal) -> int:
 
 
 def _in_range(microseconds: int, given: object) -> int:
-    if INT64_MIN <= microseconds <= INT64_MAX:
+    if FIRST_TIME <= microseconds <= LAST_TIME:
         return microseconds
-    raise EventError(None, None, f"a time beyond 64-bit microseconds: {given}")
+    raise EventError(None, None, f"{OUTSIDE}: {str(given)[:80]}")
+
+
+def outside(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers of the times (µs) that are outside of the years 1 to 9999."""
+    if not len(times) or (int(times.min()) >= FIRST_TIME and int(times.max()) <= LAST_TIME):
+        return np.zeros(0, np.int64)
+    return np.flatnonzero((times < FIRST_TIME) | (times > LAST_TIME))
 
 
 def to_datetime(microseconds: int) -> datetime:

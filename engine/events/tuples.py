@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.events.tables import FORMAT_KEY
+from oxiseq.engine.events.time import OUTSIDE, outside
 
 BATCH_ROWS: Final = 1 << 16
 """Rows of a batch at most, so that memory does not grow with a table."""
@@ -208,4 +209,7 @@ def _times(column: pa.Array, title: str, name: str) -> NDArray[np.int64]:
             raise EventError(name, None, f"the column {title!r}: {error}") from error
     else:
         raise EventError(name, None, f"the column {title!r} holds {kind}; timestamps or integer microseconds expected")
-    return np.array(np.from_dlpack(column), np.int64)
+    times = np.array(np.from_dlpack(column), np.int64)
+    if len(wrong := outside(times)):
+        raise EventError(name, None, f"the column {title!r}: {OUTSIDE}: {times[wrong[0]]} microseconds")
+    return times

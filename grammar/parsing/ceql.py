@@ -92,7 +92,7 @@ class CeqlBuilder(ClauseBuilder):
         names = tokens(node, "NAME")
         if names:
             return AttributeWindow(number(size), self.attribute(names[0]), span=span)
-        return Window(self.whole(size), True, True, span=span)
+        return Window(self.size(size), True, True, span=span)
 
     def attribute(self, token: Token) -> Variable:
         """An attribute's name, as the variable that holds its value."""

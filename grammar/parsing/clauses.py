@@ -9,7 +9,7 @@ from lark import Token, Tree
 
 from oxiseq.grammar.algebra import Consumption, Limit, Selection, Strategy
 from oxiseq.grammar.parsing.durations import MonthsError, duration_size
-from oxiseq.grammar.parsing.sparql import SparqlBuilder, tokens, where
+from oxiseq.grammar.parsing.sparql import Node, SparqlBuilder, tokens, where
 from oxiseq.grammar.terms import span_of
 
 MICROSECONDS = {
@@ -19,6 +19,10 @@ MICROSECONDS = {
     "HOUR": 3_600_000_000,
     "DAY": 86_400_000_000,
 }
+
+LONGEST = 3_650_000 * MICROSECONDS["DAY"]
+"""The longest span of time, and the most that a window counts: with times of four-digit years sums stay within 64
+bits."""
 
 
 class ClauseBuilder(SparqlBuilder):
@@ -68,4 +72,14 @@ class ClauseBuilder(SparqlBuilder):
     def micros(self, size: Fraction, token: Token) -> int:
         if size.denominator != 1:
             raise self.error("windows are counted in whole microseconds", span_of(token), code="window")
+        if size > LONGEST:
+            hint = "write at most 3650000 DAYS"
+            raise self.error("a span of time beyond 3,650,000 days", span_of(token), hint=hint, code="window")
         return int(size)
+
+    def size(self, token: Node) -> int:
+        """How many events, or microseconds, a window holds."""
+        count = self.whole(token)
+        if count > LONGEST:
+            raise self.error(f"a window of more than {LONGEST:,}", where(token), code="window")
+        return count

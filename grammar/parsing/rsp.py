@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from collections.abc import Sequence as Items
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Literal
 
 from lark import Token, Tree
@@ -29,7 +30,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     WindowPattern,
 )
-from oxiseq.grammar.parsing.clauses import ClauseBuilder
+from oxiseq.grammar.parsing.clauses import LONGEST, ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
 from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
 from oxiseq.grammar.rsp_algebra import (
@@ -195,7 +196,7 @@ class RspBuilder(ClauseBuilder):
         match kind(first):
             case "SHORT":
                 digits = first.rstrip("mshd")
-                return int(digits) * _SHORT[first[len(digits) :]], "time"
+                return self.micros(Fraction(int(digits)) * _SHORT[first[len(digits) :]], first), "time"
             case "DURATION":
                 return self.duration(str(first), first), "time"
             case "STRING":
@@ -207,7 +208,7 @@ class RspBuilder(ClauseBuilder):
         units = tokens(node, "UNIT")
         if units:
             return self.time(first, units[0]), "time"
-        return self.whole(first), "events" if tokens(node, "EVENTS") else ""
+        return self.size(first), "events" if tokens(node, "EVENTS") else ""
 
     def point(self, node: Node) -> int:
         """A point in time: an integer of microseconds or an xsd:dateTime."""
@@ -216,6 +217,8 @@ class RspBuilder(ClauseBuilder):
         typed = term.datatype.value in _DATETIMES
         text = term.value
         if term.datatype == XSD_INTEGER and re.fullmatch(r"[+-]?\d+", text):
+            if abs(int(text)) > LONGEST:
+                raise self.error(f"a time beyond {LONGEST:,} microseconds", where(node), code="window")
             return int(text)
         try:
             if not typed and kind(node.children[0]) != "STRING":

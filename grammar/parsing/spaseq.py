@@ -167,7 +167,7 @@ class SpaseqBuilder(ClauseBuilder):
         if kind(first) == "NUMBER":
             (unit,) = tokens(node, "UNIT", "EVENTS")
             events = kind(unit) == "EVENTS"
-            return Window(self.whole(first) if events else self.time(first, unit), events, sliding, span=span)
+            return Window(self.size(first) if events else self.time(first, unit), events, sliding, span=span)
         datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
         if datatype and datatype[0] not in DURATIONS:
             raise self.error("WITHIN takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code="window")

@@ -7,10 +7,12 @@
 neither loses nor repeats a match.
 """
 
+from oxiseq.journal.aside import Aside, AsideCount
 from oxiseq.journal.checkpoints import Checkpoint
 from oxiseq.journal.errors import (
     ConflictError,
     CursorError,
+    DamagedBatchError,
     DamagedError,
     FullError,
     JournalError,
@@ -32,9 +34,12 @@ from oxiseq.journal.streams import StreamRecord
 __all__ = [
     "FILE_NAME",
     "Appended",
+    "Aside",
+    "AsideCount",
     "Checkpoint",
     "ConflictError",
     "CursorError",
+    "DamagedBatchError",
     "DamagedError",
     "Durability",
     "Entry",

@@ -4,6 +4,7 @@
     └── JournalError             something about the journal; names the file where the file is at fault
         ├── LockedError          another process holds the file
         ├── DamagedError         the file, or something in it, is not what was written
+        │   └── DamagedBatchError    a stored batch of events or matches, and it alone
         ├── VersionError         the file is of a newer version than this program
         ├── FullError            no room: nothing of the refused write is stored, and reading goes on
         ├── UnknownError         there is no stream or query of this name
@@ -29,6 +30,17 @@ class LockedError(JournalError):
 
 class DamagedError(JournalError):
     """The file, or something in it, is not what was written."""
+
+
+class DamagedBatchError(DamagedError):
+    """A stored batch of `what` cannot be read: those with the numbers `first`, ..., `next` - 1, and no others."""
+
+    def __init__(self, what: str, first: int, next: int, reason: str) -> None:
+        super().__init__(what, first, next, reason)
+        self.what, self.first, self.next, self.reason = what, first, next, reason
+
+    def __str__(self) -> str:
+        return f"{self.what} from number {self.first} to {self.next - 1} cannot be read: {self.reason}"
 
 
 class VersionError(JournalError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import time
@@ -13,6 +14,7 @@ from typing import Final
 
 from oxiseq.engine.events.write import replacing
 from oxiseq.journal.answers import KbAnswers
+from oxiseq.journal.aside import SetAside
 from oxiseq.journal.checkpoints import Checkpoints
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.errors import JournalError, journal_error
@@ -24,8 +26,10 @@ from oxiseq.journal.reader import Reader
 from oxiseq.journal.schema import Durability, limit_size, lock, open_reader, open_writer
 from oxiseq.journal.streams import Streams
 from oxiseq.journal.verify import faults
+from oxiseq.journal.wal import WalFrames, look, lost
 from oxiseq.journal.writer import Writer
 
+LOG: Final = logging.getLogger("oxiseq.journal")
 FILE_NAME: Final = "journal.oxiseq"
 """The file's name in a store's folder."""
 KEEP_FREE: Final = 32 << 20
@@ -41,7 +45,7 @@ class Journal:
     """Streams, event log, queries, matches, checkpoints, answers of a KB elsewhere: an SQLite file. Safe for threads.
 
     One process writes at a time; others may open it with `read_only` meanwhile. `streams`, `log`, `queries`, `matches`,
-    `checkpoints` and `kb_answers` do the work.
+    `checkpoints`, `set_aside` and `kb_answers` do the work.
 
     `max_size`: bytes that the file may have (those of the WAL, some 8 MB, come on top); beyond it writes are refused
     with FullError until `retain` has made room. `keep_free`: bytes of the disk that are left for that; with less, only
@@ -58,6 +62,8 @@ class Journal:
         if durability not in ("full", "normal"):
             raise JournalError(f"the durability {durability!r} is not known; known: full, normal")
         self._clock = clock
+        self.lost = ""
+        """What of its last changes was lost to damage before it was opened, empty if nothing is known to be."""
         with ExitStack() as opened:
             if read_only:
                 writer = opened.enter_context(closing(open_reader(self.path)))  # refuses to write
@@ -65,9 +71,11 @@ class Journal:
                 if not self.path.parent.is_dir():
                     raise JournalError(f"{self.path}: the folder does not exist")
                 opened.enter_context(closing(lock(self.path)))
+                before = _wal(self.path)
                 writer = opened.enter_context(closing(open_writer(self.path, durability)))
                 if max_size is not None:
                     limit_size(writer, max_size)
+                self.lost = _lost(before, writer, self.path)
             self._opened = opened.pop_all()
         self._writer = Writer(writer, self.path, 0 if read_only else keep_free)
         self._reader = Reader(self.path)
@@ -78,6 +86,7 @@ class Journal:
         self.matches = MatchLog(*parts)
         self.checkpoints = Checkpoints(*parts)
         self.kb_answers = KbAnswers(*parts)
+        self.set_aside = SetAside(*parts)
 
     def emit(self, found: Sequence[Found], events: Sequence[tuple[str, bytes]] = ()) -> None:
         """Store matches, as `matches.append` does, and packed events that they have led to (stream, blob), all or none.
@@ -165,6 +174,23 @@ class Journal:
 
     def __repr__(self) -> str:
         return f"<Journal {self.path}>"
+
+
+def _wal(path: Path) -> WalFrames:
+    try:
+        return look(path)
+    except OSError as error:
+        raise JournalError(f"{path}: its write-ahead log cannot be opened: {error.strerror or error}") from error
+
+
+def _lost(before: WalFrames, connection: sqlite3.Connection, path: Path) -> str:
+    try:
+        found = lost(before, connection)
+    except sqlite3.Error as error:
+        raise journal_error(error, path) from error
+    if found:
+        LOG.error("%s: %s", path, found)
+    return found and f"{path.name}: {found}"
 
 
 def _flush(path: Path) -> None:

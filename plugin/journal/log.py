@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal.envelope import Summary, summary
-from oxiseq.journal.errors import ConflictError, CursorError
+from oxiseq.journal.errors import ConflictError, CursorError, DamagedBatchError, DamagedError, JournalError
 from oxiseq.journal.events import KIND, pack_events, stamped, unpack_events
 from oxiseq.journal.names import last_position, stream_id, unknown_stream
 from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, Row, page
@@ -110,11 +111,14 @@ class EventLog:
         self, stream: str, blob: bytes, batch_id: str | None = None, digest: bytes | None = None
     ) -> Appended:
         """`append` for one event, which gets the time of its arrival: the clock's, or one µs more than the latest time
-        in the stream where that is not earlier. A punctuation follows, so its instant is complete."""
+        in the stream where that is not earlier. A punctuation follows, so its instant is complete. Raises like
+        `append`, and ConflictError for a stream at the end of time."""
 
         def store(connection: sqlite3.Connection, now: int) -> Appended:
             number, following, largest, punctuation = _ends(connection, stream)
             time = max([now, *(latest + 1 for latest in (largest, punctuation) if latest is not None)])
+            if time > LAST_TIME:
+                raise ConflictError(f"the stream <{stream}> has come to the end of the year 9999: nothing can be later")
             after = following + 1
             _insert(
                 connection,
@@ -169,12 +173,14 @@ class EventLog:
         """The events with offsets in since:until and times (µs) in start:stop, in order of their offsets.
 
         Without `since` from the first that is kept. Ends at what was the end when it got there. Raises UnknownError,
-        DamagedError and, when what follows `since` or the place reached has been deleted, CursorError.
+        DamagedBatchError when it comes to a batch that cannot be read and, when what follows `since` or the place
+        reached has been deleted, CursorError.
         """
         for part in self._parts(stream, since, until, start, stop):
-            logged = _restricted(_unpacked(part, terms), since, until, start, stop)
-            if len(logged.batch):
-                yield logged
+            for unpacked in _readable(part, terms):
+                logged = _restricted(unpacked, since, until, start, stop)
+                if len(logged.batch):
+                    yield logged
 
     def replay(self, offsets: Mapping[str, int], terms: TermDictionary) -> Iterator[Logged]:
         """Events and punctuations of several streams, each from its offset on, in the order in which they arrived.
@@ -212,6 +218,24 @@ class EventLog:
         """That of the last entry; 0 before the first."""
         with self._reader.snapshot() as connection:
             return last_position(connection)
+
+    def before(self, time: int) -> int:
+        """The position of the last entry that arrived before a time (µs since 1970), 0 if none is kept."""
+        row = self._reader.row("SELECT max(id) FROM entry WHERE received < ?", (time,))
+        return 0 if row is None or row[0] is None else int(row[0])
+
+    def reaches(self, streams: Iterable[str], position: int) -> bool:
+        """Whether every entry of these streams behind a position is kept: nothing of a stream has been deleted, or an
+        entry at or before the position is still there. Raises UnknownError."""
+        with self._reader.snapshot() as connection:
+            for iri in streams:
+                number, first, _ = stream_id(connection, iri)
+                kept = connection.execute(
+                    "SELECT 1 FROM entry WHERE stream = ? AND id <= ? LIMIT 1", (number, position)
+                ).fetchone()
+                if first > 0 and kept is None:
+                    return False
+        return True
 
     def _arrivals(self, offsets: Mapping[str, int]) -> Iterator[list[Entry]]:
         last, ended = -1, False
@@ -397,8 +421,26 @@ def _batched(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
 
 def _unpacked(entries: Sequence[Entry], terms: TermDictionary) -> Logged:
     batch = unpack_events([entry.data for entry in entries], terms)
+    if len(batch) != sum(entry.count for entry in entries):
+        raise DamagedError("a damaged blob: it holds another number of events than was stored")
     numbers = [np.arange(entry.first, entry.first + entry.count) for entry in entries]
     return Logged(entries[0].stream, np.concatenate(numbers), batch)
+
+
+def _readable(entries: Sequence[Entry], terms: TermDictionary) -> Iterator[Logged]:
+    """The events of batches of a stream, up to the first that cannot be read. Raises DamagedBatchError there."""
+    try:
+        whole = [_unpacked(entries, terms)]
+    except JournalError:
+        whole = []
+    yield from whole
+    for entry in () if whole else entries:
+        try:
+            part = _unpacked([entry], terms)
+        except JournalError as error:
+            what = f"events of <{entry.stream}>"
+            raise DamagedBatchError(what, entry.first, entry.first + entry.count, str(error)) from error
+        yield part
 
 
 def _restricted(

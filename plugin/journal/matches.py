@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from oxiseq.journal.envelope import summary
-from oxiseq.journal.errors import ConflictError, CursorError
+from oxiseq.journal.errors import ConflictError, CursorError, DamagedBatchError, JournalError
 from oxiseq.journal.names import query_id
-from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, page
+from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, Row, page
 from oxiseq.journal.retention import Retention, delete, expired, oldest
 from oxiseq.journal.rows import KIND, StoredMatches, unpack_matches
 from oxiseq.journal.writer import Writer
@@ -51,7 +51,8 @@ class MatchLog:
         """The matches with ids above `since`, at most `limit` (default: what makes up about a megabyte).
 
         Empty: there is nothing yet, also when `since` has not been given yet (a match may be told before it is
-        durable). CursorError: what follows `since` has been deleted. Raises UnknownError, DamagedError.
+        durable). CursorError: what follows `since` has been deleted. DamagedBatchError: the first of them cannot be
+        read. Raises UnknownError.
         """
         with self._reader.snapshot() as connection:
             number, first, following = query_id(connection, query)
@@ -66,7 +67,7 @@ class MatchLog:
             )
             rows, _ = page(cursor, lambda row: len(row[2]) + ROW_BYTES, PAGE_BYTES)
         stop = None if limit is None else since + 1 + limit
-        return [_between(_unpacked(*row), since + 1, stop) for row in rows]
+        return [_between(part, since + 1, stop) for part in _readable(query, rows)]
 
     def last(self, query: str) -> int:
         """The id of the last match, 0 when there was none. Raises UnknownError."""
@@ -118,6 +119,20 @@ def _store(connection: sqlite3.Connection, found: Found, count: int, now: int) -
         (number, following, end - following, now, found.data),
     )
     connection.execute("UPDATE query SET next = ? WHERE id = ?", (end, number))
+
+
+def _readable(query: str, rows: Sequence[Row]) -> list[StoredMatches]:
+    """The matches of batches, up to the first that cannot be read. Raises DamagedBatchError where that is the first of
+    them."""
+    found: list[StoredMatches] = []
+    for first, count, data in rows:
+        try:
+            found.append(_unpacked(first, count, data))
+        except JournalError as error:
+            if found:
+                break
+            raise DamagedBatchError(f"matches of {query!r}", first, first + count, str(error)) from error
+    return found
 
 
 def _unpacked(first: int, count: int, data: bytes) -> StoredMatches:

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from oxiseq.journal.errors import ConflictError
-from oxiseq.journal.names import DELETED, query_id, stream_id
+from oxiseq.journal.names import DELETED, last_position, query_id, stream_id
 from oxiseq.journal.positions import begin, drop
 from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
 from oxiseq.journal.writer import Writer
 
-_COLUMNS: Final = "name, text, language, options, state, first, next, keep_time, keep_count, created, changed, error"
+_COLUMNS: Final = (
+    "name, text, language, options, state, first, next, keep_time, keep_count, created, changed, error, begun, rebuilt"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,10 @@ class QueryRecord:
     created: int = 0
     changed: int = 0
     error: str = ""
+    begun: int | None = None
+    """The log's entry after which it was registered; None: by an earlier version, which did not note it."""
+    rebuilt: str = ""
+    """How its state was made anew from the log, empty where that was not needed."""
 
 
 class Queries:
@@ -82,6 +88,10 @@ class Queries:
                 )  # fmt: skip
             ends = {iri: stream_id(connection, iri)[2] for iri in streams}
             begin(connection, name, {**ends, **(offsets or {})}, now)
+            connection.execute(
+                "UPDATE query SET begun = ?, rebuilt = '' WHERE name = ?", (last_position(connection), name)
+            )
+            connection.execute("DELETE FROM set_aside WHERE query = (SELECT id FROM query WHERE name = ?)", (name,))
             return _record(_row(connection, name))
 
         return self._writer.run(work)
@@ -103,6 +113,15 @@ class Queries:
 
         return self._writer.run(work, grows=False)
 
+    def set_rebuilt(self, name: str, how: str) -> None:
+        """Its state had to be made anew from the log: how. Raises UnknownError."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            query_id(connection, name)
+            connection.execute("UPDATE query SET rebuilt = ? WHERE name = ?", (how, name))
+
+        self._writer.run(work, grows=False)
+
     def delete(self, name: str) -> None:
         """Forget the query, its matches and its checkpoint; that ids of matches are used up is remembered.
 
@@ -117,6 +136,7 @@ class Queries:
                 (DELETED, following, number),
             )
             connection.execute("DELETE FROM checkpoint_match WHERE query = ?", (number,))
+            connection.execute("DELETE FROM set_aside WHERE query = ?", (number,))
             drop(connection, name)
 
         self._writer.run(work, grows=False)
@@ -139,8 +159,10 @@ def _row(connection: sqlite3.Connection, name: str) -> Row:
 
 
 def _record(row: Row) -> QueryRecord:
-    name, text, language, options, state, first, following, keep_time, keep_count, created, changed, error = row
+    name, text, language, options, state, first, following, keep_time, keep_count, *rest = row
+    created, changed, error, begun, rebuilt = rest
     keep = Retention(keep_time, keep_count)
     return QueryRecord(
-        name, text, language, json.loads(options), state, first, following, keep, created, changed, error
-    )
+        name, text, language, json.loads(options), state, first, following, keep, created, changed, error, begun,
+        rebuilt,
+    )  # fmt: skip

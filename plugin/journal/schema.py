@@ -12,13 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from oxiseq.engine.events.time import FIRST_TIME, LAST_TIME
 from oxiseq.journal.errors import DamagedError, JournalError, LockedError, VersionError, journal_error
 
 Durability: TypeAlias = Literal["full", "normal"]
 """`full`: what is acknowledged is on the disk. `normal`: it outlives the process, however that dies; the last moments
 may be lost when the machine itself dies. Either way the file stays whole."""
 
-VERSION: Final = 2
+VERSION: Final = 3
 APPLICATION: Final = 0x6F78736A
 """SQLite's application_id of a journal: "oxsj"."""
 WAIT_SECONDS: Final = 5.0
@@ -110,6 +111,27 @@ CREATE TABLE kb_answer (         -- of a knowledge base elsewhere
     body BLOB NOT NULL,
     asked INTEGER NOT NULL
 ) WITHOUT ROWID;
+""",
+    f"""
+ALTER TABLE query ADD COLUMN begun INTEGER; -- the log's entry after which it was registered, NULL: not known
+ALTER TABLE query ADD COLUMN rebuilt TEXT NOT NULL DEFAULT ''; -- how its state was made anew from the log
+CREATE TABLE set_aside (         -- entries of the log that a query could not work through
+    query INTEGER NOT NULL,
+    position INTEGER NOT NULL,   -- id of the entry
+    stream TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (query, position)
+) WITHOUT ROWID;
+-- an earlier version took any time: such a one must not make all that follows late
+UPDATE stream SET largest = (SELECT max(max_time) FROM entry WHERE stream = stream.id AND count > 0
+                             AND max_time BETWEEN {FIRST_TIME} AND {LAST_TIME})
+    WHERE largest NOT BETWEEN {FIRST_TIME} AND {LAST_TIME};
+UPDATE stream SET punctuated = (SELECT max(max_time) FROM entry WHERE stream = stream.id AND count = 0
+                                AND max_time BETWEEN {FIRST_TIME} AND {LAST_TIME} + 1)
+    WHERE punctuated NOT BETWEEN {FIRST_TIME} AND {LAST_TIME} + 1;
 """,
 )
 

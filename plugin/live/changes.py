@@ -58,7 +58,7 @@ class KbChanges:
         before, deadline = self._journal.log.position(), time.monotonic() + self._patience
         while not self._ended:
             with self._worker.lock:
-                if self._worker.error is not None or not self._matters or self._worker.position >= before:
+                if self._worker.whole and (not self._matters or self._worker.position >= before):
                     self._keep()
                     yield
                     return

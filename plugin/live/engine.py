@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from oxiseq.engine.errors import EventError
+from oxiseq.engine.errors import EventError, KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.kb import KnowledgeBase
@@ -21,12 +21,13 @@ from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.journal import Found, Heading, pack_events, unpack_events
+from oxiseq.journal import Entry, Found, Heading, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
 from oxiseq.languages.front import AnswerShape, Front
 from oxiseq.languages.registry import front_of
 from oxiseq.live.budgets import Budget, Watch
 from oxiseq.live.options import options_of
+from oxiseq.live.reading import UnworkableError, reason_of
 
 LOG = logging.getLogger("oxiseq.live")
 
@@ -58,6 +59,8 @@ class LiveQuery:
     """Events that it could not read."""
     batches: list[Any] = field(default_factory=list)
     """Found, and not packed yet."""
+    passed_over: frozenset[int] = frozenset()
+    """The log's entries that are set aside for it: it does not see them."""
 
     @property
     def one_by_one(self) -> bool:
@@ -72,6 +75,8 @@ class Emission:
     found: tuple[Found, ...] = ()
     events: tuple[tuple[str, bytes], ...] = ()
     failed: tuple[LiveQuery, ...] = ()
+    broken: tuple[LiveQuery, ...] = ()
+    """Queries that an entry cannot be worked through for: they are no longer at work."""
 
 
 class Engine:
@@ -84,6 +89,7 @@ class Engine:
         self._live: dict[AnyRun, LiveQuery] = {}
         self._scope = f"r{secrets.token_hex(4)}x"
         self._failed: list[LiveQuery] = []
+        self._broken: list[LiveQuery] = []
 
     # --- queries ------------------------------------------------------------------------------------
 
@@ -132,20 +138,22 @@ class Engine:
             if query.run.keep_answers():
                 query.saved = -1  # the answers are part of its state
 
+    def clear(self) -> tuple[LiveQuery, ...]:
+        """Let go of all queries, whatever state they are in; those."""
+        gone = (*self._live.values(), *self._failed, *self._broken)
+        self._live, self._runs, self._failed, self._broken = {}, Runs(self.terms), [], []
+        return gone
+
     @contextmanager
     def alone(self, query: LiveQuery) -> Iterator[Engine]:
         """Feed one query by itself, before it is at work with the others."""
-        together, self._runs = self._runs, Runs(self.terms)
-        live, self._live = self._live, {}
+        kept = self._runs, self._live, self._failed, self._broken
+        self._runs, self._live, self._failed, self._broken = Runs(self.terms), {}, [], []
         self.add(query)
-        caught_up = False
         try:
             yield self
-            caught_up = query.run in self._live
         finally:
-            self._runs, self._live = together, live
-            if caught_up:
-                self.add(query)
+            self._runs, self._live, self._failed, self._broken = kept
 
     def forget(self, query: LiveQuery) -> None:
         """Let it give up its partial matches and go on."""
@@ -180,12 +188,29 @@ class Engine:
         """No event of `stream` before `time` (µs) will come."""
         return self._take(self._runs.punctuate(stream, time))
 
+    def feed(self, query: LiveQuery, entry: Entry, events: EventBatch) -> list[tuple[str, bytes]]:
+        """Hand one entry, whose events these are, to a query that is alone; what `push` and `punctuate` answer.
+
+        Raises UnworkableError where the query cannot take it.
+        """
+        try:
+            stream = entry.stream
+            made = self.push(stream, events) if entry.count else self.punctuate(stream, entry.time)
+        except Exception as error:
+            LOG.exception("query %s cannot work", query.name, extra={"query": query.name})
+            raise UnworkableError(query.name, entry, reason_of(error)) from error
+        if query in self._broken:
+            raise UnworkableError(query.name, entry, query.error)
+        return made
+
     def collected(self, events: Iterable[tuple[str, bytes]] = ()) -> Emission:
         """All matches found since the last call."""
-        found = tuple(f for query in self._live.values() if (f := self._packed(query)) is not None)
-        failed, self._failed = tuple(self._failed), []
+        failed, broken = tuple(self._failed), tuple(self._broken)
+        self._failed, self._broken = [], []
+        every = (*self._live.values(), *failed, *broken)  # what these have found before is found
+        found = tuple(f for query in every if (f := self._packed(query)) is not None)
         self.terms.collect_if_due()
-        return Emission(found, tuple(events), failed)
+        return Emission(found, tuple(events), failed, broken)
 
     def _packed(self, query: LiveQuery) -> Found | None:
         batches, query.batches = query.batches, []
@@ -231,7 +256,11 @@ class Engine:
             query.faults += 1
             query.error = str(error)
             return
-        LOG.error("query %s has failed: %s", query.name, error, extra={"query": query.name})
-        query.error = str(error)
+        query.error = reason_of(error)
         self.remove(query)
-        self._failed.append(query)
+        if isinstance(error, KbError):
+            LOG.error("query %s has failed: %s", query.name, error, extra={"query": query.name})
+            self._failed.append(query)
+        else:  # it is about an event: the query goes on without it
+            LOG.error("query %s cannot work: %s", query.name, error, exc_info=error, extra={"query": query.name})
+            self._broken.append(query)

@@ -33,6 +33,8 @@ class Metrics:
         self.worked = self._counter("oxiseq_worked_events", "Events that the queries have seen.")
         self.matches = self._counter("oxiseq_matches", "Matches found and stored.", "query")
         self.resets = self._counter("oxiseq_query_resets", "Times that a query has forgotten its state.", "query")
+        self.set_aside = self._counter("oxiseq_set_aside", "Entries of the log that a query passes over.", "query")
+        self.stops = self._counter("oxiseq_worker_stops", "Times that the worker was stopped by an error.")
         self.failures = self._counter("oxiseq_query_failures", "Times that a query was stopped by an error.", "query")
         self.kb_refreshes = self._counter("oxiseq_kb_refreshes", "Times that a KB elsewhere was asked again.")
         self.kb_failures = self._counter("oxiseq_kb_refresh_failures", "Times that this failed: its answers stayed.")

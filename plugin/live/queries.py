@@ -9,18 +9,31 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
-from oxiseq.journal import Checkpoint, ConflictError, FullError, Journal, QueryRecord, Retention
+from oxiseq.journal import (
+    AsideCount,
+    Checkpoint,
+    ConflictError,
+    FullError,
+    Journal,
+    JournalError,
+    QueryRecord,
+    Retention,
+)
 from oxiseq.languages.registry import front_named
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine, LiveQuery
 from oxiseq.live.errors import BoundError
+from oxiseq.live.mending import Mender
+from oxiseq.live.metrics import Metrics
+from oxiseq.live.reading import UnworkableError, reason_of
+from oxiseq.live.rebuilding import Rebuilder
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
-from oxiseq.live.worker import LOG, Worker
+from oxiseq.live.worker import LOG, Worker, aside
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 """What a query may be called."""
@@ -41,6 +54,14 @@ class QueryStatus:
     error: str = ""
     budget: Budget = field(default_factory=Budget)
     resets: Resets = field(default_factory=Resets)
+    stalled: str = ""
+    """Why it is not at work though it is registered as running."""
+    set_aside: AsideCount = field(default_factory=AsideCount)
+
+    @property
+    def doing(self) -> str:
+        """Its state as it is told: `stalled`, or that of the record."""
+        return "stalled" if self.stalled and self.record.state == "running" else self.record.state
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +79,16 @@ class Queries:
 
     def __init__(
         self, journal: Journal, engine: Engine, engine_lock: AbstractContextManager[object], worker: Worker,
-        streams: Streams, topics: Topics, settings: LiveSettings,
+        streams: Streams, topics: Topics, settings: LiveSettings, metrics: Metrics,
         learn: Callable[[Iterable[str]], None] | None = None,
     ) -> None:  # fmt: skip
         self._journal, self._engine, self._engine_lock = journal, engine, engine_lock
         self._worker, self._streams, self._topics, self._settings = worker, streams, topics, settings
-        self._learn = learn
+        self._learn, self._metrics = learn, metrics
+        self._rebuilder = Rebuilder(journal, engine, engine_lock, self._compiled)
         """Has a KB elsewhere answer what a query is going to ask."""
         self._known: dict[str, _Facts] = {}
+        worker.bring_back = self._bring_back
 
     def register(
         self, name: str | None, text: str, language: str = "spaseq", options: Mapping[str, Any] | None = None, *,
@@ -105,6 +128,7 @@ class Queries:
             )  # fmt: skip
             if (old := self._worker.find(chosen)) is not None:
                 self._worker.remove(old)
+            self._worker.found_again(chosen)
             self._begin(query, record)
         LOG.info("query %s registered", chosen, extra={"query": chosen})
         return self.get(chosen)
@@ -123,6 +147,7 @@ class Queries:
                 if query not in self._worker.joining:
                     self._worker.save(query)
                 self._worker.remove(query)
+            self._worker.found_again(name)
         return self.get(name)
 
     def resume(self, name: str) -> QueryStatus:
@@ -130,7 +155,7 @@ class Queries:
         with self._worker.lock:
             self._worker.flush()
             record = self._journal.queries.set_state(name, "running")
-            if self._worker.find(name) is None:
+            if self._worker.find(name) is None and not self._worker.stalled(name):
                 try:
                     self._restore(record)
                 except FullError:
@@ -145,6 +170,7 @@ class Queries:
             self._journal.queries.delete(name)
             if (query := self._worker.find(name)) is not None:
                 self._worker.remove(query)
+            self._worker.found_again(name)
         self._known.pop(name, None)
         self._topics.close(name, "deleted")
         LOG.info("query %s deleted", name, extra={"query": name})
@@ -169,22 +195,68 @@ class Queries:
         """At the start: bring back what was registered; the position to read the log from."""
         head = self._journal.log.position()
         for record in self._journal.queries.all():
-            self._restore(record, decided=head)  # matches of entries up to the last may have been told
+            try:
+                self._restore(record, decided=head)  # matches of entries up to the last may have been told
+            except (JournalError, OSError, MemoryError) as error:
+                LOG.warning("query %s is tried again: %s", record.name, error, extra={"query": record.name})
+                self._worker.lose(record.name)
         return min((q.position for q in self._worker.joining), default=self._journal.log.position())
 
     def _restore(self, record: QueryRecord, decided: int | None = None) -> None:
         try:
-            with self._engine_lock:
-                query = self._engine.compile(record.name, record.text, record.language, record.options)
+            query = self._compiled(record)
+            self._know(query)
+            if query.shape.feeds is not None:
+                self._streams.create(query.shape.feeds)  # it may have been deleted while nobody fed it
             if record.state == "running":
-                self._begin(query, record, decided)
-            else:
-                self._know(query)
-        except FullError:
+                self._begin_mended(query, record, decided)
+        except (JournalError, OSError, MemoryError):  # not its fault: it may be tried again
             raise
-        except OxiseqError as error:  # of another version of this program
-            LOG.error("query %s cannot be restored: %s", record.name, error, extra={"query": record.name})
-            self._journal.queries.set_state(record.name, "failed", str(error))
+        except Exception as error:
+            LOG.exception("query %s cannot be restored", record.name, extra={"query": record.name})
+            self._journal.queries.set_state(record.name, "failed", reason_of(error))
+
+    def _bring_back(self, name: str) -> None:
+        """A query that was at work begins again from its checkpoint. Raises JournalError: to be tried again."""
+        record = next((each for each in self._journal.queries.all() if each.name == name), None)
+        if record is not None and record.state == "running" and self._worker.find(name) is None:
+            LOG.warning("query %s is brought back from its checkpoint", name, extra={"query": name})
+            self._restore(record, decided=self._journal.log.position())
+
+    def _begin_mended(self, query: LiveQuery, record: QueryRecord, decided: int | None) -> None:
+        """`_begin`; where an entry cannot be worked through, the query passes over what is to blame, and goes on."""
+        while True:
+            try:
+                self._begin(query, record, decided)
+                return
+            except UnworkableError as error:
+                self._mend(record, error)
+                record = self._journal.queries.get(record.name)
+                query = self._compiled(record)
+
+    def _compiled(self, record: QueryRecord) -> LiveQuery:
+        with self._engine_lock:
+            query = self._engine.compile(record.name, record.text, record.language, record.options)
+        query.passed_over = self._journal.set_aside.positions(record.name)
+        return query
+
+    def _mend(self, record: QueryRecord, error: UnworkableError) -> None:
+        checkpoint = self._journal.checkpoints.latest(record.name) or Checkpoint(record.name, b"")
+        mender = Mender(self._journal, self._engine, self._engine_lock, lambda: self._compiled(record))
+        blamed = mender.blamed(error.entry, checkpoint.state, checkpoint.position)
+        self._worker.flush()
+        if blamed is not None:
+            LOG.error("%s: without entry %d it goes on", error, blamed.position, extra={"query": record.name})
+            self._journal.set_aside.add([aside(record.name, blamed, error.reason)])
+            self._metrics.set_aside.labels(record.name).inc()
+            return
+        LOG.error("%s: it begins anew there", error, extra={"query": record.name})
+        last = self._journal.queries.get(record.name).next - 1
+        self._journal.checkpoints.commit(
+            Checkpoint(record.name, b"", checkpoint.offsets, {record.name: last}, position=error.entry.position - 1)
+        )
+        self._journal.queries.set_rebuilt(record.name, f"its partial matches are lost at entry {error.entry.position} "
+                                          f"of the log, where it began anew: {error.reason}")  # fmt: skip
 
     def _know(self, query: LiveQuery) -> None:
         shape, asks = query.shape, query.run.kb_texts
@@ -195,8 +267,14 @@ class Queries:
         it, all matches that have been told are stored."""
         checkpoint = self._journal.checkpoints.latest(query.name) or Checkpoint(query.name, b"")
         if checkpoint.state:
-            with self._engine_lock:
-                self._engine.restore(query, checkpoint.state)
+            try:
+                with self._engine_lock:
+                    self._engine.restore(query, checkpoint.state)
+            except KbError:
+                raise
+            except Exception as error:  # a damaged one may lead to any
+                query, checkpoint = self._rebuilder.rebuilt(record, checkpoint, reason_of(error))
+                record = self._journal.queries.get(record.name)
             query.saved = checkpoint.position
         query.count, query.stored = checkpoint.matches.get(query.name, 0), record.next - 1
         query.position = query.decided = checkpoint.position
@@ -212,13 +290,15 @@ class Queries:
         query = self._worker.find(record.name)
         facts = self._known.get(record.name, _Facts((), None, ()))
         budget = self._settings.budget.of(record.options)
+        stalled, aside_count = self._worker.stalled(record.name), self._journal.set_aside.count(record.name)
         if query is None:
             return QueryStatus(
-                record, facts.reads, facts.feeds, facts.variables, error=record.error, budget=budget
-            )
+                record, facts.reads, facts.feeds, facts.variables, error=record.error, budget=budget, stalled=stalled,
+                set_aside=aside_count,
+            )  # fmt: skip
         with self._engine_lock:
             state = query.run.state
         return QueryStatus(
             record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late,
-            self._worker.waiting, state, query.error, budget, query.run.resets,
+            self._worker.waiting, state, query.error, budget, query.run.resets, stalled, aside_count,
         )  # fmt: skip

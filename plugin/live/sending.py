@@ -45,6 +45,16 @@ class Sendable(Protocol):
     topic: Topic
     ended: bool
 
+    @property
+    def behind(self) -> bool:
+        """Whether it is to be let go of, though it has not ended."""
+        ...
+
+    @property
+    def more(self) -> bool:
+        """Whether there is something for it already."""
+        ...
+
     def take(self, timeout: float) -> bytes:
         """What has come; see Subscription."""
         ...
@@ -83,8 +93,8 @@ class Sender:
         self._wake.set()
 
     def send(self, subscription: Sendable, outlet: Outlet) -> None:
-        """Write what comes for a subscription; returns when it has ended or the client has left. Raises what `take`
-        raises."""
+        """Write what comes for a subscription; returns when it has ended, is behind, or the client has left. Raises
+        what `take` raises."""
         reader = _Reader(subscription, outlet)
         with self._lock:
             if self._ending:
@@ -135,8 +145,11 @@ class Sender:
             reader.error = error
             self._drop(reader)
             return
-        if reader.subscription.ended:
+        if reader.subscription.ended or reader.subscription.behind:
             self._drop(reader)
+        elif reader.subscription.more:
+            self._behind.append(reader)
+            self._wake.set()
 
     def _write(self, reader: _Reader, data: bytes) -> bool:
         reader.wrote = time.monotonic()

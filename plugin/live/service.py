@@ -55,7 +55,7 @@ class LiveService:
         self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)
         self.queries = Queries(
             self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings,
-            store.learn if isinstance(store, RemoteKnowledge) else None,
+            self.metrics, store.learn if isinstance(store, RemoteKnowledge) else None,
         )  # fmt: skip
         self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics, self.sender)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
@@ -80,6 +80,23 @@ class LiveService:
     def ready(self) -> bool:
         """Whether all that was in the log at the start has been worked through."""
         return self.worker.caught_up
+
+    def health(self) -> dict[str, object]:
+        """What `/ready` says of it: `reason` only where it is not ready; entries that queries have set aside."""
+        told: dict[str, object] = {}
+        try:
+            told["setAside"] = self.journal.set_aside.total()
+        except JournalError as error:
+            return {"reason": str(error)}
+        if self.journal.lost:
+            told["lost"] = self.journal.lost
+        if self.worker.error is not None:
+            told["reason"] = f"the live worker was stopped by an error and begins again: {self.worker.error}"
+        elif self.worker.full:
+            told["reason"] = "there is no room for what queries find"
+        elif not self.ready:
+            told["reason"] = "the log is not worked through yet"
+        return told
 
     def end_subscriptions(self) -> None:
         """Let live readers go: they come back elsewhere with their last id."""

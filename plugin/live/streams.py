@@ -12,10 +12,11 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.events.quads import QuadFormat
+from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.write import quads_text
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal import Appended, Journal, Retention, StreamRecord, UnknownError
+from oxiseq.journal import Appended, ConflictError, DamagedBatchError, Journal, Retention, StreamRecord, UnknownError
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import Reading, Reason
 from oxiseq.live.metrics import Metrics
@@ -70,8 +71,10 @@ class Streams:
         return self._journal.streams.all()
 
     def delete(self, iri: str) -> None:
-        """Forget a stream and its events. Raises UnknownError, and ConflictError while a query reads it."""
+        """Forget a stream and its events. Raises UnknownError, and ConflictError while a query reads or feeds it."""
         with self._worker.lock:
+            if (feeder := self._worker.feeder(iri)) is not None:
+                raise ConflictError(f"the stream <{iri}> is fed by {feeder!r}")
             self._journal.streams.delete(iri)
             self._worker.forget(iri)
 
@@ -110,22 +113,29 @@ class Streams:
         return Pushed(appended.first, appended.count, late, reading.rejected, reasons, time=appended.time)
 
     def advance(self, iri: str, time: int) -> int:
-        """Punctuation: no event before `time` (µs) will come. Returns the offset before which it stands."""
-        offset = self._journal.log.advance(iri, time)
+        """Punctuation: no event before `time` (µs) will come. Returns the offset before which it stands. Raises
+        EventError outside of the years 1 to 9999, UnknownError."""
+        offset = self._journal.log.advance(iri, to_microseconds(time))
         self._worker.arrived(0)
         return offset
 
     def text(self, iri: str, since: int | None, limit: int, format: QuadFormat) -> tuple[bytes, int]:
-        """The kept events with offsets from `since` on, at most `limit`, as RDF; and the offset that comes next.
+        """The kept events with offsets from `since` on, at most `limit`, as RDF; and the offset that comes next. What
+        can be read ends before a damaged batch.
 
-        Raises UnknownError, CursorError.
+        Raises UnknownError, CursorError; DamagedBatchError where the first of them cannot be read.
         """
         record = self._journal.streams.get(iri)
         first = record.first if since is None else since
         terms = TermDictionary()
         pieces: list[str] = []
-        for logged in self._journal.log.read(iri, terms, since=first, until=first + limit):
-            pieces += quads_text([logged.batch], terms, format=format)
+        try:
+            for logged in self._journal.log.read(iri, terms, since=first, until=first + limit):
+                pieces += quads_text([logged.batch], terms, format=format)
+        except DamagedBatchError as error:
+            if error.first <= first:
+                raise
+            return "".join(pieces).encode(), error.first
         return "".join(pieces).encode(), max(first, min(first + limit, record.next))
 
     def _late(self, iri: str, appended: Appended, reading: Reading) -> int:

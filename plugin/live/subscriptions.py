@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final
 
-from oxiseq.journal import CursorError, Journal, UnknownError
+from oxiseq.journal import CursorError, DamagedBatchError, Journal, UnknownError
 from oxiseq.live.errors import BusyError
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.sending import HEARTBEAT, Outlet, Sender
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.texts import match_events
-from oxiseq.live.topics import Topic, Topics
+from oxiseq.live.topics import MOST, Topic, Topics
 
+_PAGES: Final = 16
+"""Pages of stored matches that are kept written out: readers that have fallen behind together read the same ones."""
 HELLO: Final = b"retry: 1000\n: listening\n\n"
 
 
@@ -30,6 +33,7 @@ class Subscriptions:
         self._lock = threading.Lock()
         self.count = 0
         """Live ones now."""
+        self._pages: OrderedDict[tuple[str, int], tuple[int, bytes]] = OrderedDict()
 
     def subscribe(self, name: str, since: int | None) -> Subscription:
         """The matches of a query with ids above `since` (None: those that are found from now on), as they come.
@@ -45,6 +49,24 @@ class Subscriptions:
             self.count += 1
         return Subscription(self, name, topic, topic.last if since is None else since)
 
+    def stored(self, name: str, cursor: int) -> tuple[int, bytes]:
+        """The events of the stored matches behind `cursor`, about a page of them, and the last one's id; the cursor and
+        nothing where none is stored. Raises CursorError, UnknownError, DamagedBatchError."""
+        with self._lock:
+            known = self._pages.get((name, cursor))
+        if known is not None:
+            return known
+        parts = [part for part in self.journal.matches.read(name, cursor, MOST) if len(part)]
+        if not parts:
+            return cursor, b""
+        page = parts[-1].last, b"".join(event for part in parts for event in match_events(part))
+        if page[0] == cursor + MOST:  # a whole one stays as it is, for an id is never given twice
+            with self._lock:
+                self._pages[name, cursor] = page
+                while len(self._pages) > _PAGES:
+                    self._pages.popitem(last=False)
+        return page
+
     def closed(self, behind: int) -> None:
         """One of them has ended; it was so many matches behind."""
         with self._lock:
@@ -56,7 +78,8 @@ class Subscriptions:
 class Subscription:
     """One reader: where it is. Iterate it once; close it in any case.
 
-    `outlet`: where the server lets others write; then the iteration only begins, and the sender goes on there.
+    `outlet`: where the server lets others write; then the iteration only begins, and the sender goes on there. A reader
+    that falls too far behind for the sender is taken back: the iteration reads the journal until it has caught up.
     """
 
     def __init__(self, owner: Subscriptions, name: str, topic: Topic, cursor: int) -> None:
@@ -74,7 +97,8 @@ class Subscription:
         while not self.ended:
             if self._live and self.outlet is not None:
                 self._owner.sender.send(self, self.outlet)
-                return
+                if self._live or not self.outlet.open:
+                    return
             data = self.take(self._owner.settings.heartbeat if self.outlet is None else 0)
             if data:
                 yield data
@@ -82,12 +106,12 @@ class Subscription:
                 yield HEARTBEAT
 
     def take(self, timeout: float) -> bytes:
-        """The events that have come since the last call, waiting up to `timeout` seconds for one; empty when there are
-        none yet. Raises JournalError."""
+        """Events that have come since the last call, waiting up to `timeout` seconds for one; empty when there are none
+        yet, and where a reader that was live has fallen behind what is kept in memory. Raises JournalError."""
         told = self.topic.after(self.cursor, timeout)
         if told is None and self._live:
-            self.ended = True
-            return _event("cut-off", {"reason": "too slow: reconnect with the last id"})
+            self._live = False
+            return b""
         if told is None:
             return self._stored()
         self._live = True
@@ -101,7 +125,7 @@ class Subscription:
     def _stored(self) -> bytes:
         """What memory no longer holds, from the journal; of what is deleted there too, that it is."""
         try:
-            parts = self._owner.journal.matches.read(self.name, self.cursor)
+            last, data = self._owner.stored(self.name, self.cursor)
         except CursorError as error:
             self.cursor = error.first - 1
             told = {"asked": error.asked, "first": error.first, "reason": str(error)}
@@ -109,12 +133,24 @@ class Subscription:
         except UnknownError:
             self.ended = True
             return _event("end", {"reason": "deleted"})
-        found = [part for part in parts if len(part)]
-        if found:
-            self.cursor = found[-1].last
-        if not parts:
-            time.sleep(0.05)
-        return b"".join(event for part in found for event in match_events(part))
+        except DamagedBatchError as error:
+            self.cursor = error.next - 1
+            lost = {"first": error.first, "next": error.next, "reason": str(error)}
+            return _event("damaged", lost, self.cursor)
+        self.cursor = last
+        if not data:
+            time.sleep(0.05)  # it is stored in a moment
+        return data
+
+    @property
+    def behind(self) -> bool:
+        """Whether the sender is to let go of it: what comes next is no longer in memory."""
+        return not self._live
+
+    @property
+    def more(self) -> bool:
+        """Whether there is something for it already."""
+        return self.cursor < self.topic.last
 
     def close(self) -> None:
         """It counts no longer. May be called twice."""

@@ -1,7 +1,8 @@
 """From the worker to subscribers: the last matches of each query, shared by all who listen.
 
 A subscriber has a cursor and no queue: what it has not taken yet is its backlog, and that is bounded by what a topic
-keeps. Each match is decoded and written out once, however many listen.
+keeps: who falls further behind reads the journal until it has caught up. Each match is decoded and written out once,
+however many listen.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from oxiseq.journal import Found, unpack_matches
 from oxiseq.live.texts import match_events
+
+MOST: Final = 1000
+"""Matches that a subscriber is handed at a time, or a few more: so that none waits long while others are served."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,8 +63,8 @@ class Topic:
         return True
 
     def after(self, cursor: int, timeout: float) -> tuple[int, list[bytes]] | None:
-        """The events of the matches behind `cursor`, waiting for one if there is none yet, and the last one's id; no
-        events when none has come in time or the topic is closed; None when some of them are no longer kept here."""
+        """The events of the first matches behind `cursor`, waiting for one if there is none yet, and the last one's id;
+        no events when none has come in time or the topic is closed; None when some of them are no longer kept here."""
         with self._changed:
             if timeout and self.last <= cursor and not self.closed:
                 self._changed.wait(timeout)
@@ -67,7 +72,7 @@ class Topic:
                 return cursor, []
             if not self._told or self._told[0].first > cursor + 1:
                 return None
-            told = [each for each in self._told if each.last > cursor]
+            told = [each for each in self._told if each.last > cursor and each.first <= cursor + MOST]
         return told[-1].last, [event for each in told for event in each.after(cursor)]
 
     def close(self, reason: str) -> None:

@@ -5,6 +5,10 @@ with what the next turns find, for to wait for the disk takes longer than a turn
 the log finds the same matches again, under the same ids. Where the knowledge base or other streams have a part in it,
 that is not so, and matches are stored before they are told. Whoever changes what is at work (a query comes or goes)
 holds `lock`, hence does so between two turns.
+
+No entry stops it. What cannot be read is passed over by all who read its stream (reading.py). Where an error comes from
+a query, that query is brought back from its checkpoint, by itself, and mending.py finds the entry that it passes over.
+Where an error cannot be told to one query, all of them are brought back so: as after a kill, without one.
 """
 
 from __future__ import annotations
@@ -12,20 +16,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Final
 
 from oxiseq.engine.errors import SnapshotError
-from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.watermarks import BEFORE_ALL
-from oxiseq.journal import Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
+from oxiseq.journal import Aside, Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND
 from oxiseq.live.engine import Emission, Engine, LiveQuery
 from oxiseq.live.metrics import Metrics
+from oxiseq.live.reading import ReadEntries, read_entries, reason_of
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.topics import Topics
 
@@ -38,6 +41,10 @@ GAP: Final = 0.006
 """Seconds between the beginnings of two turns at least: what comes meanwhile shares the work of the next. An entry that
 comes alone waits for nothing."""
 _RETRY: Final = 1.0
+_FIRST_REST: Final = 0.05
+"""Seconds before it begins again after an error, each time twice as long..."""
+_LONGEST_REST: Final = 5.0
+"""...up to this."""
 _DELAY: Final = 0.05
 """Seconds for which matches may be told and not stored yet."""
 _HELD: Final = 4 << 20
@@ -66,6 +73,18 @@ class Worker:
         self.position = 0
         """The entry that was worked through last."""
         self.error: Exception | None = None
+        """What has stopped it; None as soon as it is at work again."""
+        self.stops = 0
+        """How often it has been stopped by an error."""
+        self.full = False
+        """Whether matches cannot be stored now: there is no room."""
+        self.bring_back: Callable[[str], None] = lambda name: None
+        """Has a query that is at work no longer begin again from its checkpoint."""
+        self._lost: list[str] = []
+        """Queries that are to be brought back."""
+        self._asides: list[Aside] = []
+        self._at_hand: Sequence[Entry] = ()
+        """The entries of the turn under way."""
         self._journal, self._engine, self._topics = journal, engine, topics
         self._settings, self._metrics = settings, metrics
         self._store_lock = store_lock if store_lock is not None else nullcontext()
@@ -102,7 +121,18 @@ class Worker:
     @property
     def caught_up(self) -> bool:
         """Whether all that was in the log at the start has been worked through."""
-        return self.error is None and self.position >= self._counted_from
+        return self.whole and self.position >= self._counted_from
+
+    def stalled(self, name: str) -> str:
+        """Why a query that should be at work is not; empty if it is."""
+        if self.error is not None:
+            return f"the live worker was stopped by an error and begins again: {reason_of(self.error)}"
+        return "it is being brought back from its checkpoint" if name in self._lost else ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all queries that should be at work are."""
+        return self.error is None and not self._lost
 
     @property
     def waiting(self) -> int:
@@ -116,23 +146,26 @@ class Worker:
         self._wake.set()
 
     def _run(self) -> None:
-        began = 0.0
+        began, rest = 0.0, _FIRST_REST
         while not self._stopping:
             time.sleep(max(0.0, began + GAP - time.monotonic()))
             self._wake.clear()
             try:
                 began = time.monotonic()
-                if not self.turn():
+                worked = self.turn()
+                self.full, rest = False, _FIRST_REST
+                if not worked:
                     self._between()
                     self._wake.wait(self._pause())
             except FullError as error:
                 LOG.warning("matches cannot be stored yet: %s", error)
+                self.full = True
                 self._wake.wait(_RETRY)
             except Exception as error:
-                LOG.exception("the live worker has ended")
-                self.error = error
-                self._topics.close_all("failed")
-                return
+                LOG.exception("the live worker was stopped by an error; it begins again")
+                self._stopped(error)
+                self._wake.wait(rest)
+                rest = min(2 * rest, _LONGEST_REST)
         try:
             self._checkpoint()
         except (JournalError, SnapshotError) as error:
@@ -148,6 +181,7 @@ class Worker:
     def turn(self) -> bool:
         """Work through some entries; False when there were none."""
         with self.lock:
+            self._bring_back_lost()
             self._store_if_due()
             self._save_decisions()
             entries = self._journal.log.follow(self.position, PAGE)
@@ -155,18 +189,47 @@ class Worker:
             if not entries:
                 return False
             begun = time.perf_counter()
+            self._at_hand = entries
             with self._store_lock:
                 made: list[tuple[str, bytes]] = []
-                events, places = self._unpacked(entries)
+                read = self._read(entries)
                 for group in self._groups(entries):
-                    made += self._work(group, events, places)
+                    made += self._work(group, read)
                 emission = self._engine.collected(made)
+            self._at_hand = ()
             self._metrics.worked.inc(sum(entry.count for entry in entries))
             self._metrics.turn_seconds.observe(time.perf_counter() - begun)
             self._count(entries)
+            self._lost += [query.name for query in emission.broken]
             self._emit(emission)
             self._keep_to_budgets()
         return True
+
+    def _stopped(self, error: Exception) -> None:
+        """Let go of all that is in memory, as a kill would: its state is not known. All queries are to be brought back,
+        and pass the entries at hand by themselves."""
+        with self.lock:
+            self.error = error
+            self.stops += 1
+            self._metrics.stops.inc()
+            lost = [query.name for query in (*self._engine.clear(), *self._joining)]
+            self._lost = list(dict.fromkeys(self._lost + lost))
+            self._joining, self._decisions, self._unstored, self._asides = [], [], [], []
+            entries, self._at_hand = self._at_hand, ()
+            for entry in entries:
+                if entry.position > self.position:
+                    self._offsets[entry.stream] = entry.first + entry.count
+                    self.position = entry.position
+            self._count(entries)
+
+    def _bring_back_lost(self) -> None:
+        """Queries that are at work no longer begin again. Raises FullError: tried again later."""
+        while self._lost:
+            self.flush()
+            name = self._lost[0]
+            self.bring_back(name)
+            self.found_again(name)
+        self.error = None
 
     def _groups(self, entries: Sequence[Entry]) -> list[list[Entry]]:
         """Entries that are handed on together: of one stream, with no query joining between them, and no event that is
@@ -192,31 +255,52 @@ class Worker:
                 punctuation = max(punctuation, entry.time)
         return groups
 
-    def _unpacked(self, entries: Sequence[Entry]) -> tuple[EventBatch, Mapping[int, tuple[int, int]]]:
-        """The events of the entries whose streams are read, and by position which of them are an entry's: all unpacked
-        in one go, which takes a tenth of the time that they take one by one."""
+    def _read(self, entries: Sequence[Entry]) -> ReadEntries:
+        """The events of the entries whose streams are read."""
         wanted = {stream for query in self._all() for stream in query.shape.reads}
-        read = [entry for entry in entries if entry.count and entry.stream in wanted]
-        ends = list(accumulate((entry.count for entry in read), initial=0))
-        places = {entry.position: place for entry, place in zip(read, pairwise(ends), strict=True)}
-        return self._engine.unpack([entry.data for entry in read]), places
+        return read_entries([entry for entry in entries if entry.stream in wanted], self._engine.unpack)
 
-    def _work(
-        self, group: Sequence[Entry], events: EventBatch, places: Mapping[int, tuple[int, int]]
-    ) -> list[tuple[str, bytes]]:
-        first, last = group[0], group[-1]
-        self._join(first.position - 1)
-        stream = first.stream
-        mine = [places[entry.position] for entry in group if entry.position in places]  # one after the other
-        made = self._engine.push(stream, events.slice(mine[0][0], mine[-1][1])) if mine else []
-        if pushed := [entry for entry in group if entry.count]:
-            self._offsets[stream] = pushed[-1].first + pushed[-1].count
-            self._active[stream] = time.monotonic()
-            self._largest[stream] = max(self._largest.get(stream, first.time), *(entry.time for entry in pushed))
-        if len(pushed) < len(group):
-            made += self._engine.punctuate(stream, max(entry.time for entry in group if not entry.count))
-        self.position = last.position
+    def _work(self, group: Sequence[Entry], read: ReadEntries) -> list[tuple[str, bytes]]:
+        self._join(group[0].position - 1)
+        stream = group[0].stream
+        if read.unreadable:
+            group = [entry for entry in group if not self._pass_over(entry, read)]
+        mine = [read.places[entry.position] for entry in group if entry.position in read.places]  # one after the other
+        made = self._engine.push(stream, read.events.slice(mine[0][0], mine[-1][1])) if mine else []
+        self._passed(group)
+        if marks := [entry.time for entry in group if not entry.count]:
+            made += self._engine.punctuate(stream, max(marks))
+        if group:
+            self.position = group[-1].position
         return made
+
+    def _passed(self, group: Sequence[Entry]) -> None:
+        """What is to be known of entries of a stream whose events have been handed on."""
+        if not (pushed := [entry for entry in group if entry.count]):
+            return
+        stream, last = pushed[0].stream, pushed[-1]
+        self._offsets[stream] = last.first + last.count
+        self._active[stream] = time.monotonic()
+        self._largest[stream] = max(self._largest.get(stream, last.time), *(entry.time for entry in pushed))
+
+    def _pass_over(self, entry: Entry, read: ReadEntries) -> bool:
+        """Whether an entry cannot be read: then its readers set it aside."""
+        if (reason := read.unreadable.get(entry.position)) is None:
+            return False
+        for query in self._engine.readers(entry.stream):
+            self._set_aside(query, entry, reason)
+        self._offsets[entry.stream] = entry.first + entry.count
+        self.position = entry.position
+        return True
+
+    def _set_aside(self, query: LiveQuery, entry: Entry, reason: str) -> None:
+        """To be noted before anything that comes behind the entry is stored."""
+        LOG.error(
+            "query %s sets entry %d of the log aside, %d events of <%s> from offset %d on: %s",
+            query.name, entry.position, entry.count, entry.stream, entry.first, reason, extra={"query": query.name},
+        )  # fmt: skip
+        self._asides.append(aside(query.name, entry, reason))
+        self._metrics.set_aside.labels(query.name).inc()
 
     def _count(self, entries: Sequence[Entry]) -> None:
         done = sum(entry.count for entry in entries if entry.position > self._counted_from)
@@ -227,12 +311,12 @@ class Worker:
 
     def _emit(self, emission: Emission) -> None:
         """Tell what was found, and have it stored; the other way round where the log alone does not decide."""
-        if not (emission.found or emission.events or emission.failed):
+        if not (emission.found or emission.events or emission.failed or emission.broken):
             return
         if not self._unstored:
             self._unstored_since = time.monotonic()
         self._unstored.append(emission)
-        if emission.events or emission.failed or self._engine.reads_kb:
+        if emission.events or emission.failed or emission.broken or self._engine.reads_kb:
             self.flush()
         else:
             self._tell(emission)
@@ -244,6 +328,9 @@ class Worker:
 
     def flush(self) -> None:
         """Store all that was found so far, with `lock` held. Raises FullError; then it is tried again later."""
+        if self._asides:
+            self._journal.set_aside.add(self._asides)
+            self._asides = []
         if not self._unstored:
             return
         found = [each for emission in self._unstored for each in emission.found]
@@ -308,24 +395,42 @@ class Worker:
     # --- queries come and go, with `lock` held ------------------------------------------------------
 
     def add(self, query: LiveQuery) -> None:
-        """Let a query see what comes behind its position; what has been worked through already it sees at once."""
-        self._joining.append(query)
-        if not self._thread.is_alive() or query.position >= self.position:
-            return  # a turn takes it up
-        self._joining.remove(query)
-        self.flush()
-        try:
-            with self._engine.alone(query):
-                self._catch_up(query)
-        except FullError:
-            self.remove(query)
-            raise
+        """Let a query see what comes behind its position; what has been worked through already it sees at once, and by
+        itself all up to the last entry that it passes over.
+
+        Raises FullError, UnworkableError: then it is not at work."""
+        until = max(query.passed_over, default=0)
+        if self._thread.is_alive():
+            until = max(until, self.position)
+        if query.position < until:
+            self.flush()
+            try:
+                with self._engine.alone(query):
+                    at_work = self._catch_up(query, until)
+            except Exception:
+                self.remove(query)
+                raise
+            if not at_work:
+                return
+            query.position = until
+        if self._thread.is_alive() and until <= self.position and query.position <= self.position:
+            self._engine.add(query)
+        else:
+            self._joining.append(query)  # a turn takes it up
 
     def remove(self, query: LiveQuery) -> None:
         """It sees nothing any more."""
         self._joining = [each for each in self._joining if each is not query]
         self._decisions = [each for each in self._decisions if each.query is not query]
         self._engine.remove(query)
+
+    def lose(self, name: str) -> None:
+        """A query is to be brought back as soon as that is possible."""
+        self._lost.append(name)
+
+    def found_again(self, name: str) -> None:
+        """A query need not be brought back any more: it is at work, or is not to be."""
+        self._lost = [each for each in self._lost if each != name]
 
     def forget(self, stream: str) -> None:
         """A stream has been deleted: if it comes again, its events are counted from the beginning."""
@@ -348,33 +453,49 @@ class Worker:
         """The queries that read a stream."""
         return [query for query in self._all() if stream in query.shape.reads]
 
+    def feeder(self, stream: str) -> str | None:
+        """A query that feeds a stream, if there is one at work."""
+        return next((query.name for query in self._all() if query.shape.feeds == stream), None)
+
     def _join(self, position: int) -> None:
         """Queries that stand at or before `position` see what comes next."""
         for query in [query for query in self._joining if query.position <= position]:
             self._joining.remove(query)
             self._engine.add(query)
 
-    def _catch_up(self, query: LiveQuery) -> None:
-        """Let a query that is alone see what all others have seen."""
+    def _catch_up(self, query: LiveQuery, until: int) -> bool:
+        """Let a query that is alone see the log up to an entry; whether it is at work then. Raises UnworkableError."""
         at, offsets = query.position, dict[str, int]()
-        while at < self.position and query in self._engine.queries and (entries := self._journal.log.follow(at, PAGE)):
+        while at < until and query in self._engine.queries and (entries := self._journal.log.follow(at, PAGE)):
             made: list[tuple[str, bytes]] = []
             with self._store_lock:
                 for entry in entries:
-                    if entry.position <= self.position and entry.stream in query.shape.reads:
-                        made += self._engine_takes(entry)
+                    at = min(entry.position, until)  # what is before it may be deleted
+                    if entry.position > until:
+                        break
+                    if entry.stream in query.shape.reads:
+                        made += self._see(query, entry)
                         offsets[entry.stream] = entry.first + entry.count
+                    if at in query.passed_over:
+                        break
                 emission = self._engine.collected(made)
-            at = min(entries[-1].position, self.position)
             self._emit(emission)
+            if at in query.passed_over:  # who is brought back once more begins behind it
+                self._save_at(query, at, offsets)
             if query.decided <= at and query in self._engine.queries:
                 self._decide(query, at, offsets)
                 self._save_decisions()
+        return query in self._engine.queries
 
-    def _engine_takes(self, entry: Entry) -> list[tuple[str, bytes]]:
-        if entry.count:
-            return self._engine.push(entry.stream, self._engine.unpack([entry.data]))
-        return self._engine.punctuate(entry.stream, entry.time)
+    def _see(self, query: LiveQuery, entry: Entry) -> list[tuple[str, bytes]]:
+        """Hand an entry to a query that is alone. Raises UnworkableError."""
+        if entry.position in query.passed_over:
+            return []
+        read = read_entries([entry], self._engine.unpack)
+        if reason := read.unreadable.get(entry.position):
+            self._set_aside(query, entry, reason)
+            return []
+        return self._engine.feed(query, entry, read.events)
 
     # --- between turns ------------------------------------------------------------------------------
 
@@ -426,7 +547,7 @@ class Worker:
 
     def _save_at(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> None:
         self.flush()
-        if self.error is not None or query.saved == position:
+        if query.saved == position:
             return
         with self._store_lock:
             state = self._engine.saved(query)
@@ -438,3 +559,8 @@ class Worker:
             Checkpoint(query.name, state, known, {query.name: query.count}, position=position)
         )
         query.saved = position
+
+
+def aside(query: str, entry: Entry, reason: str) -> Aside:
+    """An entry that a query passes over."""
+    return Aside(query, entry.position, entry.stream, entry.first, entry.count, reason)

@@ -87,9 +87,13 @@ def _add_health(app: flask.Flask, endpoint: Answers, live: LiveRoutes | None) ->
         return flask.jsonify(status="ok")
 
     def ready() -> tuple[flask.Response, int]:
-        caught_up = live is None or live.service.ready
-        good = not app.config["DRAINING"] and caught_up and endpoint.ready()
-        return flask.jsonify(status="ready" if good else "not ready"), 200 if good else 503
+        told = {} if live is None else live.service.health()
+        reason = "it is ending" if app.config["DRAINING"] else str(told.get("reason", ""))
+        if not reason and not endpoint.ready():
+            reason = "the store does not answer"
+        if not reason:
+            return flask.jsonify({"status": "ready", **told}), 200
+        return flask.jsonify({"status": "not ready", **told, "reason": reason}), 503
 
     app.add_url_rule("/health", "health", health)
     app.add_url_rule("/ready", "ready", ready)

@@ -116,8 +116,11 @@ class PlainReader:
             if not isinstance(object_, Literal):
                 raise TypeError("not a literal")
             time = to_microseconds(object_)
-        except (EventError, TypeError):
-            reason = f"the time of event {name} is not an xsd:dateTime or xsd:integer of microseconds"
+        except (EventError, TypeError) as error:
+            what = "not an xsd:dateTime or xsd:integer of microseconds"
+            if "a time outside of the years 1 to 9999" in str(error):
+                what = "a time outside of the years 1 to 9999"
+            reason = f"the time of event {name} is {what}"
             self.faults.append((line, f"{reason}: {object_}"))
             return
         event = self._waiting.get(name)

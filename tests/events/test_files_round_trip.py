@@ -24,6 +24,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events, encode_events
 from oxiseq.engine.events.open import event_format, open_events, write_events
 from oxiseq.engine.events.tables import SCHEMA, read_table, write_table
+from oxiseq.engine.events.time import FIRST_TIME, LAST_TIME
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.normal import XSD
 
@@ -50,7 +51,7 @@ triples = st.builds(
     st.one_of(iris, labels, literals).map(str),
 )
 events = st.lists(
-    st.tuples(st.integers(-(2**63), 2**63 - 1), st.lists(triples, max_size=5).map("".join)), max_size=6
+    st.tuples(st.integers(FIRST_TIME, LAST_TIME), st.lists(triples, max_size=5).map("".join)), max_size=6
 )
 
 

@@ -10,17 +10,25 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.errors import EventError
-from oxiseq.engine.events.time import to_datetime, to_duration_literal, to_literal, to_microseconds
+from oxiseq.engine.events.time import (
+    FIRST_TIME,
+    LAST_TIME,
+    to_datetime,
+    to_duration_literal,
+    to_literal,
+    to_microseconds,
+)
 from oxiseq.engine.terms.normal import XSD, normalise
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
+TIMES = st.integers(FIRST_TIME, LAST_TIME)
 
 
 def typed(lexical: str, datatype: str) -> Literal:
     return Literal(lexical, datatype=NamedNode(XSD + datatype))
 
 
-@given(INT64)
+@given(TIMES)
 def test_a_time_comes_back_from_its_literal(microseconds: int) -> None:
     literal = to_literal(microseconds)
     assert to_microseconds(literal) == microseconds
@@ -93,6 +101,11 @@ def test_ways_to_write_three_o_clock(time: datetime | int | Literal) -> None:
         typed("1970-02-30T00:00:00Z", "dateTime"),
         typed("999999-01-01T00:00:00Z", "dateTime"),
         typed(str(2**63), "integer"),
+        typed(str(LAST_TIME + 1), "integer"),
+        typed(str(FIRST_TIME - 1), "integer"),
+        typed("10000-01-01T00:00:00Z", "dateTime"),
+        typed("0000-12-31T23:59:59Z", "dateTime"),
+        typed("0001-01-01T00:00:00+14:00", "dateTime"),
         typed("1.5", "decimal"),
         typed("x", "integer"),
         Literal("1970-01-01T00:00:00Z"),
@@ -107,3 +120,16 @@ def test_literals_that_are_no_times(literal: Literal) -> None:
 def test_types_that_are_no_times(wrong: object) -> None:
     with pytest.raises(TypeError, match="not a time"):
         to_microseconds(wrong)  # type: ignore[arg-type]  # the wrong type is the point
+
+
+@pytest.mark.parametrize("time", [2**62, 2**63 - 1, -(2**63), 10**30, LAST_TIME + 1, FIRST_TIME - 1])
+def test_times_are_of_four_digit_years(time: int) -> None:
+    with pytest.raises(EventError, match="outside of the years 1 to 9999"):
+        to_microseconds(time)
+
+
+def test_the_first_and_the_last_time_are_taken() -> None:
+    assert to_microseconds(typed("0001-01-01T00:00:00Z", "dateTime")) == to_microseconds(FIRST_TIME) == FIRST_TIME
+    assert to_microseconds(typed("9999-12-31T23:59:59.999999Z", "dateTime")) == to_microseconds(LAST_TIME) == LAST_TIME
+    with pytest.raises(EventError, match="outside of the years"):  # in UTC it is of the year 0
+        to_microseconds(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))))

@@ -13,7 +13,8 @@ from oxiseq.journal import ConflictError, CursorError, Journal, QueryRecord, Ret
 def test_a_registered_query_is_there_after_a_restart(journal: Journal, path: Path, clock: Clock) -> None:
     made = journal.queries.register("q", "SELECT é", "ceql", options={"lateness": 5}, keep=Retention(count=9))
     now = clock.now
-    assert made == QueryRecord("q", "SELECT é", "ceql", {"lateness": 5}, "running", 1, 1, Retention(None, 9), now, now)
+    keep = Retention(None, 9)
+    assert made == QueryRecord("q", "SELECT é", "ceql", {"lateness": 5}, "running", 1, 1, keep, now, now, begun=0)
     journal.close()
     with Journal(path) as again:
         assert again.queries.all() == [made]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from live_events import ALARMS, DOORS, POWER, Batch
 
+from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.intake import read_batch
 from oxiseq.live.streams import Pushed
@@ -41,7 +42,7 @@ def rest(service: LiveService) -> None:
 def finish(service: LiveService) -> None:
     """No event will come any more: all instants are complete."""
     for iri in (POWER, DOORS, ALARMS):
-        service.streams.advance(iri, 1 << 60)
+        service.streams.advance(iri, LAST_TIME)
         rest(service)
 
 

@@ -13,6 +13,7 @@ from live_events import BEGIN, EX, POWER, RISES, Batch, batches, power
 from live_services import eventually, live, push, rest, rows
 from profiles import drawn
 
+from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.run.resets import Resets
 from oxiseq.journal import FILE_NAME, FullError, Journal, unpack_matches
 from oxiseq.live import LiveService, LiveSettings
@@ -73,7 +74,7 @@ def test_a_query_that_fails_says_why_and_can_go_on_without_its_state(tmp_path: P
         assert service.queries.resume("rises").error == ""
         push(service, Batch(POWER, "last", power(10**6, BEGIN + 10**12, 1, 1).encode()))
         push(service, Batch(POWER, "and", power(10**6 + 1, BEGIN + 10**12 + 10**6, 1, 9).encode()))
-        service.streams.advance(POWER, 1 << 60)
+        service.streams.advance(POWER, LAST_TIME)
         rest(service)
         assert len(rows(service, "rises")) > len(before)
         assert service.queries.get("rises").resets.count >= 1

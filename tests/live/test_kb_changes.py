@@ -14,6 +14,7 @@ from live_services import Rows, live, push, rest, rows
 from pyoxigraph import QueryResultsFormat, QuerySolutions
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.kb import Solution
 from oxiseq.journal import FILE_NAME
 from oxiseq.live import LiveService, LiveSettings
@@ -76,7 +77,7 @@ def begun(folder: Path, settings: LiveSettings = RARELY) -> LiveService:
 
 
 def found(service: LiveService) -> dict[str, Rows]:
-    service.streams.advance(POWER, 1 << 60)
+    service.streams.advance(POWER, LAST_TIME)
     rest(service)
     assert service.worker.error is None
     return {name: rows(service, name) for name in QUERIES}

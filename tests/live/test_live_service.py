@@ -31,6 +31,7 @@ from live_services import Rows, eventually, finish, live, push, rest, rows
 
 import oxiseq
 from oxiseq.engine.errors import OxiseqError, QueryError
+from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.journal import ConflictError, Retention, UnknownError
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.errors import BoundError, BusyError
@@ -59,7 +60,7 @@ def answers(service: LiveService) -> dict[str, Rows]:
     """When no event will come any more."""
     finish(service)
     for iri in (FALLS, RAISED):
-        service.streams.advance(iri, 1 << 60)
+        service.streams.advance(iri, LAST_TIME)
         rest(service)
     return {name: rows(service, name) for name in QUERIES}
 
@@ -410,7 +411,7 @@ def test_epsparql_queries_have_rules_and_tell_their_intervals(tmp_path: Path) ->
             if batch.stream == POWER:
                 push(service, batch)
     with live(tmp_path) as service:
-        service.streams.advance(POWER, 1 << 60)
+        service.streams.advance(POWER, LAST_TIME)
         rest(service)
         (part, *_) = service.journal.matches.read("highs", 0)
         assert part.heading.variables == ("h", "a", "b")

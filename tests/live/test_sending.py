@@ -29,7 +29,7 @@ class Numbers:
     """A subscription: what is given to it comes once; `None` ends it."""
 
     def __init__(self, topic: Topic) -> None:
-        self.topic, self.ended = topic, False
+        self.topic, self.ended, self.behind, self.more = topic, False, False, False
         self.given: list[bytes | Exception | None] = []
 
     def take(self, timeout: float) -> bytes:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pyoxigraph import QueryResultsFormat
 
-from oxiseq.journal import StoredMatches
+from oxiseq.journal import DamagedBatchError, StoredMatches
 from oxiseq.live.api.queries import NAME
 from oxiseq.live.api.table import Answer, Call, Parameter, Route, natural
 from oxiseq.live.texts import results
@@ -39,7 +39,7 @@ def _page(call: Call, format: QueryResultsFormat, since: int | None) -> Response
     limit = most if given is None else min(given, most)
     cursor = status.record.first - 1 if since is None else since
     parts: list[StoredMatches] = []
-    while limit > 0 and (found := call.service.journal.matches.read(name, cursor, limit)):
+    while limit > 0 and (found := _read(call, name, cursor, limit, bool(parts))):
         parts += found
         limit -= sum(map(len, found))
         cursor = found[-1].last
@@ -56,13 +56,24 @@ def _page(call: Call, format: QueryResultsFormat, since: int | None) -> Response
     return Response(200, tuple(headers), body)
 
 
+def _read(call: Call, name: str, cursor: int, limit: int, some: bool) -> list[StoredMatches]:
+    """The next stored matches; none where they are damaged and the page has `some`: the next page begins there."""
+    try:
+        return call.service.journal.matches.read(name, cursor, limit)
+    except DamagedBatchError:
+        if some:
+            return []
+        raise
+
+
 ROUTES: Final = (
     Route(
         "GET", "/queries/{query}/matches", matches, "matches",
         "The matches of a query, in the order in which they were found, under ids that increase by one. As SPARQL "
         "results; or as Server-Sent Events, live: `match` events whose ids are the matches' own, `cursor-too-old` when "
-        "what follows the cursor is deleted (it goes on with what is kept), `cut-off` for a reader that is too slow, "
-        "`end`, and comments when nothing comes.",
+        "what follows the cursor is deleted (it goes on with what is kept), `damaged` where some cannot be read (it "
+        "goes on behind them), `end`, and comments when nothing comes. A slow reader is served from the journal; only "
+        "one that takes nothing for long is cut off.",
         (
             NAME,
             Parameter("since", "Matches with greater ids only. Default: all that are kept; live: those found from now "
@@ -76,6 +87,7 @@ ROUTES: Final = (
                         ("application/sparql-results+json", "application/sparql-results+xml", "text/csv",
                          "text/tab-separated-values", EVENT_STREAM)),
             410: Answer("The cursor is too old: what follows it is deleted.", ()),
+            500: Answer("What follows the cursor is damaged: members first and next tell of which ids.", ()),
             503: Answer("Too many live readers; see Retry-After.", ()),
         },
     ),

@@ -49,6 +49,14 @@ _RESETS: Final = _object(
           "description": "at: when it was; time: how far the streams had come; records: of the state then."},
 )  # fmt: skip
 
+_ASIDE: Final = _object(
+    ("entries", "events"), entries=_COUNT, events=_COUNT,
+    last={"type": ["object", "null"],
+          "properties": {"stream": _TEXT, "first": _COUNT, "events": _COUNT, "entry": _COUNT, "reason": _TEXT,
+                         "at": _TEXT},
+          "description": "first: the offset of its first event; entry: its place in the log; at: when it was noted."},
+) | {"description": "Entries of the log that it could not work through and passes over."}  # fmt: skip
+
 SCHEMAS: Final[dict[str, Any]] = {
     "Stream": _object(("iri", "first", "next", "keep"), iri=_TEXT, first=_COUNT, next=_COUNT, keep=_KEEP),
     "Streams": _object(("streams",), streams={"type": "array", "items": {"$ref": "#/components/schemas/Stream"}}),
@@ -69,7 +77,9 @@ SCHEMAS: Final[dict[str, Any]] = {
     ),
     "QueryState": _object(("state",), state={"type": "string", "enum": ["running", "paused"]}),
     "Query": _object(
-        ("name", "state", "language", "text"), name=_TEXT, state=_TEXT, language=_LANGUAGE, text=_TEXT,
+        ("name", "state", "language", "text"), name=_TEXT,
+        state={"type": "string", "description": "running, paused, failed; stalled: it will run again by itself."},
+        language=_LANGUAGE, text=_TEXT,
         lateness=DURATION, start={"type": ["string", "null"]}, streamNames=_NAMES, rules=_TEXTS,
         report=_REPORT,
         consumption=_CONSUMPTION, instants={"type": "array", "items": {"type": "integer"}},
@@ -78,6 +88,8 @@ SCHEMAS: Final[dict[str, Any]] = {
         lag={"type": ["integer", "null"], "description": "Events that it has not seen yet; null: it is not at work."},
         stateBudget=_BUDGET, onBudget=_POLICY, resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},
+        setAside=_ASIDE,
+        rebuilt={"type": ["string", "null"], "description": "Where its state had to be made anew, and from what."},
         error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
     ),
     "Queries": _object(("queries",), queries={"type": "array", "items": {"$ref": "#/components/schemas/Query"}}),

@@ -8,7 +8,15 @@ from typing import Any
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import Finding, QueryError, check, parse
 from oxiseq.grammar.languages import Language
-from oxiseq.journal import ConflictError, CursorError, FullError, LockedError, UnknownError
+from oxiseq.journal import (
+    ConflictError,
+    CursorError,
+    DamagedBatchError,
+    FullError,
+    JournalError,
+    LockedError,
+    UnknownError,
+)
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
 from oxiseq.sparql.problems import Place, Problem
@@ -28,6 +36,9 @@ def as_problem(error: OxiseqError) -> Problem:
         return Problem(410, "cursor too old", text, more={"asked": error.asked, "first": error.first})
     if isinstance(error, UpstreamError):
         return Problem(error.status, "the knowledge base cannot be asked", text)
+    if isinstance(error, DamagedBatchError):
+        place = {"first": error.first, "next": error.next}
+        return Problem(500, "damaged", f"{text}; what follows is numbered from {error.next} on", more=place)
     for kind, status, title in (
         (UnknownError, 404, "not found"),
         (ConflictError, 409, "conflict"),
@@ -35,6 +46,7 @@ def as_problem(error: OxiseqError) -> Problem:
         (FullError, 507, "no room"),
         (LockedError, 503, "locked"),
         (ChangeRefusedError, 503, "no change now"),
+        (JournalError, 500, "the journal fails"),
     ):
         if isinstance(error, kind):
             return Problem(status, title, text)

@@ -110,8 +110,13 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
     start = record.options.get("start")
     budget, resets = status.budget, status.resets
     last = {"at": to_text(resets.at), "time": to_text(resets.time), "records": resets.records}
+    aside = status.set_aside.last
+    passed = None if aside is None else {
+        "stream": aside.stream, "first": aside.first, "events": aside.count, "entry": aside.position,
+        "reason": aside.reason, "at": to_text(aside.at),
+    }  # fmt: skip
     return {
-        "name": record.name, "state": record.state, "language": record.language, "text": record.text,
+        "name": record.name, "state": status.doing, "language": record.language, "text": record.text,
         "lateness": lateness, "start": None if start is None else to_text(start),
         "streamNames": record.options.get("streamNames", {}), "rules": record.options.get("rules", []),
         "variables": list(status.variables),
@@ -121,7 +126,10 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
         **{name: record.options[name] for name in _OF_WINDOWS if name in record.options},
         "stateBudget": {"records": budget.records, "bytes": budget.bytes}, "onBudget": budget.policy,
         "resets": {"count": resets.count, "last": last if resets.count else None},
-        "error": status.error or None, "created": to_text(record.created), "changed": to_text(record.changed),
+        "setAside": {"entries": status.set_aside.entries, "events": status.set_aside.events, "last": passed},
+        "rebuilt": record.rebuilt or None,
+        "error": status.stalled or status.error or None,
+        "created": to_text(record.created), "changed": to_text(record.changed),
     }  # fmt: skip
 
 

@@ -236,6 +236,7 @@ ROUTES: Final = (
         answers={
             200: Answer("Events; the header Oxiseq-Next-Offset tells where to go on.", tuple(_RDF)),
             410: Answer("The offset is deleted.", ()),
+            500: Answer("The batch at the offset is damaged: members first and next tell of which offsets.", ()),
         },
     ),
 )  # fmt: skip
