@@ -48,6 +48,9 @@ class GeneralAnswers:
         self._stored = [Stored(e, plan.contents[e.content].stream) for e in plan.events]
         self._used: list[NDArray[np.int64]] = [np.zeros(0, np.int64) for _ in streams]
         """By stream the places of items that justified an answer and are consumed."""
+        self.settled = not plan.volatile
+        """Whether the last answer stays while the windows hold the same: it has no volatile function, and it has
+        consumed nothing."""
         self._dataset = Dataset(plan, terms, kb, self._blanks)
         by_name = {stored.plan.name: stored for stored in self._stored}
         of_window = {event.name: self._contents[event.content] for event in plan.events}
@@ -126,6 +129,7 @@ class GeneralAnswers:
 
     def _consume(self, found: Sequence[Events]) -> None:
         """The items that justified a mapping are not used again."""
+        self.settled = not self._plan.volatile and not any(map(len, found))
         for events in found:
             for atom, stream in enumerate(events.of):
                 self._used[stream] = np.union1d(self._used[stream], events.items[:, atom])

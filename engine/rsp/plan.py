@@ -211,11 +211,6 @@ class RspPlan:
         return any(match.timed for match in self.matches)
 
     @property
-    def restless(self) -> bool:
-        """Whether the answer may be another although the windows hold the same."""
-        return self.consumes or self.volatile
-
-    @property
     def reads_kb(self) -> bool:
         """Whether answers depend on the KB."""
         return not self.kb.nothing or any(

@@ -121,19 +121,29 @@ class Schedule:
         after = max(-(-newest // p) * p for p in self.rhythm.periods)
         return after if closed is None else max(after, closed)
 
-    def further(self, stretch: Stretch, rows: int = 0) -> NDArray[np.int64]:
-        """The other ticks of a stretch, ascending: to be answered one by one, or where `rows` rows are told again.
-        Raises LimitError."""
-        at, until = stretch
-        count = sum(until // p - at // p for p in self.rhythm.periods)
-        if rows and count * rows > MOST_REPEATED:
-            what = "rows of RSTREAM that are told again while the windows hold the same"
-            raise LimitError(count * rows, MOST_REPEATED, f"{what} ({_WRITE}, or take ISTREAM)")
-        if not rows and count > MOST_TICKS:
+    def check(self, stretch: Stretch) -> None:
+        """Raise LimitError for a stretch that has too many ticks to answer each."""
+        if (count := self._ticks_of(stretch)) > MOST_TICKS:
             what = "ticks at which the windows hold the same and the answer may be another"
             raise LimitError(count, MOST_TICKS, f"{what} ({_WRITE})")
+
+    def next_of(self, stretch: Stretch) -> Stretch | None:
+        """The rest of a stretch; None if it was its only tick."""
+        at = self._after(stretch.at) if self.rhythm.ticks else stretch.until + 1
+        return Stretch(at, stretch.until) if at <= stretch.until else None
+
+    def again(self, stretch: Stretch, rows: int) -> NDArray[np.int64]:
+        """All ticks of a stretch but the first, ascending: so many rows are told again at each. Raises LimitError."""
+        if (count := self._ticks_of(stretch) * rows) > MOST_REPEATED:
+            what = "rows of RSTREAM that are told again while the windows hold the same"
+            raise LimitError(count, MOST_REPEATED, f"{what} ({_WRITE}, or take ISTREAM)")
+        at, until = stretch
         ticks = [np.arange(at // p + 1, until // p + 1) * p for p in self.rhythm.periods]
         return np.unique(np.concatenate([np.zeros(0, np.int64), *ticks]))
+
+    def _ticks_of(self, stretch: Stretch) -> int:
+        """How many come after the first, at most."""
+        return sum(stretch.until // p - stretch.at // p for p in self.rhythm.periods)
 
     def _after(self, tick: int) -> int:
         return min((tick // p + 1) * p for p in self.rhythm.periods)

@@ -109,14 +109,19 @@ class RspRun(AloneRun):
             yield from self._stretch(self._general, stretch)
 
     def _stretch(self, general: GeneralAnswers, stretch: Stretch) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
-        """What is told at the ticks at which the windows hold the same: at the first one, at the others only what
-        RSTREAM tells again, or all of them if the answer may be another at each."""
-        further = self._schedule.further(stretch).tolist() if self._plan.restless else []
-        for at in (stretch.at, *further):
-            rows = general.in_order(self._told(general, at))
-            yield np.full(len(rows), at, np.int64), rows
-        if not self._plan.restless and self._plan.report is Report.RSTREAM and len(rows):
-            again = self._schedule.further(stretch, len(rows))
+        """What is told at the ticks at which the windows hold the same. Once the answer has settled, only RSTREAM has
+        something to tell at the others, and it is the same."""
+        if self._plan.volatile:
+            self._schedule.check(stretch)
+        rest: Stretch | None = stretch
+        while rest is not None:
+            rows = general.in_order(self._told(general, rest.at))
+            yield np.full(len(rows), rest.at, np.int64), rows
+            if general.settled:
+                break
+            rest = self._schedule.next_of(rest)
+        if rest is not None and self._plan.report is Report.RSTREAM and len(rows):
+            again = self._schedule.again(rest, len(rows))
             yield np.repeat(again, len(rows)), rows.take(np.tile(np.arange(len(rows)), len(again)))
 
     def _told(self, general: GeneralAnswers, at: int) -> FullRows:

@@ -6,6 +6,7 @@ event        an event's name
 language     a clause that only the other language has
 report       ON WINDOW CLOSE without a window that closes
 unbounded    a window that never forgets
+scope        a condition on what is bound elsewhere (blocks.py)
 unused       a window or an event that nothing asks for
 unbound      SELECT or a template shows a variable that nothing binds
 cross-product, kb-unjoined   parts of one pattern share nothing
@@ -33,6 +34,7 @@ from oxiseq.grammar.algebra import (
     SubSelect,
     WindowPattern,
 )
+from oxiseq.grammar.checking.blocks import check_blocks
 from oxiseq.grammar.checking.functions import check_function
 from oxiseq.grammar.checking.lints import products
 from oxiseq.grammar.checking.patterns import check_pattern, check_select
@@ -239,5 +241,5 @@ def _products(query: RspQuery, text: str) -> Iterator[Finding]:
 
 
 RSP_CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
-    _windows, _clauses, _events, _where, _patterns, _output, _products,
+    _windows, _clauses, _events, _where, _patterns, check_blocks, _output, _products,
 )  # fmt: skip

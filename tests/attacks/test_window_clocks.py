@@ -53,11 +53,14 @@ def test_answers_that_change_by_themselves_are_refused(function: str) -> None:
             told(TINY.format(f"({function} AS ?v)", "P365D"), report)
 
 
-def test_answers_that_consume_items_are_refused() -> None:
+def test_answers_that_consume_items_are_asked_for_until_nothing_is_left() -> None:
     text = EVERY.replace("[LND 0]", "[RANGE P365D SLIDE 1]")
     assert told(text, "ISTREAM", "rsepql") == [(1, "1"), (5, "5")]
-    with pytest.raises(oxiseq.LimitError, match="the answer may be another"):
-        told(text.replace("REPORT", "CONSUME RECENT REPORT"), "ISTREAM", "rsepql")
+    consuming = text.replace("REPORT", "CONSUME RECENT REPORT")
+    assert told(consuming, "ISTREAM", "rsepql") == told(consuming, "RSTREAM", "rsepql") == [(1, "1"), (5, "5")]
+    assert told(consuming, "DSTREAM", "rsepql") == [(2, "1"), (6, "5")]
+    last = consuming.replace("MATCH { E }", "MATCH { LAST(E) }").replace("EVERY PT0.000001S", "EVERY PT0.00001S")
+    assert told(last, "RSTREAM", "rsepql") == [(10, "5"), (20, "1")]
 
 
 def test_the_end_of_streams_does_not_wait_for_a_landmark() -> None:

@@ -16,13 +16,28 @@ from oxiseq.what_if import what_if
 
 S = "http://e/S"
 EVENTS = [(1, "<http://e/a> <http://e/p> 1 ."), (4, "<http://e/a> <http://e/p> 4 .")]
+P = "PREFIX : <http://e/> SELECT ?o "
 WINDOWS = {
-    "rspql": "PREFIX : <http://e/> SELECT ?o FROM NAMED WINDOW :w ON <http://e/S> {} WHERE {{ WINDOW :w {{ ?s :p ?o }} }}",
-    "spectra": "PREFIX : <http://e/> SELECT ?o FROM STREAM <http://e/S> {} WHERE {{ ?s :p ?o }}",
-    "rsepql": "PREFIX : <http://e/> SELECT ?o FROM NAMED <http://e/S> WIN {} AS :w WHERE {{ WINDOW :w {{ ?s :p ?o }} }}",
+    "rspql": P + "FROM NAMED WINDOW :w ON <http://e/S> {} WHERE {{ WINDOW :w {{ ?s :p ?o }} }}",
+    "spectra": P + "FROM STREAM <http://e/S> {} WHERE {{ ?s :p ?o }}",
+    "rsepql": P + "FROM NAMED <http://e/S> WIN {} AS :w WHERE {{ WINDOW :w {{ ?s :p ?o }} }}",
 }
 MATCHES = """PREFIX : <http://e/> SELECT ?o FROM NAMED <http://e/S> WIN {} AS :w EVENT ON :w {{ ?s :p ?o }} AS E
 WHERE {{ MATCH {{ E }} }}"""
+
+CASE = """
+[[case]]
+language = "rspql"
+report = "RSTREAM"
+text = '''{text}'''
+events = '''
+{events}
+'''
+expect = 6
+[[case.at]]
+time = 5
+expect = 3
+"""
 
 
 def answers(text: str, language: str, report: str, **more: Any) -> list[tuple[int, str]]:
@@ -119,7 +134,6 @@ def test_pattern_tests_see_the_later_closes(tmp_path: Path) -> None:
     text = WINDOWS["rspql"].format("[RANGE 6 SLIDE 2]") + " REPORT ON WINDOW CLOSE"
     file = tmp_path / "closes.oxitest.toml"
     events = "\n".join(f"{time} {{ {graph} }}" for time, graph in EVENTS)
-    head = f"[[case]]\nlanguage = 'rspql'\nreport = 'RSTREAM'\ntext = \'\'\'{text}\'\'\'\nevents = \'\'\'\n{events}\n\'\'\'\n"
-    file.write_text(f"{head}expect = 6\n[[case.at]]\ntime = 5\nexpect = 3\n", encoding="utf-8")
+    file.write_text(CASE.format(text=text, events=events), encoding="utf-8")
     (result,) = run_file(file)
     assert result.passed, result.failures
