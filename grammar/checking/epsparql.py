@@ -3,7 +3,7 @@
 unbounded    no bound of getDURATION(): what has come is kept for ever
 timeless     OPTIONAL or MINUS after what has no time: nothing of the stream has ended by then
 unjoined     the two sides of an operator share no variable
-unbound      a condition reads a variable that its group never binds
+unbound      SELECT or a template shows, or a condition reads, a variable that nothing binds there
 consume      a part of the pattern does not tell which triples an answer uses up
 """
 
@@ -229,8 +229,8 @@ def _columns(columns: tuple[Projection, ...], bound: frozenset[Variable], text: 
 
 
 def _unbound(v: Variable, span: Span, bound: frozenset[Variable], text: str) -> Finding:
-    place = at_variable(v, span, text)
-    return error("scope", f"the pattern does not bind ?{v.value}", place, variable_hint(v, bound))
+    """As in SPARQL a column may be unbound (semantics.md 2.2)."""
+    return lint_finding("unbound", f"nothing binds ?{v.value}", at_variable(v, span, text), variable_hint(v, bound))
 
 
 # --- lints ------------------------------------------------------------------------------------------

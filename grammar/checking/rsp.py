@@ -7,7 +7,7 @@ language     a clause that only the other language has
 report       ON WINDOW CLOSE without a window that closes
 unbounded    a window that never forgets
 unused       a window or an event that nothing asks for
-unbound      SELECT or a template shows a variable that nothing binds
+unbound      SELECT, its clauses or a template read a variable that nothing binds
 cross-product, kb-unjoined   parts of one pattern share nothing
 """
 
@@ -55,6 +55,7 @@ from oxiseq.grammar.scope import (
     expression_variables,
     inner_expressions,
     nested_elements,
+    plain_variables,
     sub_select_expressions,
     subexpressions,
     visible_variables,
@@ -223,8 +224,11 @@ def _output(query: RspQuery, text: str) -> Iterator[Finding]:
     shown = [(c, query.body.span) for c in query.body.projection or () if isinstance(c, Variable)]
     shown += [(t, triple.span) for triple in query.template for t in (triple.subject, triple.predicate, triple.object)
               if isinstance(t, Variable)]  # fmt: skip
-    for variable, span in shown:
-        if variable not in bound | named:
+    for e in sub_select_expressions(query.body):
+        shown += [(v, query.body.span) for v in plain_variables(e)]
+    columns = {c[1] for c in query.body.projection or () if isinstance(c, tuple)}
+    for variable, span in sorted(shown, key=lambda pair: str(pair[0])):
+        if variable not in bound | named | columns:
             place = at_variable(variable, span, text)
             yield lint_finding("unbound", f"nothing binds ?{variable.value}", place, variable_hint(variable, bound))
 
