@@ -9,6 +9,7 @@ unbounded    a window that never forgets
 unused       a window or an event that nothing asks for
 unbound      SELECT, its clauses or a template read a variable that nothing binds
 cross-product, kb-unjoined   parts of one pattern share nothing
+itself, kinds   a comparison that can hardly be meant: see `checking.comparisons`
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from oxiseq.grammar.algebra import (
     SubSelect,
     WindowPattern,
 )
+from oxiseq.grammar.checking.comparisons import check_comparisons
 from oxiseq.grammar.checking.functions import check_function
 from oxiseq.grammar.checking.lints import products
 from oxiseq.grammar.checking.patterns import check_pattern, check_select
@@ -242,6 +244,12 @@ def _products(query: RspQuery, text: str) -> Iterator[Finding]:
         yield from products(event.pattern, event.name, text)
 
 
+def _comparisons(query: RspQuery, text: str) -> Iterator[Finding]:
+    patterns = (query.body.where, *(e.pattern for e in query.events))
+    nodes = [e for pattern in patterns for e in pattern_expressions(pattern)]
+    yield from check_comparisons([*nodes, *(x for e in sub_select_expressions(query.body) for x in subexpressions(e))])
+
+
 RSP_CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
-    _windows, _clauses, _events, _where, _patterns, _output, _products,
+    _windows, _clauses, _events, _where, _patterns, _output, _products, _comparisons,
 )  # fmt: skip

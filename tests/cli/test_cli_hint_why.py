@@ -86,7 +86,7 @@ def test_other_languages(folder: Path) -> None:
     ceql = write(folder, "b.txt", "VOCAB <http://e/> SELECT * FROM S WHERE SELL AS s ; BUY AS b FILTER b[price > 5]")
     told = asked(ceql, "--language", "ceql", "-s", csv, "--type-column", "kind", "--time-column", "when")
     assert "without a filter, BUY AS b[price > 5]: 1 more" in told
-    window = f"PREFIX : <{EX}> SELECT * FROM STREAM <{STREAM}> [RANGE 9 MINUTES SLIDE 1 SECONDS] WHERE {{ ?x :sold ?y }}"
+    window = f"PREFIX : <{EX}> SELECT * FROM STREAM <{STREAM}> [RANGE 9 MINUTES SLIDE 1 SECONDS] {{ ?x :sold ?y }}"
     assert "?x :sold ?y" in asked(write(folder, "w.spectra", window), "-s", "payments.nq")
     rich = f"PREFIX : <{EX}> SELECT ?who FROM STREAM <{STREAM}> WHERE {{ ?who :rich 2 }}"
     rule = f"PREFIX : <{EX}> CONSTRUCT {{ ?who :rich 1 }} WHERE {{ ?who :paid ?much FILTER(?much >= 50) }}"

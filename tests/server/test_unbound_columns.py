@@ -1,5 +1,5 @@
-"""A column, or a template's variable, that nothing binds: legal, unbound and linted in the languages that extend SPARQL's
-SELECT, refused in SPAseq and CEQL (semantics.md 2.2). The same from Python, on the command line and over HTTP."""
+"""A column, or a template's variable, that nothing binds: legal, unbound and linted in the languages that extend
+SPARQL's SELECT, refused in SPAseq and CEQL (semantics.md 2.2). The same from Python, the command line and over HTTP."""
 
 from __future__ import annotations
 
