@@ -3,7 +3,8 @@
 unbounded    no bound of getDURATION(): what has come is kept for ever
 timeless     OPTIONAL or MINUS after what has no time: nothing of the stream has ended by then
 unjoined     the two sides of an operator share no variable
-unbound      a condition reads a variable that its group never binds
+unbound      SELECT or a template shows, or a condition reads, a variable that nothing binds there
+itself, kinds   a comparison that can hardly be meant: see `checking.comparisons`
 consume      a part of the pattern does not tell which triples an answer uses up
 """
 
@@ -44,8 +45,10 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
 )
 from oxiseq.grammar.checking.bounds import reads_stream, unbounded
+from oxiseq.grammar.checking.comparisons import check_comparisons
 from oxiseq.grammar.checking.functions import check_function
 from oxiseq.grammar.checking.patterns import check_pattern
+from oxiseq.grammar.checking.scope import pattern_expressions
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, lint_finding, variable_hint
@@ -229,8 +232,8 @@ def _columns(columns: tuple[Projection, ...], bound: frozenset[Variable], text: 
 
 
 def _unbound(v: Variable, span: Span, bound: frozenset[Variable], text: str) -> Finding:
-    place = at_variable(v, span, text)
-    return error("scope", f"the pattern does not bind ?{v.value}", place, variable_hint(v, bound))
+    """As in SPARQL a column may be unbound (semantics.md 2.2)."""
+    return lint_finding("unbound", f"nothing binds ?{v.value}", at_variable(v, span, text), variable_hint(v, bound))
 
 
 # --- lints ------------------------------------------------------------------------------------------
@@ -252,6 +255,12 @@ def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
                 for v in sorted(_own_variables(part.condition) - own, key=str):
                     yield lint_finding("unbound", f"nothing in this group binds ?{v.value}",
                                        at_variable(v, part.span, text), variable_hint(v, own))  # fmt: skip
+
+
+def _comparisons(query: EpQuery, text: str) -> Iterator[Finding]:
+    columns = query.form.columns or () if isinstance(query.form, Select | Construct) else ()
+    shown = [e for c in columns if c.expression is not None for e in subexpressions(c.expression)]
+    yield from check_comparisons([*pattern_expressions(query.where), *shown])
 
 
 def _before_all(group: Group) -> Iterator[Finding]:
@@ -293,4 +302,6 @@ def _shared(element: TimedPattern) -> bool:
     return bool(set(left) & set(visible_variables(Group((element.right,)))))
 
 
-EP_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (_patterns, check_use, _output, _lints)
+EP_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
+    _patterns, check_use, _output, _lints, _comparisons,
+)  # fmt: skip

@@ -15,7 +15,7 @@ from oxiseq.grammar.scope import subexpressions
 
 def check_functions(seen: Overview) -> Iterator[Finding]:
     """Casts and extension functions anywhere in the query."""
-    for e in _everywhere(seen):
+    for e in everywhere(seen):
         yield from check_function(e)
 
 
@@ -30,7 +30,8 @@ def check_function(e: Expression) -> Iterator[Finding]:
             yield error("function", f"there is no function <{iri}>", e.span, hint)
 
 
-def _everywhere(seen: Overview) -> Iterator[Expression]:
+def everywhere(seen: Overview) -> Iterator[Expression]:
+    """Every expression of the query with its subexpressions."""
     for gpm in seen.query.gpms:
         yield from all_expressions(gpm)
     form = seen.query.form

@@ -7,8 +7,10 @@ cross-product               the parts of one pattern share no variable
 kb-unjoined                 a GRAPH pattern shares no variable with its GPM
 loose-join                  a join over a variable that may be unbound costs a scan
 
-`checking.nested` has two more, beside the errors that are like them:
+`checking.comparisons` has two more, and so has `checking.nested`, beside the errors that are like them:
 
+itself                      a value is compared with itself
+kinds                       a comparison with a string of what is used as something else elsewhere
 unbound                     the condition of a nested group reads a variable that is not in scope there
 local                       a variable inside EXISTS is new, though a GPM further right binds one of that name
 """
@@ -29,6 +31,8 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
 )
 from oxiseq.grammar.checking.common import check_window
+from oxiseq.grammar.checking.comparisons import check_comparisons
+from oxiseq.grammar.checking.functions import everywhere
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, lint_finding, named
 from oxiseq.grammar.places import Overview, Place, Variables
@@ -41,6 +45,7 @@ from oxiseq.grammar.scope import (
 def lint(seen: Overview) -> Iterator[Finding]:
     """All lints of a query."""
     yield from _unused(seen)
+    yield from check_comparisons(everywhere(seen))
     yield from check_window(seen.query, seen.query.sequence.span)
     for gpm in seen.gpms.values():
         yield from products(gpm.pattern, gpm.name, seen.text)

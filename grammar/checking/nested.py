@@ -8,8 +8,10 @@ the inside of a sub-SELECT names is a new variable.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pyoxigraph import Variable
 
@@ -40,8 +42,6 @@ from oxiseq.grammar.scope import (
     sub_select_expressions,
     visible_variables,
 )
-
-NOTHING: Variables = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,40 +149,54 @@ def stateful_graphs(gpm: Gpm, others: Variables) -> Iterator[GraphPattern]:
 
 # --- the walk -------------------------------------------------------------------------------------
 
+_Scope: TypeAlias = tuple[AbstractSet[Variable], ...]
+"""What is seen: sets that are looked into one after the other, since making one of them at each place would take the
+square of the query's length."""
+
 
 def mentions(gpm: Gpm, known: Variables) -> Iterator[Mention]:
     """The variables out of scope in a GPM's nested groups; `known`: what the top level's FILTERs see."""
-    for number, element in enumerate(gpm.pattern.elements):
-        before = frozenset(visible_variables(Group(gpm.pattern.elements[:number])))
+    for element, before in _with_before(gpm.pattern):
         match element:
             case Filter(condition):
-                yield from _exists(condition, known)
+                yield from _exists(condition, (known,))
             case Bind(expression):
-                yield from _exists(expression, before)
+                yield from _exists(expression, (before,))
             case _:
-                yield from _nested(element, NOTHING, before)
+                yield from _nested(element, (), before)
 
 
-def _group(group: Group, inside: str, given: Variables, left: Variables = NOTHING) -> Iterator[Mention]:
+def _with_before(group: Group) -> Iterator[tuple[PatternElement, AbstractSet[Variable]]]:
+    """Each element with the variables that stand before it; the set is another one at the next element."""
+    before: set[Variable] = set()
+    for element in group.elements:
+        yield element, before
+        before.update(visible_variables(Group((element,))))
+
+
+def _missing(variables: Iterable[Variable], scope: _Scope) -> Iterator[Variable]:
+    return (v for v in sorted(set(variables), key=str) if not any(v in part for part in scope))
+
+
+def _group(group: Group, inside: str, given: _Scope, left: _Scope = ()) -> Iterator[Mention]:
     """`given`: variables that a value stands for; `left`: what the group's own FILTERs see besides."""
-    scope = frozenset(visible_variables(group)) | given
-    for number, element in enumerate(group.elements):
-        before = frozenset(visible_variables(Group(group.elements[:number]))) | given
+    scope: _Scope = (frozenset(visible_variables(group)), *given)
+    for element, before in _with_before(group):
         match element:
             case Filter(condition):
-                yield from _condition(condition, scope | left, element.span, inside)
+                yield from _condition(condition, (*scope, *left), element.span, inside)
             case Bind(expression):
                 yield from _condition(expression, scope, element.span, inside)
             case _:
                 yield from _nested(element, given, before)
 
 
-def _nested(element: PatternElement, given: Variables, before: Variables) -> Iterator[Mention]:
+def _nested(element: PatternElement, given: _Scope, before: AbstractSet[Variable]) -> Iterator[Mention]:
     match element:
         case OptionalPattern(inner):
-            yield from _group(inner, "OPTIONAL", given, before)
+            yield from _group(inner, "OPTIONAL", given, (before,))
         case Minus(inner):
-            for v in sorted(frozenset(visible_variables(inner)) - before, key=str):
+            for v in _missing(visible_variables(inner), (before, *given)):
                 yield Mention(v, element.span, "MINUS", local=True)
             yield from _group(inner, "MINUS", given)
         case Union(branches):
@@ -194,26 +208,26 @@ def _nested(element: PatternElement, given: Variables, before: Variables) -> Ite
             yield from _group(element, "a nested group", given)
         case SubSelect(_, where):
             shown = frozenset(visible_variables(Group((element,))))
-            for v in sorted(frozenset(visible_variables(where)) - shown, key=str):
+            for v in _missing(visible_variables(where), (shown,)):
                 yield Mention(v, element.span, "a sub-SELECT", local=True)
-            yield from _group(where, "a sub-SELECT", given & shown)
+            yield from _group(where, "a sub-SELECT", (shown.difference(_missing(shown, given)),))
             named = frozenset(k[1] for k in element.group_by if isinstance(k, tuple))
-            scope = frozenset(visible_variables(where)) | shown | named
+            scope = (frozenset(visible_variables(where)), shown, named)
             for expression in sub_select_expressions(element):
                 yield from _condition(expression, scope, element.span, "a sub-SELECT")
         case _:
             return
 
 
-def _condition(condition: Expression, scope: Variables, span: Span, inside: str) -> Iterator[Mention]:
-    for v in sorted(plain_variables(condition) - scope, key=str):
+def _condition(condition: Expression, scope: _Scope, span: Span, inside: str) -> Iterator[Mention]:
+    for v in _missing(plain_variables(condition), scope):
         yield Mention(v, span, inside)
     for e in exists_in(condition):
-        for v in sorted(frozenset(visible_variables(e.pattern)) - scope, key=str):
+        for v in _missing(visible_variables(e.pattern), scope):
             yield Mention(v, e.span, inside, local=True)
     yield from _exists(condition, scope)
 
 
-def _exists(condition: Expression, known: Variables) -> Iterator[Mention]:
+def _exists(condition: Expression, known: _Scope) -> Iterator[Mention]:
     for e in exists_in(condition):
         yield from _group(e.pattern, "EXISTS", known)

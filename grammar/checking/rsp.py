@@ -8,8 +8,9 @@ report       ON WINDOW CLOSE without a window that closes
 unbounded    a window that never forgets
 scope        a condition on what is bound elsewhere (blocks.py)
 unused       a window or an event that nothing asks for
-unbound      SELECT or a template shows a variable that nothing binds
+unbound      SELECT, its clauses or a template read a variable that nothing binds
 cross-product, kb-unjoined   parts of one pattern share nothing
+itself, kinds   a comparison that can hardly be meant: see `checking.comparisons`
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from oxiseq.grammar.algebra import (
     WindowPattern,
 )
 from oxiseq.grammar.checking.blocks import check_blocks
+from oxiseq.grammar.checking.comparisons import check_comparisons
 from oxiseq.grammar.checking.functions import check_function
 from oxiseq.grammar.checking.lints import products
 from oxiseq.grammar.checking.patterns import check_pattern, check_select
@@ -57,6 +59,7 @@ from oxiseq.grammar.scope import (
     expression_variables,
     inner_expressions,
     nested_elements,
+    plain_variables,
     sub_select_expressions,
     subexpressions,
     visible_variables,
@@ -225,8 +228,11 @@ def _output(query: RspQuery, text: str) -> Iterator[Finding]:
     shown = [(c, query.body.span) for c in query.body.projection or () if isinstance(c, Variable)]
     shown += [(t, triple.span) for triple in query.template for t in (triple.subject, triple.predicate, triple.object)
               if isinstance(t, Variable)]  # fmt: skip
-    for variable, span in shown:
-        if variable not in bound | named:
+    for e in sub_select_expressions(query.body):
+        shown += [(v, query.body.span) for v in plain_variables(e)]
+    columns = {c[1] for c in query.body.projection or () if isinstance(c, tuple)}
+    for variable, span in sorted(shown, key=lambda pair: str(pair[0])):
+        if variable not in bound | named | columns:
             place = at_variable(variable, span, text)
             yield lint_finding("unbound", f"nothing binds ?{variable.value}", place, variable_hint(variable, bound))
 
@@ -240,6 +246,12 @@ def _products(query: RspQuery, text: str) -> Iterator[Finding]:
         yield from products(event.pattern, event.name, text)
 
 
+def _comparisons(query: RspQuery, text: str) -> Iterator[Finding]:
+    patterns = (query.body.where, *(e.pattern for e in query.events))
+    nodes = [e for pattern in patterns for e in pattern_expressions(pattern)]
+    yield from check_comparisons([*nodes, *(x for e in sub_select_expressions(query.body) for x in subexpressions(e))])
+
+
 RSP_CHECKS: tuple[Callable[[RspQuery, str], Iterator[Finding]], ...] = (
-    _windows, _clauses, _events, _where, _patterns, check_blocks, _output, _products,
+    _windows, _clauses, _events, _where, _patterns, check_blocks, _output, _products, _comparisons,
 )  # fmt: skip

@@ -44,7 +44,7 @@ def tell_why(source: QuerySource, request: HistoryRequest, form: str, matches: i
         options = replace(options, reads=options.reads or tuple(streams))
         read = front.replay(query, None, options).streams.values()
         span = Span(None, None) if request.location is not None else Span(request.begin, request.end)
-        reading = Reading(span, request.start, request.lateness, "stop", NamedNode(request.time_predicate))
+        reading = Reading(span, request.start, request.lateness, request.on_error, NamedNode(request.time_predicate))
         mine = {iri: events for iri, events in streams.items() if iri in read}
         why = front.why(query, mine, kb, options, WhyRequest(reading, matches))
     if form == "json":

@@ -18,4 +18,6 @@ def replay_log(request: ReplayRequest) -> None:
         run = replace(run, kbs=(str(location),))
     with Journal(location / FILE_NAME, read_only=True) as journal:
         streams = [stream.iri for stream in journal.streams.all()]
-        run_query(run, {iri: LogSource(journal, iri, request.begin, request.end) for iri in streams})
+        span = [(name, time) for name, time in (("from", request.begin), ("to", request.end)) if time is not None]
+        place = [f"--location={location}", *(f"--{name}={time}" for name, time in span)]
+        run_query(run, {iri: LogSource(journal, iri, request.begin, request.end) for iri in streams}, place)

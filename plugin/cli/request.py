@@ -67,6 +67,7 @@ class HistoryRequest:
     consumption: str | None = None
     rules: tuple[QuerySource, ...] = ()
     """Of an EP-SPARQL query."""
+    on_error: OnError = "stop"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, cast
 
 import click
 
+from oxiseq.cli.hint_why import why_command
 from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
@@ -27,8 +28,11 @@ _ONE_STREAM: Final = "urn:oxiseq:stream"
 """The IRI of a stream whose file is given alone to a query that names none."""
 
 
-def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) -> None:
-    """Answer the query over the request's files, or over `sources`, by stream IRI, as far as it reads them.
+def run_query(
+    request: RunRequest, sources: Mapping[str, Source] | None = None, place: Sequence[str] = ()
+) -> None:
+    """Answer the query over the request's files, or over `sources`, by stream IRI, as far as it reads them; `place`:
+    how `oxiseq why` finds those.
 
     Raises OxiseqError and click's usage errors.
     """
@@ -66,6 +70,8 @@ def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) 
         write_events(replay.late_batches(), replay.terms, request.late)
     if not request.quiet:
         click.echo(_summary(replay, count, perf_counter() - begun), err=True)
+        if not count:
+            click.echo(f"why not: {why_command(request, place)}", err=True)
 
 
 def stream_files(given: tuple[str, ...], iris: Mapping[str, str]) -> dict[str, Path]:

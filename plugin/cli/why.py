@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from oxiseq.cli.options import Duration, QueryFile, QuerySource, Time, time_predicate_option
-from oxiseq.cli.request import HistoryRequest
+from oxiseq.cli.options import Duration, QueryFile, QuerySource, Time, on_error_option, time_predicate_option
+from oxiseq.cli.request import HistoryRequest, OnError
 from oxiseq.grammar.languages import LANGUAGES
 
 
@@ -37,11 +37,12 @@ from oxiseq.grammar.languages import LANGUAGES
 @click.option("--matches", metavar="N", type=click.IntRange(0), default=3, show_default=True,
               help="Of how many matches it is told what they were made of.")  # fmt: skip
 @time_predicate_option
+@on_error_option
 def why_command(
     query: QuerySource, language: str | None, streams: tuple[str, ...], location: Path | None, kbs: tuple[str, ...],
     begin: int | None, end: int | None, start: int | None, lateness: int, type_column: str, time_column: str,
     instants: tuple[int, ...], consumption: str | None, rules: tuple[QuerySource, ...], form: str | None, matches: int,
-    time_predicate: str,
+    time_predicate: str, on_error: OnError,
 ) -> None:  # fmt: skip
     """Why a query matches, and why not.
 
@@ -61,5 +62,5 @@ def why_command(
     from oxiseq.cli.history import tell_why  # noqa: PLC0415  loads the engine: see __init__.py
 
     request = HistoryRequest(streams, location, kbs, begin, end, start, lateness, time_predicate,
-                             (type_column, time_column), instants or None, consumption, rules)  # fmt: skip
+                             (type_column, time_column), instants or None, consumption, rules, on_error)  # fmt: skip
     click.echo(tell_why(replace(query, chosen=language), request, form or "text", matches), nl=False)

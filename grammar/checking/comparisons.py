@@ -1,0 +1,145 @@
+"""Comparisons that are legal and can hardly be meant, in every language that has SPARQL's FILTERs.
+
+itself    a value is compared with itself
+kinds     `<` or `>` with a plain string, of a variable that is used as something else elsewhere in the query
+
+A variable is used as a number where it is compared with one or calculated with; what two variables have in common by
+a comparison they are both taken to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from pyoxigraph import Literal, Variable
+
+from oxiseq.grammar.algebra import Aggregate, Call, Expression
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.finding_tools import lint_finding
+from oxiseq.grammar.scope import plain_variables, subexpressions
+from oxiseq.grammar.terms import XSD
+
+_ORDER: Final = frozenset(["<", ">", "<=", ">="])
+_COMPARISONS: Final = _ORDER | {"=", "!="}
+_ARITHMETIC: Final = frozenset(["+", "-", "*", "/", "NEGATE", "PLUS"])
+_MADE_ANEW: Final = frozenset(["RAND", "UUID", "STRUUID", "BNODE"])
+"""Functions that give another value at each call."""
+_NUMBER, _STRING, _TIME, _TRUTH = "a number", "a string", "a time", "a truth value"
+_ARGUMENTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(["ABS", "CEIL", "FLOOR", "ROUND", *_ARITHMETIC], _NUMBER),
+    **dict.fromkeys(["YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TIMEZONE", "TZ"], _TIME),
+}
+"""What the arguments of functions and operators are."""
+_TIMES: Final = frozenset(["dateTime", "dateTimeStamp", "date", "time"])
+_INTEGERS: Final = frozenset([
+    "integer", "long", "int", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
+    "negativeInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte",
+])  # fmt: skip
+_NUMBERS: Final = _INTEGERS | {"decimal", "float", "double"}
+
+
+def check_comparisons(nodes: Iterable[Expression]) -> Iterator[Finding]:
+    """The lints of a query; `nodes` are all its expressions with their subexpressions."""
+    calls = [e for e in nodes if isinstance(e, Call | Aggregate)]
+    used = _Uses()
+    for e in calls:
+        used.add(e)
+    for e in calls:
+        if isinstance(e, Call) and e.name in _COMPARISONS and len(e.args) == 2:
+            yield from _itself(e)
+            yield from _kinds(e, used)
+
+
+def _itself(e: Call) -> Iterator[Finding]:
+    left, right = e.args
+    if left != right or not plain_variables(left):
+        return
+    if any(isinstance(x, Call) and x.name in _MADE_ANEW for x in subexpressions(left)):
+        return
+    what = f"?{left.value}" if isinstance(left, Variable) else "a value"
+    if e.name in ("=", "<=", ">="):
+        yield lint_finding("itself", f"{what} is compared with itself: true of every value that is equal to itself",
+                           e.span, "compare with another variable, or write BOUND(...)")  # fmt: skip
+    else:
+        yield lint_finding("itself", f"{what} is compared with itself: this is hardly ever true", e.span,
+                           "compare with another variable")  # fmt: skip
+
+
+def _kinds(e: Call, used: _Uses) -> Iterator[Finding]:
+    for one, other in (e.args, e.args[::-1]):
+        if e.name in _ORDER and isinstance(one, Variable) and isinstance(other, Literal) and _kind(other) == _STRING:
+            kinds = sorted(used.of(one) - {_STRING})
+            if kinds:
+                plain = _is_number(other.value)
+                hint = f"write {other.value} without quotes" if plain else f"compare with {kinds[0]}"
+                message = f"?{one.value} is used as {kinds[0]} elsewhere, {other} is a string: this is never true"
+                yield lint_finding("kinds", message, e.span, hint)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class _Uses:
+    """What variables are used as; those that are compared with each other are of a class."""
+
+    def __init__(self) -> None:
+        self._class: dict[Variable, Variable] = {}
+        self._kinds: dict[Variable, set[str]] = {}
+
+    def of(self, v: Variable) -> set[str]:
+        """The kinds of all variables of its class."""
+        return self._kinds.get(self._root(v), set())
+
+    def add(self, e: Call | Aggregate) -> None:
+        """Learn from an operator, a function or an aggregate."""
+        if isinstance(e, Aggregate):
+            if e.name in ("SUM", "AVG") and isinstance(e.arg, Variable):
+                self._is(e.arg, _NUMBER)
+        elif e.name in _COMPARISONS and len(e.args) == 2:
+            self._compare(e.args[0], e.args[1])
+        elif e.name in _ARGUMENTS:
+            for arg in e.args:
+                if isinstance(arg, Variable):
+                    self._is(arg, _ARGUMENTS[e.name])
+
+    def _compare(self, left: Expression, right: Expression) -> None:
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Variable) and (kind := _kind(other)):
+                self._is(one, kind)
+        if isinstance(left, Variable) and isinstance(right, Variable):
+            a, b = self._root(left), self._root(right)
+            if a != b:
+                self._class[a] = b
+                self._kinds.setdefault(b, set()).update(self._kinds.pop(a, set()))
+
+    def _is(self, v: Variable, kind: str) -> None:
+        self._kinds.setdefault(self._root(v), set()).add(kind)
+
+    def _root(self, v: Variable) -> Variable:
+        path = []
+        while v in self._class:
+            path.append(v)
+            v = self._class[v]
+        for each in path:  # a long chain is walked once
+            self._class[each] = v
+        return v
+
+
+def _kind(e: Expression) -> str:
+    """What a constant or a calculation is; empty where that cannot be seen."""
+    if isinstance(e, Call):
+        return _NUMBER if e.name in _ARITHMETIC else ""
+    if not isinstance(e, Literal) or e.language is not None:
+        return ""
+    name = e.datatype.value.removeprefix(XSD)
+    if name in _NUMBERS:
+        return _NUMBER
+    if name in _TIMES:
+        return _TIME
+    return {"string": _STRING, "boolean": _TRUTH}.get(name, "")
