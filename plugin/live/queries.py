@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
@@ -41,6 +42,7 @@ class QueryStatus:
     error: str = ""
     budget: Budget = field(default_factory=Budget)
     resets: Resets = field(default_factory=Resets)
+    faults: Faults = field(default_factory=Faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,4 +223,5 @@ class Queries:
         return QueryStatus(
             record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late,
             self._worker.waiting, state, query.error, budget, query.run.resets,
+            query.faults,
         )  # fmt: skip

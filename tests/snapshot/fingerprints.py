@@ -9,8 +9,7 @@ from pathlib import Path
 
 from pyoxigraph import Store
 
-TESTS = Path(__file__).parents[1]
-sys.path.insert(0, str(TESTS))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from ceql_strategies import CeqlOptions, ceql_query
 from strategies import Dice
 
@@ -23,6 +22,7 @@ from oxiseq.grammar.languages import LANGUAGES, language_of
 from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
 
+TESTS = Path(__file__).parents[1]
 Text = tuple[str, str, str, tuple[str, ...]]
 """Name, language, text, rules."""
 
