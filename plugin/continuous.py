@@ -12,11 +12,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from oxiseq.container import Answers
+from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.exchange import Exchange, Timed
@@ -24,6 +26,7 @@ from oxiseq.feed import Feed
 from oxiseq.grammar import load
 from oxiseq.languages.front import AnswerShape, Front, Options
 from oxiseq.late import LateEvent, late_events
+from oxiseq.left_out import warn_of
 from oxiseq.live_view import EVERY, MATCHES, LiveView
 from oxiseq.pictures.tables import html_table
 from oxiseq.reasons.read import Reading, Span
@@ -73,6 +76,7 @@ class ContinuousQuery(Generic[M]):
         self._iterated = False
         self._late: list[tuple[str, EventBatch]] = []
         self._closed = False
+        self._warned = 0
         self._begun = time.monotonic()
 
     # --- the consumer's side ------------------------------------------------------------------------
@@ -176,6 +180,20 @@ class ContinuousQuery(Generic[M]):
         return self._run.late
 
     @property
+    def left_out(self) -> int:
+        """How many events were left out because they are no tuple events (CEQL)."""
+        return self._faults.count
+
+    @property
+    def left_out_events(self) -> tuple[str, ...]:
+        """Which the first of those are, and what is wrong with them."""
+        return self._faults.first
+
+    @property
+    def _faults(self) -> Faults:
+        return self._run.faults if isinstance(self._run, AloneRun) else Faults()
+
+    @property
     def events(self) -> int:
         """How many events this query has received."""
         return self._run.events
@@ -253,6 +271,9 @@ class ContinuousQuery(Generic[M]):
 
     def receive(self, stream: str, late: EventBatch | None, batches: Sequence[Any], exchange: Exchange) -> None:
         """What an event of `stream` has led to: late events, matches."""
+        if self._faults.count > self._warned:
+            before, self._warned = self._warned, self._faults.count
+            warn_of(self._faults, before)
         if late is not None:
             self._shape.terms.hold(*late.ids)
             self._late.append((stream, late))

@@ -24,6 +24,9 @@ class Marks:
     time: NDArray[np.int64]
     partition: NDArray[np.int64]
     attribute: NDArray[np.float64] | None
+    fault: NDArray[np.int64] | None = None
+    """What is wrong with each as a tuple event (faults.py), 0: nothing; None: nothing is with any. Events that wait
+    have none."""
 
     def __len__(self) -> int:
         return len(self.time)

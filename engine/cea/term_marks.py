@@ -8,7 +8,6 @@ What the machine cannot decide, the exact evaluator does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,24 +15,17 @@ from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine import kinds
 from oxiseq.engine.cea.facts import FactPlan
+from oxiseq.engine.cea.faults import pivoted, predicates
 from oxiseq.engine.cea.machine import LeafMachine
 from oxiseq.engine.cea.marks import Marks, symbols
 from oxiseq.engine.cea.partitions import Partitions
-from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.time import to_text
-from oxiseq.engine.kernels.cea import facts as kernels
 from oxiseq.engine.terms.dictionary import TermDictionary
-
-RDF_TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
-_FAULTS = {
-    kernels.MANY_SUBJECTS: "its triples have several subjects",
-    kernels.MANY_VALUES: "it has two types, or two values of an attribute",
-}
 
 
 class TermMarker:
-    """Marks events of one query. `vocab`: the namespace of attributes; `window`: the attribute of WITHIN."""
+    """Marks events of one query. `vocab`: the namespace of attributes; `window`: the attribute of WITHIN. `attributes`:
+    all that it looks at."""
 
     def __init__(
         self,
@@ -48,33 +40,24 @@ class TermMarker:
         self._terms = terms
         self._partitions = partitions
         extra = (*by, *([window] if window is not None else ()))
-        self._attributes = tuple(dict.fromkeys((*facts.attributes, *extra)))
-        slots = {a: 2 + i for i, a in enumerate(self._attributes)}
+        self.attributes = tuple(dict.fromkeys((*facts.attributes, *extra)))
+        slots = {a: 2 + i for i, a in enumerate(self.attributes)}
         self._by = [slots[a] for a in by]
         self._window = None if window is None else slots[window]
-        asked = [RDF_TYPE, *(NamedNode(vocab + a.value) for a in self._attributes)]
-        self._asked = np.array([terms.constant(iri) for iri in asked], np.int64)
+        self._asked = predicates(vocab, self.attributes, terms)
         self._types = np.array([terms.constant(NamedNode(t)) for t in facts.types], np.int64)
         self._machine = LeafMachine(facts, tuple(range(len(facts.leaves))), slots, terms)
         self._known = [np.zeros(0, np.int64) for _ in by]
         self._generation = (-1, -1)
 
     def mark(self, batch: EventBatch) -> Marks:
-        """The marks of the events, in their order. Raises EventError for a graph that is not a tuple event's."""
+        """The marks of the events, in their order. Those that are no tuple events have no type and no partition."""
         count = len(batch)
-        values = np.zeros((count, 1 + len(self._asked)), np.int64)
-        type_of = np.empty(count, np.int64)
-        subject, predicate, object_ = (_plain(column, np.uint32) for column in batch.ids)
-        offset = _plain(batch.offset, np.int64)
-        fault = kernels.pivot(offset, subject, predicate, object_, self._asked, self._types, values, type_of)
-        if fault >= 0:
-            event, kind = divmod(int(fault), kernels.FAULTS)
-            when = to_text(int(batch.time[event]))
-            raise EventError(None, None, f"the graph of {when} is not a tuple event's: {_FAULTS[kind]}")
+        values, type_of, fault = pivoted(batch, self._asked, self._types)
         facts = np.zeros((count, self._facts.words), np.uint64)
         self._machine.mark(values, type_of, self._terms.columns, self._terms.term, facts)
         partition = self._partitions.numbers([self._numbers(i, values[:, s]) for i, s in enumerate(self._by)], count)
-        return Marks(symbols(self._facts, facts, type_of), batch.time, partition, self._window_values(values))
+        return Marks(symbols(self._facts, facts, type_of), batch.time, partition, self._window_values(values), fault)
 
     def _numbers(self, attribute: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Numbers of values, by id from a table that holds until ids are freed, or partitions forgotten: 0 not known,
@@ -98,11 +81,3 @@ class TermMarker:
         kind = columns.kind[ids]
         numeric = (kind >= kinds.INTEGER) & (kind <= kinds.DOUBLE)
         return np.where(numeric, columns.number[ids], np.nan)
-
-
-def _plain(column: NDArray[Any], dtype: type) -> NDArray[Any]:
-    """As the kernel takes it; `np.require` alone takes as long as the kernel."""
-    flags = column.flags
-    if column.dtype == dtype and flags.c_contiguous and flags.writeable:
-        return column
-    return np.require(column, dtype, ("C", "W"))

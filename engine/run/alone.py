@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
+from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import Watermarks
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -23,8 +24,8 @@ class AloneRun(ABC):
     """The running state of a query with an order of its own. It gives batches of matches; each tells its length."""
 
     resets: Resets = Resets()
-    one_by_one: ClassVar[bool] = False
-    """Whether how events are put together can be seen: where a faulty one costs its whole batch."""
+    faults: Faults = Faults()
+    """Events that were left out because the query's language cannot take them."""
 
     @property
     @abstractmethod

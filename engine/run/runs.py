@@ -87,7 +87,7 @@ class Runs:
         self, outcomes: list[Outcome], stream: str, step: Callable[[AloneRun], Outcome]
     ) -> list[Outcome]:
         mine = [step(run) for run in self._alone if stream in run.plan.streams]
-        mine = [o for o in mine if o.matches or o.late is not None or o.error is not None]
+        mine = [o for o in mine if o.matches or o.late is not None or o.error is not None or o.left_out]
         if mine and outcomes:
             return sorted([*outcomes, *mine], key=lambda outcome: self._number[outcome.run])
         return mine or outcomes
@@ -95,8 +95,9 @@ class Runs:
 
 def _outcome(run: AloneRun, step: Callable[[], Any]) -> Outcome:
     """What a step does, and what can be worked through then."""
+    known = run.faults.count
     try:
         late = step()
-        return Outcome(run, run.advance(), late)
+        return Outcome(run, run.advance(), late, left_out=run.faults.count - known)
     except Exception as error:
         return Outcome(run, [], None, error)

@@ -30,12 +30,14 @@ Kind = tuple[tuple[str, ...], int, int | None]
 
 
 class Outcome(NamedTuple):
-    """What a step did for one query: its matches, its late events, or an error, which has cost it the matches."""
+    """What a step did for one query: its matches, its late events, how many events it left out (AloneRun.faults), or an
+    error, which has cost it the matches."""
 
     run: QueryRun | AloneRun
     matches: Sequence[Any]
     late: EventBatch | None = None
     error: Exception | None = None
+    left_out: int = 0
 
 
 @dataclass(slots=True)

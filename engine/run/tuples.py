@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import Variable
 
 from oxiseq.engine.cea.facts import compile_facts
+from oxiseq.engine.cea.faults import Faults, faults_in
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.partitions import Partitions
@@ -39,11 +41,8 @@ _FEW: Final = 1 << 12
 class TupleRun(AloneRun):
     """The running state of a CEQL query. `lateness` in microseconds; events before `start` are not seen.
 
-    Counter: `matches` found.
+    Counter: `matches` found. `faults`: events that are no tuple events are left out, as if they had not come.
     """
-
-    one_by_one: ClassVar[bool] = True
-    """An event that is no tuple costs its batch."""
 
     def __init__(
         self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0,
@@ -51,7 +50,7 @@ class TupleRun(AloneRun):
     ) -> None:
         self._plan = plan
         self.matches = 0
-        self.resets = Resets()
+        self.resets, self.faults = Resets(), Faults()
         query = plan.query
         by = query.partition.by if query.partition is not None else ()
         window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
@@ -65,6 +64,16 @@ class TupleRun(AloneRun):
         self._waiting_only = 0
 
     @property
+    def attributes(self) -> tuple[Variable, ...]:
+        """Those that it looks at."""
+        return self._terms.attributes
+
+    def faults_in(self, batch: EventBatch, terms: TermDictionary) -> I64 | None:
+        """What is wrong with each event of a batch that is coded in any dictionary, 0 for nothing; None: nothing is
+        with any. For other threads, too."""
+        return faults_in(self._plan.query.vocab or "", self.attributes, batch, terms)
+
+    @property
     def plan(self) -> CeaPlan:
         return self._plan
 
@@ -75,9 +84,14 @@ class TupleRun(AloneRun):
     def push(self, stream: str, batch: Arrived) -> Arrived | None:
         """Take events of a stream in order of arrival; returns the late ones, if any. Call `advance` for matches.
 
-        Raises EventError for what is no tuple event; then none of the batch is taken.
+        Events that are no tuple events are left out (`faults`). Raises EventError for a column of a table that cannot
+        be an attribute; then none of the batch is taken.
         """
         marks = self._terms.mark(batch) if isinstance(batch, EventBatch) else self._tables.mark(batch)
+        if marks.fault is not None:
+            self.faults = self.faults.more(stream, batch.time, marks.fault, self._terms.attributes)
+            there = np.flatnonzero(marks.fault == 0)
+            marks, batch = marks.take(there), batch.take(there)
         late = self._merging.push(self.plan.streams.index(stream), marks)
         return None if late is None else batch.take(late)
 
@@ -144,18 +158,24 @@ class TupleRun(AloneRun):
         self._collect_partitions()
         automaton = self._cea.save()
         self._log.forget(self._cea.oldest)
-        return {"matches": self.matches, "resets": self.resets.save(),
+        return {"matches": self.matches, "resets": self.resets.save(), "faults": self.faults.save(),
                 "partitions": self._partitions.save(), "merging": self._merging.save(),
                 "automaton": automaton, "log": self._log.save()}  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
+        self.faults = Faults.restored(state["faults"])
         self._partitions.restore(state["partitions"])
         self._merging.restore(state["merging"])
         self._cea.restore(state["automaton"])
         self._log.restore(state["log"])
 
     # --- what it tells ------------------------------------------------------------------------------
+
+    @property
+    def events(self) -> int:
+        """How many events it has received, those left out included."""
+        return self._merging.events + self.faults.count
 
     @property
     def behind(self) -> int:
@@ -168,7 +188,8 @@ class TupleRun(AloneRun):
         """Numbers of live records; and `behind`. `partitions`: how many values of PARTITION BY, or combinations of
         values, are known; some may be forgotten."""
         partitions = {"partitions": len(self._partitions)} if self._partitions.values else {}
-        return {**self._cea.state, "events": self._log.held, **partitions, "behind": self.behind}
+        return {**self._cea.state, "events": self._log.held, **partitions, "behind": self.behind,
+                "left_out": self.faults.count}  # fmt: skip
 
     @property
     def records(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
 from functools import cache, singledispatch
 from typing import Any, Final
 
@@ -27,12 +28,27 @@ _OF_A_DICTIONARY: Final = "code"
 
 
 def fingerprint(plan: object) -> str:
-    """The same for the same query, in whatever dictionary it is compiled."""
+    """The same for the same query, in whatever dictionary and process it is compiled."""
     made = hashlib.blake2b(digest_size=16)
     for part in _parts(plan):
-        made.update(part if isinstance(part, bytes) else repr(part).encode())
+        made.update(part if isinstance(part, bytes) else _text(part).encode())
         made.update(b"\0")
     return made.hexdigest()
+
+
+def _text(value: object) -> str:
+    """A value as `repr` writes it, but for sets: the order of their members is another one in each process."""
+    match value:
+        case set() | frozenset():
+            return f"{{{', '.join(sorted(map(_text, value)))}}}"
+        case tuple() | list():
+            return f"({', '.join(map(_text, value))})"
+        case dict():
+            return f"{{{', '.join(f'{_text(key)}: {_text(each)}' for key, each in value.items())}}}"
+    if is_dataclass(value):
+        shown = [f"{each.name}={_text(getattr(value, each.name))}" for each in fields(value) if each.repr]
+        return f"{type(value).__name__}({', '.join(shown)})"
+    return repr(value)
 
 
 @singledispatch

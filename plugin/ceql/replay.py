@@ -21,6 +21,7 @@ from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.late import LateBatch
+from oxiseq.left_out import warn_of
 
 
 class CeqlReplay(Driver[ComplexEvents]):
@@ -54,4 +55,6 @@ class CeqlReplay(Driver[ComplexEvents]):
 
     def matches(self, progress: Callable[[], None] | None = None) -> ComplexMatches:
         batch = ComplexEvents.concat(list(self.batches(progress)), self.shape.words)
-        return ComplexMatches(self.shape, batch, self.run.events, self.late, self.run.behind)
+        run = self.run
+        warn_of(run.faults, stacklevel=3)
+        return ComplexMatches(self.shape, batch, run.events, self.late, run.behind, run.faults)

@@ -16,8 +16,10 @@ from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
 from oxiseq.driving import Driver, Source
+from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.events.tuples import Naming
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.languages.front import Front, Options, said, without_reports
 from oxiseq.languages.registry import front_of, rules_of
@@ -158,4 +160,10 @@ def _summary(replay: Driver[Any], count: int, seconds: float) -> str:
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
     if isinstance(run, TupleRun) and run.behind:
         parts.append(f"{run.behind:,} behind what WITHIN still knew: matches may be missing there")
-    return closing(replay.reports, parts, run.events, seconds)
+    faults = run.faults if isinstance(run, AloneRun) else Faults()
+    if faults.count:
+        parts.append(f"{faults.count:,} left out")
+    lines = [closing(replay.reports, parts, run.events, seconds), *(f"left out: {fault}" for fault in faults.first)]
+    if faults.count > len(faults.first):
+        lines.append(f"left out: {faults.count - len(faults.first):,} more")
+    return "\n".join(lines)

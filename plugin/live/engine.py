@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.errors import EventError, KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
@@ -55,8 +56,6 @@ class LiveQuery:
     """The log's entry after which its last checkpoint stands."""
     settled: int = 0
     """How many events it had seen when silence was last taken for their end."""
-    faults: int = 0
-    """Events that it could not read."""
     batches: list[Any] = field(default_factory=list)
     """Found, and not packed yet."""
     passed_over: frozenset[int] = frozenset()
@@ -65,7 +64,12 @@ class LiveQuery:
     @property
     def one_by_one(self) -> bool:
         """Whether how entries are put together could be seen."""
-        return self.shape.feeds is not None or (isinstance(self.run, AloneRun) and self.run.one_by_one)
+        return self.shape.feeds is not None
+
+    @property
+    def faults(self) -> Faults:
+        """Events that it cannot read, which it leaves out."""
+        return self.run.faults if isinstance(self.run, AloneRun) else Faults()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +176,8 @@ class Engine:
     # --- entries ------------------------------------------------------------------------------------
 
     def one_by_one(self, stream: str) -> bool:
-        """Whether how entries are put together could be seen: an event that is no tuple costs CEQL its batch, and
-        results that feed streams are put in order of time entry by entry."""
+        """Whether how entries are put together could be seen: results that feed streams are put in order of time entry
+        by entry."""
         return any(q.one_by_one for q in self.readers(stream))
 
     def unpack(self, blobs: Sequence[bytes]) -> EventBatch:
@@ -252,8 +256,7 @@ class Engine:
         ]
 
     def _fail(self, query: LiveQuery, error: Exception) -> None:
-        if isinstance(error, EventError):  # an event that is no tuple: its entry is passed over
-            query.faults += 1
+        if isinstance(error, EventError):  # one that starts after it ends (EP-SPARQL): its entry is passed over
             query.error = str(error)
             return
         query.error = reason_of(error)

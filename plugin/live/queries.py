@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.errors import KbError, OxiseqError
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
@@ -57,6 +58,7 @@ class QueryStatus:
     stalled: str = ""
     """Why it is not at work though it is registered as running."""
     set_aside: AsideCount = field(default_factory=AsideCount)
+    faults: Faults = field(default_factory=Faults)
 
     @property
     def doing(self) -> str:
@@ -300,5 +302,5 @@ class Queries:
             state = query.run.state
         return QueryStatus(
             record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late,
-            self._worker.waiting, state, query.error, budget, query.run.resets, stalled, aside_count,
+            self._worker.waiting, state, query.error, budget, query.run.resets, stalled, aside_count, query.faults,
         )  # fmt: skip

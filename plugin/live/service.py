@@ -163,10 +163,13 @@ class LiveService:
             yield gauge("journal_bytes", "Size of the journal.", self.journal.size)
         records = gauge("state_records", "Records of a query's running state.", labels=("query", "kind"))
         late = gauge("query_late_events", "Events that a query has found late since it began here.", labels=("query",))
+        left_out = gauge("query_left_out_events", "Events that a query cannot read and leaves out.", labels=("query",))
         with self.store.lock:
             for query in self._engine.queries:
                 late.add_metric([query.name], query.run.late)
+                left_out.add_metric([query.name], query.faults.count)
                 for kind, count in query.run.state.items():
                     records.add_metric([query.name, kind], count)
         yield records
         yield late
+        yield left_out

@@ -11,18 +11,30 @@ from typing import Final
 
 import numpy as np
 
+from oxiseq.engine.cea.faults import named_faults
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.write import quads_text
+from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.journal import Appended, ConflictError, DamagedBatchError, Journal, Retention, StreamRecord, UnknownError
+from oxiseq.journal import (
+    Appended,
+    ConflictError,
+    DamagedBatchError,
+    Journal,
+    Retention,
+    StreamRecord,
+    UnknownError,
+    unpack_events,
+)
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import Reading, Reason
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.worker import Worker
 
+_REASONS: Final = 10
 LATE: Final = "older than the stream's watermark: stored, but queries do not match it"
 
 
@@ -30,8 +42,9 @@ LATE: Final = "older than the stream's watermark: stored, but queries do not mat
 class Pushed:
     """What became of a batch: its events have the offsets first, ..., first + accepted - 1.
 
-    late: how many of them are older than the watermark (None for a repeated batch: it was told then); rejected: lines
-    and events left out; reasons: the first of them. time: what an event was stamped with on arrival (µs).
+    late: how many of them are older than the watermark; left_out: how many a CEQL query that reads the stream leaves
+    out, because they are no tuple events (both None for a repeated batch: it was told then); rejected: lines and events
+    left out; reasons: the first of them. time: what an event was stamped with on arrival (µs).
     """
 
     first: int
@@ -41,6 +54,7 @@ class Pushed:
     reasons: tuple[Reason, ...]
     repeated: bool = False
     time: int | None = None
+    left_out: int | None = None
 
 
 class Streams:
@@ -110,7 +124,10 @@ class Streams:
                 counter.inc(amount)
         metrics.push_seconds.observe(time.perf_counter() - begun)
         reasons = reading.reasons + ((Reason(f"{late} late: {LATE}"),) if late else ())
-        return Pushed(appended.first, appended.count, late, reading.rejected, reasons, time=appended.time)
+        left_out, why = self._left_out(iri, reading)
+        return Pushed(
+            appended.first, appended.count, late, reading.rejected, reasons + why, time=appended.time, left_out=left_out
+        )
 
     def advance(self, iri: str, time: int) -> int:
         """Punctuation: no event before `time` (µs) will come. Returns the offset before which it stands. Raises
@@ -137,6 +154,23 @@ class Streams:
                 raise
             return "".join(pieces).encode(), error.first
         return "".join(pieces).encode(), max(first, min(first + limit, record.next))
+
+    def _left_out(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
+        """How many events some CEQL query that reads the stream leaves out, and why."""
+        runs = [(query.name, query.run) for query in self._worker.readers(iri) if isinstance(query.run, TupleRun)]
+        if not runs or not len(reading.time):
+            return 0, ()
+        terms = TermDictionary()
+        batch = unpack_events([reading.blob], terms)
+        faulty = np.zeros(len(batch), np.bool_)
+        told: list[Reason] = []
+        for name, run in runs:
+            fault = run.faults_in(batch, terms)
+            if fault is not None:
+                faulty |= fault != 0
+                named = named_faults(iri, batch.time, fault, run.attributes)
+                told += [Reason(f"left out by the query {name}: {each}") for each in named]
+        return int(np.count_nonzero(faulty)), tuple(told[:_REASONS])
 
     def _late(self, iri: str, appended: Appended, reading: Reading) -> int:
         """Of the events how many are older than the watermark, for all queries that read the stream."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 
 import pytest
@@ -12,6 +13,7 @@ from reference.ceql import evaluate_ceql
 
 import oxiseq
 from oxiseq.grammar import load
+from oxiseq.left_out import LeftOutWarning
 
 PAIR = f"VOCAB <{VOCAB}> SELECT * FROM S WHERE A AS x; B AS y WITHIN 10 SECONDS"
 TWO = f"VOCAB <{VOCAB}> SELECT * FROM S, T WHERE A; B"
@@ -94,16 +96,51 @@ def test_lateness_puts_events_in_order() -> None:
     assert spans(list(query.matches(timeout=0, idle=None))) == [(0, 1)]
 
 
-def test_what_is_no_tuple_is_an_error_and_the_query_goes_on() -> None:
+def test_what_is_no_tuple_is_left_out_and_told() -> None:
     store = oxiseq.Store()
     query = store.register(PAIR, language="ceql")
     stream = store.stream(f"{VOCAB}S")
-    with pytest.raises(oxiseq.EventError, match="not a tuple event's: its triples have several"):
+    with pytest.warns(LeftOutWarning, match="1970-01-01T00:00:00.000001Z on <.*S> .*its triples have several subjects"):
         stream.push(f"<urn:a> a <{VOCAB}A> . <urn:b> a <{VOCAB}A> .", 1)
-    with pytest.raises(oxiseq.EventError, match="two types"):
-        stream.push(f"<urn:a> a <{VOCAB}A>, <{VOCAB}B> .", 1)
-    stream.push_many([(1, event("A")), (2, event("B"))])
+    with pytest.warns(LeftOutWarning, match="it has two types"):
+        stream.push_many([(1, event("A")), (2, f"<urn:a> a <{VOCAB}A>, <{VOCAB}B> ."), (3, event("B"))])
     assert spans(list(query.matches(timeout=0))) == [(0, 1)]
+    assert (query.left_out, query.events, query.late) == (2, 4, 0)
+    assert [each.partition(" is ")[0] for each in query.left_out_events] == [
+        f"the event of 1970-01-01T00:00:00.00000{time}Z on <{VOCAB}S>" for time in (1, 2)
+    ]
+    assert query.state["left_out"] == 2
+
+
+@pytest.mark.filterwarnings("ignore::oxiseq.left_out.LeftOutWarning")
+@given(ceql_situations(CeqlOptions()), st.integers(0, 2**32))
+def test_what_is_no_tuple_costs_nothing_else(situation: CeqlSituation, seed: int) -> None:
+    """The answer is that of the other events, order and positions included, however they are pushed together."""
+    dice = random.Random(seed)
+    stores = [oxiseq.Store() for _ in range(2)]
+    queries = [store.register(situation.text, language="ceql", lateness=2) for store in stores]
+    found: tuple[list[oxiseq.ComplexEvent], ...] = ([], [])
+    for query, mine in zip(queries, found, strict=True):
+        query.on_match(mine.append)
+    faulty = 0
+    for name in situation.streams:
+        whole, clean = [], []
+        for each in (e for e in situation.events if e.stream == name):
+            if dice.random() < 0.4:
+                wrong = dice.choice(["<urn:other> a <urn:X> .", f"_:e a <{VOCAB}A>, <{VOCAB}B> ."])
+                whole.append((each.time + dice.randrange(9), each.graph + wrong))
+                faulty += 1
+            whole.append((each.time, each.graph))
+            clean.append((each.time, each.graph))
+        stores[0].stream(VOCAB + name).push_many(whole)
+        stores[1].stream(VOCAB + name).push_many(clean)
+    for query in queries:
+        query.close()
+    assert [(m.start, m.end, m.positions, m.time) for m in found[0]] == [
+        (m.start, m.end, m.positions, m.time) for m in found[1]
+    ]
+    assert (queries[0].left_out, queries[1].left_out) == (faulty, 0)
+    assert queries[0].late == queries[1].late
 
 
 def test_queries_of_both_languages_share_a_stream() -> None:

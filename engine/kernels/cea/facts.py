@@ -27,8 +27,7 @@ from oxiseq.engine.kernels.expressions.machine import (
 
 MANY_SUBJECTS: Final = 1
 MANY_VALUES: Final = 2
-FAULTS: Final = 4
-"""`pivot` tells a fault as event · FAULTS + its kind."""
+"""What is wrong with an event; MANY_VALUES + i: it has two values of the i-th predicate that is asked."""
 
 _RECENT: Final = 256
 _MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -42,31 +41,42 @@ def _mark(bits: Any, row: int, bit: int) -> None:
 
 @kernel
 def pivot(
-    offset: Any, subject: Any, predicate: Any, object: Any, asked: Any, types: Any, values: Any, type_of: Any
-) -> int:
+    offset: Any, subject: Any, predicate: Any, object: Any, asked: Any, types: Any, values: Any, type_of: Any,
+    fault: Any,
+) -> int:  # fmt: skip
     """The graphs of events (see EventBatch) → a row per event.
 
     asked: i64[k] ids of predicates, the first is rdf:type. values: i64[n, 1 + k], zeros; what predicate i has goes to
     column 1 + i. types: i64[t] ids, type_of: i64[n], for the number of the event's type, -1 for none of them.
-    Returns -1, or the first fault: an event with two subjects, or with two values of something that is asked.
+    fault: i64[n], zeros, for what is wrong: two subjects, or two values of something that is asked. Such an event has
+    no type, and nothing in its row. Returns how many there are.
     """
+    faulty = 0
     for event in range(len(type_of)):
         low, high = offset[event], offset[event + 1]
         for i in range(low, high):
             if subject[i] != subject[low]:
-                return event * FAULTS + MANY_SUBJECTS
+                fault[event] = MANY_SUBJECTS
+                break
             for slot in range(len(asked)):
                 if predicate[i] == asked[slot]:
                     before, now = values[event, 1 + slot], np.int64(object[i])
                     if before != 0 and before != now:
-                        return event * FAULTS + MANY_VALUES
+                        fault[event] = MANY_VALUES + slot
                     values[event, 1 + slot] = now
                     break
+            if fault[event] != 0:
+                break
         type_of[event] = -1
+        if fault[event] != 0:
+            faulty += 1
+            for slot in range(values.shape[1]):
+                values[event, slot] = 0
+            continue
         for number in range(len(types)):
             if values[event, 1] == types[number]:
                 type_of[event] = number
-    return -1
+    return faulty
 
 
 @inner

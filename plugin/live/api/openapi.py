@@ -64,7 +64,8 @@ SCHEMAS: Final[dict[str, Any]] = {
     "StreamSettings": _object((), keep=_KEEP),
     "Pushed": _object(
         offsets=_object(("first", "next"), first=_COUNT, next=_COUNT), accepted=_COUNT,
-        late={"type": ["integer", "null"]}, rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},
+        late={"type": ["integer", "null"]}, leftOut={"type": ["integer", "null"]},
+        rejected=_COUNT, repeated={"type": "boolean"}, advanced={"type": "boolean"},
         time=_TEXT,
         reasons={"type": "array", "items": _object(("reason",), reason=_TEXT, line={"type": ["integer", "null"]})},
     ),
@@ -84,7 +85,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         report=_REPORT,
         consumption=_CONSUMPTION, instants={"type": "array", "items": {"type": "integer"}},
         variables=_TEXTS, reads=_TEXTS,
-        feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT,
+        feeds={"type": ["string", "null"]}, events=_COUNT, late=_COUNT, leftOut=_object(count=_COUNT, first=_TEXTS),
         lag={"type": ["integer", "null"], "description": "Events that it has not seen yet; null: it is not at work."},
         stateBudget=_BUDGET, onBudget=_POLICY, resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},

@@ -121,7 +121,7 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
         "streamNames": record.options.get("streamNames", {}), "rules": record.options.get("rules", []),
         "variables": list(status.variables),
         "reads": list(status.reads), "feeds": status.feeds, "events": status.events, "late": status.late,
-        "lag": status.lag,
+        "leftOut": {"count": status.faults.count, "first": list(status.faults.first)}, "lag": status.lag,
         "matches": {"first": record.first, "next": record.next}, "records": dict(status.state or {}),
         **{name: record.options[name] for name in _OF_WINDOWS if name in record.options},
         "stateBudget": {"records": budget.records, "bytes": budget.bytes}, "onBudget": budget.policy,

@@ -110,7 +110,7 @@ def pushed_value(pushed: Pushed) -> dict[str, Any]:
     """What became of a batch."""
     return {
         "offsets": {"first": pushed.first, "next": pushed.first + pushed.accepted}, "accepted": pushed.accepted,
-        "late": pushed.late, "rejected": pushed.rejected, "repeated": pushed.repeated,
+        "late": pushed.late, "leftOut": pushed.left_out, "rejected": pushed.rejected, "repeated": pushed.repeated,
         "reasons": [asdict(reason) for reason in pushed.reasons],
         **({} if pushed.time is None else {"time": to_text(pushed.time)}),
     }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode, Triple, Variable
 
+from oxiseq.engine.cea.faults import RDF_TYPE, Faults, asked_of, faults_in
 from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.cea.term_marks import RDF_TYPE
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events, encode_events
 from oxiseq.engine.events.row_graphs import row_graphs
@@ -41,6 +41,17 @@ def opener(naming: Naming, vocab: str) -> Opener:
             yield encode_events(row_graphs(each, vocab), terms)
 
     return of
+
+
+def tuples_of(plan: CeaPlan, history: History) -> tuple[History, Faults]:
+    """A history without the events that are no tuple events, and those."""
+    faults, batches = Faults(), dict(history.batches)
+    for iri, batch in history.batches.items():
+        fault = faults_in(plan.query.vocab or "", asked_of(plan), batch, history.terms)
+        if fault is not None:
+            faults = faults.more(iri, batch.time, fault, asked_of(plan))
+            batches[iri] = batch.take(np.flatnonzero(fault == 0))
+    return replace(history, batches=batches), faults
 
 
 @dataclass(frozen=True, slots=True)

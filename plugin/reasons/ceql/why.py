@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.ceql.event import ComplexEvent
+from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.errors import OxiseqError
@@ -19,7 +20,7 @@ from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 from oxiseq.grammar.render_clauses import render_consumption
 from oxiseq.reasons.bounds import FREE, Bounds
-from oxiseq.reasons.ceql.events import Events
+from oxiseq.reasons.ceql.events import Events, tuples_of
 from oxiseq.reasons.ceql.origins import provenances, times_by_name
 from oxiseq.reasons.ceql.places import Place, funnels, places
 from oxiseq.reasons.ceql.reached import FEW, MOST, Ran, bare, ending_at, ran, reached, recompiled
@@ -33,7 +34,8 @@ _PLACES = 8
 
 
 def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: Bounds = FREE) -> Why:
-    """Of a history that is read with `events.opener`. Raises EventError for what is no tuple event, LimitError."""
+    """Of a history that is read with `events.opener`. Raises LimitError."""
+    history, faults = tuples_of(plan, history)
     events = Events.of(plan, history, bounds)
     completed = reached(plan, events)
     whole = any(len(completed.get(n, ())) for n in bits(plan.positions.last))
@@ -51,8 +53,14 @@ def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: B
         None if whole else " | ".join(place.text for place in at),
         tuple(sorted(reasons, key=lambda reason: -reason.matches)), len(found.batch),
         found.cut or (query.limit is None and found.most >= MOST), history.late,
-        tuple(provenances(found, provenance, events)), "ceql",
+        tuple(provenances(found, provenance, events)), "ceql", notes=_notes(faults),
     )  # fmt: skip
+
+
+def _notes(faults: Faults) -> tuple[str, ...]:
+    """What was left out."""
+    more = [f"left out: {faults.count - len(faults.first):,} more"] * (faults.count > len(faults.first))
+    return (*(f"left out: {fault}" for fault in faults.first), *more)
 
 
 def _stage(place: Place, completed: dict[int, NDArray[np.int64]]) -> Stage:
