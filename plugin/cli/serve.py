@@ -77,6 +77,8 @@ class Origin(click.ParamType[str]):
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0), default=300, show_default=True,
               help="For a whole answer; 0 is no limit.")  # fmt: skip
 @click.option("--max-rows", metavar="N", type=click.IntRange(min=1), help="Rows or triples of an answer.")
+@click.option("--query-memory", metavar="BYTES", type=click.IntRange(min=1 << 20), default=1 << 30, show_default=True,
+              help="That a query's process may take.")
 @click.option("--max-body", metavar="BYTES", type=click.IntRange(min=1), default=128 << 20, show_default=True,
               help="Of a request, unpacked.")  # fmt: skip
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), default=16, show_default=True,
