@@ -13,7 +13,6 @@ from oxiseq.cli.config import ENVIRONMENT, config_options, print_if_asked
 from oxiseq.cli.options import Duration
 from oxiseq.cli.request import ServeRequest
 
-
 ANY: Final = "*"
 
 
@@ -127,6 +126,7 @@ def serve_command(ctx: click.Context, /, **options: Any) -> None:
 def request_of(options: Mapping[str, Any]) -> ServeRequest:
     """What the options say."""
     host, port = options["bind"]
-    given = {**options, "cors": tuple(filter(None, options["cors"])), "timeout": options["timeout"] or None, "idle": options["idle"] or None}
+    origins = tuple(filter(None, options["cors"]))
+    given = {**options, "cors": origins, "timeout": options["timeout"] or None, "idle": options["idle"] or None}
     del given["bind"]
     return ServeRequest(host=host, port=port, **given)

@@ -27,7 +27,8 @@ STORE: Final = "/store"
 class SparqlEndpoint:
     """`/query`, `/update` and `/store` over a store.
 
-    `processes`: where queries are evaluated that cannot be ended otherwise. `answer` never raises for what a request holds: failures are responses. It may be called from many threads.
+    `processes`: where queries are evaluated that cannot be ended otherwise. `answer` never raises for what a request
+    holds: failures are responses. It may be called from many threads.
     """
 
     def __init__(

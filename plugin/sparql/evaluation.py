@@ -5,8 +5,8 @@
 Why threads: pyoxigraph's results may be used on the thread that made them only (the process ends otherwise);
 its parser is recursive and needs a larger stack than a server's threads have; and it cannot be interrupted
 (0.5: no timeout, no cancellation). So a query that may go on without writing is evaluated in a process (workers.py),
-and its thread only passes on what comes. Where that cannot be, the client is answered at the time limit, and the thread is
-left behind until it next writes; such threads still count as running, and have a lane of their own.
+and its thread only passes on what comes. Where that cannot be, the client is answered at the time limit, and the
+thread is left behind until it next writes; such threads still count as running, and have a lane of their own.
 
 How a client tells an answer that was broken off from a complete one: what fits into FIRST bytes is sent whole,
 with a length, or not at all; of anything longer the connection is cut without the last chunk.
@@ -138,8 +138,8 @@ def late(limits: Limits) -> Problem:
 class Evaluations:
     """At most `limits.running` pieces of work at a time in each lane.
 
-    `ready`: work that notices its limits by itself, in this process; `changes`; `ended`: work in processes, which can be
-    ended; `unended`: work in this process that may go on for ever, of which there is half as much.
+    `ready`: work that notices its limits by itself, in this process; `changes`; `ended`: work in processes, which can
+    be ended; `unended`: work in this process that may go on for ever, of which there is half as much.
     """
 
     _stack_size = threading.Lock()  # threading's stack size is global: set while a thread starts
@@ -160,8 +160,8 @@ class Evaluations:
         return self._running
 
     def answer(self, work: Work, gone: Callable[[], bool] = lambda: False, lane: Lane | None = None) -> Response:
-        """What `work` writes as a response; it ends when the client is `gone`. Raises Problem if it fails before anything
-        is sent."""
+        """What `work` writes as a response; it ends when the client is `gone`. Raises Problem if it fails before
+        anything is sent."""
         seconds = self._limits.seconds
         sink = Sink(self._limits, None if seconds is None else time.monotonic() + seconds)
         sink.ticket = (lane if lane is not None else self.ready).enter()

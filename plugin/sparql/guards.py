@@ -100,8 +100,8 @@ def _without(text: str, word: str) -> str:
 
 
 def _failure(text: str, base: str, *, update: bool) -> SyntaxError | None:
-    """Why a text is no SPARQL. An update is carried out on an empty store, which is the only way to ask; a query is not:
-    it could take for ever without any data. That its dataset is given twice is found after it has been parsed."""
+    """Why a text is no SPARQL. An update is carried out on an empty store, which is the only way to ask; a query is
+    not: it could take for ever without any data. That its dataset is given twice is found after it has been parsed."""
     empty = RdfStore()
     try:
         if update:

@@ -1,8 +1,8 @@
 """How many evaluations there may be at a time, so that some leave room for the others.
 
-Those that can be ended at any moment have two kinds of places. All begin in a quick one; who is still at work after half a
-second moves to a slow one, if one is free. If none is, and somebody waits for a quick place, the oldest go. So a small
-query gets its turn within a second or so, however many never end.
+Those that can be ended at any moment have two kinds of places. All begin in a quick one; who is still at work after
+half a second moves to a slow one, if one is free. If none is, one goes for each that waits for a quick place. So a
+small query gets its turn within a second or so, however many never end.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Ticket:
         self.slow = self.sent_away = False
 
     def stay(self, moved: Callable[[], None]) -> None:
-        """To be called now and then by an evaluation that can be ended: Problem 503 says that it must. `moved` is called
-        when it has worked for long."""
+        """To be called now and then by an evaluation that can be ended: Problem 503 says that it must. `moved` is
+        called when it has worked for long."""
         if not self.slow and time.monotonic() >= self._moves_at:
             if self._lane.move(self):
                 moved()

@@ -31,8 +31,8 @@ class Processes:
         return self.snapshots.possible
 
     def answer(self, operation: Operation, base: str, accept: str | None, sink: Sink) -> None:
-        """Evaluate a query whose `ticket` is one of those that can be ended. Raises Problem, Stopped, and what pyoxigraph
-        raises."""
+        """Evaluate a query whose `ticket` is one of those that can be ended. Raises Problem, Stopped, and what
+        pyoxigraph raises."""
         receiver = _Receiver(accept, sink)
         with self.snapshots.current() as source:
             if source is None:

@@ -63,8 +63,8 @@ class Querying:
         return short and self.services is not None and bool(blocks(text, self.services, base))
 
     def _processes_for(self, text: str) -> Processes | None:
-        """Where a query is evaluated that may not notice its limits; None if that is here. What a SERVICE block asks of a
-        stream is here in any case: its events are in memory."""
+        """Where a query is evaluated that may not notice its limits; None if that is here. What a SERVICE block asks of
+        a stream is here in any case: its events are in memory."""
         if self.processes is None or is_plain(text) or not self.processes.possible:
             return None
         return self.processes

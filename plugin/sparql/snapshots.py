@@ -1,7 +1,7 @@
 """The store's content as other processes can read it: each query gets what was there when it was asked.
 
-An on-disk store is backed up into a folder beside its files, by hard links, after each change that a query meets: some ten
-milliseconds, whatever its size. A store in memory is written out while it is small; a larger one has no snapshot.
+An on-disk store is backed up into a folder beside its files, by hard links, after each change that a query meets: some
+ten milliseconds, whatever its size. A store in memory is written out while it is small; a larger one has no snapshot.
 pyoxigraph says that a folder which is being written to must not be opened for reading, therefore not the store itself.
 """
 

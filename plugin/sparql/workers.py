@@ -2,8 +2,8 @@
 
     Workers.run(job, ticket, sink) ─▶ Worker (child.py) ─▶ frames ─▶ sink
 
-A query that reaches its time limit, that nobody waits for any more, or that takes too much memory ends with its process,
-and takes nothing along. One or two processes wait ready, for it takes a twentieth of a second to start one.
+A query that reaches its time limit, that nobody waits for any more, or that takes too much memory ends with its
+process, and takes nothing along. One or two processes wait ready, for it takes a twentieth of a second to start one.
 """
 
 from __future__ import annotations

@@ -129,7 +129,14 @@ def test_what_is_checked_before_is_not_evaluated(server: Attacked) -> None:
 def test_processes_end_with_a_server_that_is_killed_and_nothing_is_left(tmp_path: Path) -> None:
     location = tmp_path / "kb"
     with filled("--location", str(location)) as server:
-        asking = threading.Thread(target=lambda: pytest.raises(OSError, server.query, ENDLESS, 30), daemon=True)
+        cut: list[bool] = []
+
+        def ask() -> None:
+            with pytest.raises(OSError):
+                server.query(ENDLESS, 30)
+            cut.append(True)
+
+        asking = threading.Thread(target=ask)
         asking.start()
         assert wait_until(lambda: busy(server) == 1, 5)
         processes = children(server)
@@ -137,6 +144,7 @@ def test_processes_end_with_a_server_that_is_killed_and_nothing_is_left(tmp_path
         server.process.wait(10)
         assert wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in processes), 5)
         asking.join(10)
+        assert cut == [True]
     with attacked("--location", str(location)) as server:
         assert server.query(SMALL) == (200, b"n\r\n1000\r\n")
         assert len(list((location / "oxiseq-snapshots").iterdir())) == 1
