@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol
 
 from pyoxigraph import NamedNode, RdfFormat
 
+from oxiseq.sparql.problems import Problem
 from oxiseq.store import Store
 
 FOLDER: Final = "oxiseq-snapshots"
@@ -101,7 +102,7 @@ class Following:
 
     @contextmanager
     def current(self) -> Iterator[Source | None]:
-        """See Snapshots."""
+        """See Snapshots. Raises Problem 507 when there is no room on the disk."""
         with self._lock:
             found = self._newest
             # the store says that it has changed before a change is acknowledged
@@ -123,10 +124,15 @@ class Following:
         version = self._store.kb.version  # before the content is read: what changes meanwhile is a version of its own
         self._number += 1
         path = self._folder / str(self._number)
-        old, self._newest = self._newest, _Made(version, path, self._make(path))
+        try:
+            made = _Made(version, path, self._make(path))
+        except OSError as error:
+            shutil.rmtree(path, ignore_errors=True)
+            raise Problem(507, "no room", f"the store cannot be handed to a process: {error}") from None
+        old, self._newest = self._newest, made
         if old is not None:
             self._forget(old)
-        return self._newest
+        return made
 
     def _forget(self, made: _Made) -> None:
         if not made.users and made is not self._newest:

@@ -9,9 +9,9 @@ import pytest
 from asking import DATA, ask, limited, problem, update
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.sparql import Response, SparqlEndpoint, SparqlSettings
+from oxiseq.sparql import Problem, Response, SparqlEndpoint, SparqlSettings
 from oxiseq.sparql.processes import Processes
-from oxiseq.sparql.snapshots import SMALL, Unchanging, in_memory, on_disk
+from oxiseq.sparql.snapshots import SMALL, Following, Unchanging, in_memory, on_disk
 from oxiseq.sparql.workers import Workers
 from oxiseq.store import Store
 
@@ -101,6 +101,19 @@ def test_a_large_store_in_memory_is_asked_here_and_a_small_one_again_in_a_proces
         assert b'"%d"' % (SMALL + 2) in ask(to, "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").content()
     finally:
         processes.close()
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    store = Store()
+
+    def full(path: Path) -> None:
+        path.mkdir()
+        raise OSError(28, "No space left on device")
+
+    following = Following(store, tmp_path, full)
+    with pytest.raises(Problem, match="no room"), following.current():
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_snapshots_that_nobody_reads_are_gone(tmp_path: Path) -> None:
