@@ -29,7 +29,8 @@ QUERIES = {
     "two patterns": "SELECT * { <http://e/7> <http://e/p> ?o . ?s <http://e/p> ?o FILTER(?o > 3) }",
 }
 ENDLESS = (
-    "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l FILTER(CONCAT(STR(?a), STR(?d), STR(?g)) = '') }"
+    "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l "
+    "FILTER(CONCAT(STR(?a), STR(?d), STR(?g)) = '') }"
 )
 
 
