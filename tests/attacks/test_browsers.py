@@ -123,13 +123,14 @@ def test_wrong_tokens_are_throttled_and_the_right_one_is_not_locked_out_for_long
 ) -> None:
     monkeypatch.setattr(access, "_PERIOD", 1.0)
     server = Server(tokens=Tokens("right", "write"))
+    begin = time.monotonic()
     answers = [server.ask(token=f"wrong{i}") for i in range(1000)]
     assert set(answers) == {401, 429}
-    assert answers.count(401) <= 10 * 3  # of three periods at the most
+    assert answers.count(401) <= 10 * (time.monotonic() - begin + 1)  # ten in each period
     assert server.ask(token="right", client="10.0.0.2") == 200  # another client
     begin = time.monotonic()
     while server.ask(token="right") != 200:
-        assert time.monotonic() - begin < 3
+        assert time.monotonic() - begin < 5
         time.sleep(0.05)
 
 
