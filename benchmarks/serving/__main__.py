@@ -256,8 +256,8 @@ def request(i: int, streams: int) -> bytes:
     integer = "<http://www.w3.org/2001/XMLSchema#integer>"
     body = f'<{EX}h{i % 97}> <{EX}number> "{i}"^^{integer} .\n'.encode()
     path = f"/streams/{quote(f'{EX}single{i % streams}', safe='')}?time=arrival"
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/n-triples\r\nContent-Length: {len(body)}"
-    return f"{head}\r\n\r\n".encode() + body
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/n-triples\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def exchange(connection: socket.socket, asked: bytes) -> None:

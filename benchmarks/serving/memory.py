@@ -1,9 +1,10 @@
 """Resident memory of the server while events with large literals, none of which comes twice, are pushed.
 
-    python -m benchmarks.serving.memory [--events 5000000] [--batch 50] [--literal 2000] [--connections 80] [--every 100000]
+    python -m benchmarks.serving.memory [--events 5000000] [--batch 50] [--literal 2000] [--connections 80]
+        [--every 100000]
 
-As many connections as the server has threads push batches to one stream; a query reads it. What is kept of the stream is
-deleted after some seconds. A line for each `--every` events: how many, seconds, resident MB.
+As many connections as the server has threads push batches to one stream; a query reads it. What is kept of the stream
+is deleted after some seconds. A line for each `--every` events: how many, seconds, resident MB.
 """
 
 from __future__ import annotations
@@ -47,9 +48,14 @@ def main() -> None:
         while any(thread.is_alive() for thread in threads):
             time.sleep(0.2)
             if pushing.done >= told:
-                print(f"{pushing.done:>9,} events {time.monotonic() - begun:6.0f} s {resident(pid):6.0f} MB", flush=True)
+                tell(pushing.done, time.monotonic() - begun, pid)
                 told += given.every
-        print(f"{pushing.done:>9,} events {time.monotonic() - begun:6.0f} s {resident(pid):6.0f} MB", flush=True)
+        tell(pushing.done, time.monotonic() - begun, pid)
+
+
+def tell(events: int, seconds: float, pid: int) -> None:
+    """A line of the curve."""
+    print(f"{events:>9,} events {seconds:6.0f} s {resident(pid):6.0f} MB", flush=True)
 
 
 class Pushing:

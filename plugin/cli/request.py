@@ -102,6 +102,7 @@ class ServeRequest:
     write_token: str | None
     timeout: float | None
     max_rows: int | None
+    query_memory: int
     max_body: int
     threads: int
     allow_service: bool

@@ -20,7 +20,6 @@ _LONGEST_WAIT: Final = 24 * UNITS["d"]
 _WAITS: Final = ("timeout", "idle", "upstream_refresh")
 """Options of which nothing is never, or no limit."""
 
-
 ANY: Final = "*"
 
 
@@ -84,6 +83,8 @@ class Origin(click.ParamType[str]):
 @click.option("--timeout", metavar="DURATION", type=Duration(most=_LONGEST_WAIT), default="5m", show_default=True,
               help="For a whole answer; 0s is no limit.")  # fmt: skip
 @click.option("--max-rows", metavar="N", type=click.IntRange(min=1), help="Rows or triples of an answer.")
+@click.option("--query-memory", metavar="BYTES", type=click.IntRange(min=1 << 20), default=1 << 30, show_default=True,
+              help="That a query's process may take.")
 @click.option("--max-body", metavar="BYTES", type=click.IntRange(min=1), default=128 << 20, show_default=True,
               help="Of a request, unpacked.")  # fmt: skip
 @click.option("--threads", metavar="N", type=click.IntRange(min=1), default=16, show_default=True,

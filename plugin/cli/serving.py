@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import select
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.cli.request import ServeRequest
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.kb_loader import open_kb
+from oxiseq.kb_loader.coded import is_coded
 from oxiseq.kb_loader.marker import not_opened
 from oxiseq.store import Store
 
@@ -31,8 +33,11 @@ try:
     from oxiseq.server.logs import log_to_stderr
     from oxiseq.sparql import SparqlEndpoint
     from oxiseq.sparql.evaluation import Evaluations
+    from oxiseq.sparql.processes import Processes
     from oxiseq.sparql.settings import Limits, SparqlSettings
+    from oxiseq.sparql.snapshots import Snapshots, Unchanging, in_memory, on_disk
     from oxiseq.sparql.upstream import RemoteKb, Upstream
+    from oxiseq.sparql.workers import Workers
 except ModuleNotFoundError as error:
     missing = (error.name or "").partition(".")[0]
     raise OxiseqError(f"the server needs {missing}: pip install 'oxiseq[server]'") from error
@@ -68,7 +73,7 @@ def application_of(
         request.host, request.port, request.cors, tokens, request.max_body, request.threads, request.subscribers,
         allowed_hosts=request.allowed_host,
     )  # fmt: skip
-    endpoint = endpoint_of(request)
+    endpoint = endpoint_of(request, opened)
     if isinstance(endpoint, Upstream):
         opened.callback(endpoint.close)
     live = _live(request, endpoint, opened)
@@ -107,17 +112,36 @@ def store_of(endpoint: Answers) -> Store | None:
 
 def limits_of(request: ServeRequest) -> Limits:
     """Of an answer."""
-    return Limits(seconds=request.timeout, rows=request.max_rows, body=request.max_body, running=2 * request.threads)
+    return Limits(
+        seconds=request.timeout, rows=request.max_rows, body=request.max_body, running=2 * request.threads,
+        memory=request.query_memory,
+    )  # fmt: skip
 
 
-def endpoint_of(request: ServeRequest) -> Answers:
-    """What answers: a store, or another endpoint. Raises OxiseqError."""
+def endpoint_of(request: ServeRequest, opened: ExitStack) -> Answers:
+    """What answers: a store, or another endpoint; its processes end with `opened`. Raises OxiseqError."""
     settings = SparqlSettings(
         request.read_only, request.union_default_graph, request.allow_service, request.allow_load, limits_of(request)
     )
     if request.upstream is not None:
         return Upstream(request.upstream, settings)
-    return SparqlEndpoint(Store(inner=_store(request)), settings)
+    store = Store(inner=_store(request))
+    return SparqlEndpoint(store, settings, _processes(request, store, opened))
+
+
+def _processes(request: ServeRequest, store: Store, opened: ExitStack) -> Processes | None:
+    """Where queries are evaluated that cannot be ended otherwise."""
+    if not hasattr(select, "poll"):  # Windows: there they are evaluated here
+        return None
+    made = Processes(Workers(request.query_memory), _snapshots(request, store))
+    opened.callback(made.close)
+    return made
+
+
+def _snapshots(request: ServeRequest, store: Store) -> Snapshots:
+    if request.location is None or is_coded(request.location):
+        return in_memory(store)
+    return Unchanging(request.location) if request.read_only else on_disk(store, request.location)
 
 
 def _store(request: ServeRequest) -> RdfStore:

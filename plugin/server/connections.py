@@ -106,6 +106,7 @@ class Timed(HTTPChannel):  # type: ignore[misc]  # waitress has no types: its cl
 class Listener(TcpWSGIServer):  # type: ignore[misc]  # as above
     """A listening socket and its connections; at most `adj.connection_limit` of them."""
 
+    next_channel_cleanup: float
     _paused_until = 0.0
     _logged = -_LOG_EVERY
 

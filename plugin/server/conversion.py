@@ -16,6 +16,11 @@ from oxiseq.sparql import Interrupted, Problem, Request, Response
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LEAST_TO_ZIP: Final = 1024
+_GONE: Final = "waitress.client_disconnected"
+
+
+def _never() -> bool:
+    return False
 
 
 def request_of(request: werkzeug.Request, limit: int) -> Request:
@@ -24,6 +29,7 @@ def request_of(request: werkzeug.Request, limit: int) -> Request:
     return Request(
         method=request.method, path=_sent_path(request), query_string=request.environ.get("QUERY_STRING", ""),
         headers=headers, body=_body(request, limit), origin=f"{request.scheme}://{request.host}",
+        gone=request.environ.get(_GONE, _never),
     )  # fmt: skip
 
 

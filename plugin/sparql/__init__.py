@@ -5,7 +5,8 @@
 Requests and responses are plain values (`messages`); `endpoint.SparqlEndpoint.answer` is the one entry, and
 `plugin/server` carries it over HTTP. Every expected failure is a `problems.Problem`, which is a response too.
 What reads the store runs on a thread of its own (`evaluation`): pyoxigraph's results must not leave the thread
-that made them, and a client is to get its answer at the time limit although pyoxigraph cannot be interrupted.
+that made them. pyoxigraph cannot be interrupted, so a query that may not notice its time limit (`plainness`) is
+evaluated in a process that can be killed (`processes`: `workers` over `snapshots`); `lanes` leave room for others.
 """
 
 from oxiseq.sparql.endpoint import SparqlEndpoint

@@ -14,6 +14,7 @@ from oxiseq.sparql.media import GRAPHS, content_type, wanted, wants_json_problem
 from oxiseq.sparql.messages import Request, Response, values
 from oxiseq.sparql.operations import checked_iri
 from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.processes import Processes
 from oxiseq.sparql.querying import Querying
 from oxiseq.sparql.services import Services
 from oxiseq.sparql.settings import SparqlSettings
@@ -26,14 +27,17 @@ STORE: Final = "/store"
 class SparqlEndpoint:
     """`/query`, `/update` and `/store` over a store.
 
-    `answer` never raises for what a request holds: failures are responses. It may be called from many threads.
+    `processes`: where queries are evaluated that cannot be ended otherwise. `answer` never raises for what a request
+    holds: failures are responses. It may be called from many threads.
     """
 
-    def __init__(self, store: Backend, settings: SparqlSettings | None = None) -> None:
+    def __init__(
+        self, store: Backend, settings: SparqlSettings | None = None, processes: Processes | None = None
+    ) -> None:  # fmt: skip
         self.settings = settings if settings is not None else SparqlSettings()
         self.evaluations = Evaluations(self.settings.limits)
         self.store = store
-        self._querying = Querying(store, self.settings, self.evaluations)
+        self._querying = Querying(store, self.settings, self.evaluations, processes=processes)
         self._graphs = GraphStore(store, self.evaluations, STORE)
 
     def offer(self, services: Services) -> None:

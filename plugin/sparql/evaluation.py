@@ -1,11 +1,12 @@
 """Work on the store, on threads of its own, with limits.
 
-    run(work) ─▶ thread: work(Sink) ─▶ queue of chunks ─▶ Response, complete or Chunks
+    answer(work) ─▶ a place in a lane ─▶ thread: work(Sink) ─▶ queue of chunks ─▶ Response, complete or Chunks
 
 Why threads: pyoxigraph's results may be used on the thread that made them only (the process ends otherwise);
 its parser is recursive and needs a larger stack than a server's threads have; and it cannot be interrupted
-(0.5: no timeout, no cancellation), so at the time limit the client is answered and the thread is left behind
-until it next writes. Such threads still count as running, which bounds them.
+(0.5: no timeout, no cancellation). So a query that may go on without writing is evaluated in a process (workers.py),
+and its thread only passes on what comes. Where that cannot be, the client is answered at the time limit, and the
+thread is left behind until it next writes; such threads still count as running, and have a lane of their own.
 
 How a client tells an answer that was broken off from a complete one: what fits into FIRST bytes is sent whole,
 with a length, or not at all; of anything longer the connection is cut without the last chunk.
@@ -23,6 +24,7 @@ from typing import Protocol, TypeVar
 
 from oxiseq.journal import FullError
 from oxiseq.sparql.counting import NoRows, RowCounter
+from oxiseq.sparql.lanes import Lane, Ticket, too_busy
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Interrupted, Problem, store_problem, syntax_problem
 from oxiseq.sparql.settings import Limits
@@ -34,6 +36,8 @@ PIECE = 64 << 10
 """Bytes of a chunk."""
 AHEAD = 8
 """Chunks that are made before the client has taken them."""
+_LOOK = 0.25
+"""Seconds between looks whether the client is still there."""
 STACK = 256 << 20
 """Bytes of a thread's stack: address space, not memory. 500 nested groups need less than 16 MB."""
 
@@ -67,6 +71,8 @@ class Sink:
     parts: queue.Queue[_Part] = field(default_factory=lambda: queue.Queue(AHEAD))
     closed: threading.Event = field(default_factory=threading.Event)
     counter: RowCounter = field(default_factory=NoRows)
+    ticket: Ticket | None = None
+    """Its place."""
     _media_type: str = "application/octet-stream"
     _pieces: list[bytes] = field(default_factory=list)
     _size: int = 0
@@ -130,13 +136,21 @@ def late(limits: Limits) -> Problem:
 
 
 class Evaluations:
-    """At most `limits.running` pieces of work at a time."""
+    """At most `limits.running` pieces of work at a time in each lane.
+
+    `ready`: work that notices its limits by itself, in this process; `changes`; `ended`: work in processes, which can
+    be ended; `unended`: work in this process that may go on for ever, of which there is half as much.
+    """
 
     _stack_size = threading.Lock()  # threading's stack size is global: set while a thread starts
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._places = threading.BoundedSemaphore(limits.running)
+        half = max(1, limits.running // 2)
+        self.ready = Lane(limits.running, limits.patience)
+        self.changes = Lane(limits.running, limits.patience)
+        self.ended = Lane(half, limits.patience, limits.running - half)
+        self.unended = Lane(half, limits.patience)
         self._count = threading.Lock()
         self._running = 0
 
@@ -145,34 +159,32 @@ class Evaluations:
         """Work that goes on, also what was left behind at the time limit."""
         return self._running
 
-    def answer(self, work: Work) -> Response:
-        """What `work` writes as a response. Raises Problem if it fails before anything is sent."""
+    def answer(self, work: Work, gone: Callable[[], bool] = lambda: False, lane: Lane | None = None) -> Response:
+        """What `work` writes as a response; it ends when the client is `gone`. Raises Problem if it fails before
+        anything is sent."""
         seconds = self._limits.seconds
         sink = Sink(self._limits, None if seconds is None else time.monotonic() + seconds)
-        self._start(lambda: _produce(work, sink))
-        return _received(sink)
+        sink.ticket = (lane if lane is not None else self.ready).enter()
+        self._start(lambda: _produce(work, sink), sink.ticket)
+        return _received(sink, gone)
 
     def call(self, work: Callable[[], _Result]) -> _Result:
         """The result of work that must come to its end, an update; no time limit. Raises Problem."""
         done: list[_Result | Problem] = []
-        thread = self._start(lambda: done.append(_outcome(work)))
+        thread = self._start(lambda: done.append(_outcome(work)), self.changes.enter())
         thread.join()
         result = done[0]
         if isinstance(result, Problem):
             raise result
         return result
 
-    def _start(self, target: Callable[[], None]) -> threading.Thread:
-        if not self._places.acquire(timeout=self._limits.patience):
-            raise Problem(503, "too busy", f"{self._limits.running} requests are being answered",
-                          headers=(("Retry-After", "5"),))  # fmt: skip
-
+    def _start(self, target: Callable[[], None], ticket: Ticket) -> threading.Thread:
         def run() -> None:
             try:
                 target()
             finally:
                 self._count_by(-1)
-                self._places.release()
+                ticket.leave()
 
         thread = threading.Thread(target=run, name="sparql", daemon=True)
         self._count_by(1)
@@ -180,6 +192,10 @@ class Evaluations:
             before = threading.stack_size(STACK)
             try:
                 thread.start()
+            except RuntimeError:  # the system has no room for one more
+                self._count_by(-1)
+                ticket.leave()
+                raise too_busy("no thread can be started") from None
             finally:
                 threading.stack_size(before)
         return thread
@@ -223,9 +239,9 @@ def _produce(work: Work, sink: Sink) -> None:
         sink.fail(as_problem(error))
 
 
-def _received(sink: Sink) -> Response:
+def _received(sink: Sink, gone: Callable[[], bool]) -> Response:
     """The whole answer if it is short, else its beginning and the rest as it comes. Raises Problem."""
-    chunks = _Chunks(sink)
+    chunks = _Chunks(sink, gone)
     first: list[bytes] = []
     size = 0
     while size < FIRST:
@@ -244,17 +260,21 @@ def _received(sink: Sink) -> Response:
 class _Chunks:
     """The rest of an answer, for one reader."""
 
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
+    def __init__(self, sink: Sink, gone: Callable[[], bool]) -> None:
+        self._sink, self._gone = sink, gone
         self.first = b""
 
     def next(self) -> _Part:
-        """What comes next; at the time limit an end with its Problem."""
-        wait = None if self._sink.deadline is None else max(0.0, self._sink.deadline - time.monotonic())
-        try:
-            return self._sink.parts.get(timeout=wait)
-        except queue.Empty:
-            return _Part("", b"", True, late(self._sink.limits))
+        """What comes next; at the time limit, or when the client has left, an end with its Problem."""
+        while True:
+            left = float("inf") if self._sink.deadline is None else self._sink.deadline - time.monotonic()
+            try:
+                return self._sink.parts.get(timeout=max(0.0, min(left, _LOOK)))
+            except queue.Empty:
+                if left <= _LOOK:
+                    return _Part("", b"", True, late(self._sink.limits))
+                if self._gone():
+                    return _Part("", b"", True, Problem(503, "the client has left"))
 
     def __iter__(self) -> Iterator[bytes]:
         yield self.first

@@ -79,7 +79,7 @@ class GraphStore:
             sink.begin(content_type(format_))
             self.store.dump(cast("IO[bytes]", sink), format_, from_graph=graph)
 
-        return self.evaluations.answer(work)
+        return self.evaluations.answer(work, request.gone)
 
     def _delete(self, graph: NamedNode | DefaultGraph | None) -> Response:
         with self.lock:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import string
 
+from pyoxigraph import DefaultGraph
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.sparql.problems import Problem, syntax_problem
@@ -99,13 +100,14 @@ def _without(text: str, word: str) -> str:
 
 
 def _failure(text: str, base: str, *, update: bool) -> SyntaxError | None:
-    """Why a text is no SPARQL; evaluated on an empty store, which is the only way to ask."""
+    """Why a text is no SPARQL. An update is carried out on an empty store, which is the only way to ask; a query is
+    not: it could take for ever without any data. That its dataset is given twice is found after it has been parsed."""
     empty = RdfStore()
     try:
         if update:
             empty.update(text, base_iri=base)
         else:
-            empty.query(text, base_iri=base)
+            empty.query(text, base_iri=base, use_default_graph_as_union=True, default_graph=[DefaultGraph()])
     except SyntaxError as error:
         return error
     except (ValueError, OSError, RuntimeError):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -38,6 +38,8 @@ class Request:
     headers: Headers = ()
     body: bytes = b""
     origin: str = "http://localhost"
+    gone: Callable[[], bool] = field(default=lambda: False, compare=False, repr=False)
+    """Whether the client has left, as far as the server knows."""
 
     @property
     def url(self) -> str:

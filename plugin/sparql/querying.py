@@ -15,7 +15,9 @@ from oxiseq.sparql.guards import check_calls, check_query, check_size, check_syn
 from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted
 from oxiseq.sparql.messages import Request, Response
 from oxiseq.sparql.operations import Operation, query_of, update_of
+from oxiseq.sparql.plainness import is_plain
 from oxiseq.sparql.problems import Problem
+from oxiseq.sparql.processes import Processes
 from oxiseq.sparql.services import EMPTY, Services, asked, blocks, inner_text, with_values
 from oxiseq.sparql.settings import SparqlSettings
 from oxiseq.sparql.using import with_using
@@ -29,17 +31,43 @@ class Querying:
     settings: SparqlSettings
     evaluations: Evaluations
     services: Services | None = None
+    processes: Processes | None = None
 
     def query(self, request: Request) -> Response:
         """The answer, in the format that the client accepts. Raises Problem."""
         operation = query_of(request)
         accept = request.header("accept")
+        streams = self._asks_streams(operation.text, request.url)
+        processes = self._processes_for(operation.text) if not streams else None
+        lane = self.evaluations.ready
+        if processes is not None:
+            lane = self.evaluations.ended
+        elif streams or not is_plain(operation.text):
+            lane = self.evaluations.unended
 
         def work(sink: Sink) -> None:
             text = self._checked_query(operation.text, request.url, sink.check)
-            write_results(self._results(replace(operation, text=text), request.url), accept, sink)
+            given = operation.default_graphs or operation.named_graphs
+            union = operation.union or (self.settings.union_default_graph and not given)
+            checked = replace(operation, text=text, union=union)
+            if processes is None:
+                write_results(self._results(checked, request.url), accept, sink)
+            else:
+                processes.answer(checked, request.url, accept, sink)
 
-        return self.evaluations.answer(work)
+        return self.evaluations.answer(work, request.gone, lane)
+
+    def _asks_streams(self, text: str, base: str) -> bool:
+        """Whether a SERVICE block is of a stream; a text that is too long is refused later."""
+        short = len(text) <= self.settings.limits.query
+        return short and self.services is not None and bool(blocks(text, self.services, base))
+
+    def _processes_for(self, text: str) -> Processes | None:
+        """Where a query is evaluated that may not notice its limits; None if that is here. What a SERVICE block asks of
+        a stream is here in any case: its events are in memory."""
+        if self.processes is None or is_plain(text) or not self.processes.possible:
+            return None
+        return self.processes
 
     def update(self, request: Request) -> Response:
         """204 when all of it is done; otherwise nothing is. Raises Problem."""
@@ -84,8 +112,7 @@ class Querying:
 
     def _results(self, operation: Operation, base: str) -> QuerySolutions | QueryBoolean | QueryTriples:
         if not operation.default_graphs and not operation.named_graphs:
-            union = operation.union or self.settings.union_default_graph
-            return self.store.query(operation.text, base_iri=base, use_default_graph_as_union=union)
+            return self.store.query(operation.text, base_iri=base, use_default_graph_as_union=operation.union)
         return self.store.query(
             operation.text, base_iri=base,
             default_graph=[NamedNode(iri) for iri in operation.default_graphs],

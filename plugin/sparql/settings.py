@@ -12,7 +12,7 @@ class Limits:
     `seconds`: from the request to the last byte of a query's or graph's answer (updates are not interrupted);
     `rows` of a SELECT, triples of a CONSTRUCT; `body`: bytes of a request, unpacked; `query`: bytes of a
     query's text; `nesting`: brackets inside brackets; `running`: evaluations at a time, beyond which requests
-    wait `patience` seconds and are then sent away.
+    wait `patience` seconds and are then sent away; `memory`: bytes that a query's process may take.
     """
 
     seconds: float | None = 300.0
@@ -22,6 +22,7 @@ class Limits:
     nesting: int = 500
     running: int = 32
     patience: float = 5.0
+    memory: int = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)

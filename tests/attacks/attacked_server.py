@@ -67,7 +67,7 @@ def attacked(*arguments: str, files: int | None = None, **environment: str) -> I
     command = [sys.executable, "-c", MAIN, "serve", "--bind", "127.0.0.1:0", *arguments]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, preexec_fn=bounds, env={**os.environ, **environment}
-    ) as process:  # noqa: PLW1509  the parent has one thread here
+    ) as process:
         try:
             assert process.stderr is not None
             found = next((m for line in process.stderr if (m := re.search(r"listening at (\S+)", line))), None)

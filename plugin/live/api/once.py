@@ -51,7 +51,7 @@ def once(call: Call) -> Response:
         except OxiseqError as error:
             raise as_problem(error) from None
 
-    return call.evaluations.answer(work)
+    return call.evaluations.answer(work, call.request.gone)
 
 
 def _pieces(service: LiveService, query: AnyQuery, format: Text, sink: Sink) -> Iterator[str]:

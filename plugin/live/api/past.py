@@ -87,7 +87,7 @@ def _answered(call: Call, told: Callable[[Callable[[], None]], str], media_type:
             raise as_problem(error) from None
         sink.write(text.encode())
 
-    return call.evaluations.answer(work)
+    return call.evaluations.answer(work, call.request.gone)
 
 
 def _why_value(told: Told) -> dict[str, Any]:

@@ -1,0 +1,252 @@
+"""Processes that evaluate queries: pyoxigraph cannot be interrupted, a process can be killed.
+
+    Workers.run(job, ticket, sink) ─▶ Worker (child.py) ─▶ frames ─▶ sink
+
+A query that reaches its time limit, that nobody waits for any more, or that takes too much memory ends with its
+process, and takes nothing along. One or two processes wait ready, for it takes a twentieth of a second to start one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Final, Protocol
+
+from oxiseq.sparql.child import DATA, END, FAILED, HEAD, KIND
+from oxiseq.sparql.problems import Problem
+
+CHILD: Final = Path(__file__).with_name("child.py")
+_READY: Final = 2
+"""Processes that are kept for the next queries."""
+_LOOK: Final = 0.05
+"""Seconds between looks whether an answer is still wanted."""
+_READ: Final = 1 << 17
+_NICER: Final = 10
+
+
+class Receiver(Protocol):
+    """Who gets an answer; each method may raise, which ends the evaluation."""
+
+    def begin(self, kind: str) -> None:
+        """Before the first byte: `triples`, `solutions` or `boolean`."""
+        ...
+
+    def write(self, data: bytes) -> object:
+        """Bytes of the answer."""
+        ...
+
+    def check(self) -> None:
+        """Called every now and then."""
+        ...
+
+
+class Died(Exception):
+    """The process has ended by itself; `status` as subprocess tells it."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class _Failed(Exception):
+    """The process could not answer, and goes on."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class Worker:
+    """A process, which carries out one job at a time."""
+
+    def __init__(self, memory: int) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(CHILD), str(memory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, start_new_session=True,  # so that Ctrl+C is for the server alone
+        )  # fmt: skip
+        self._nice = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can take a job."""
+        return not self._nice and self._process.poll() is None
+
+    def run(self, job: dict[str, Any], receiver: Receiver) -> None:
+        """Let it do a job. Raises what the receiver raises, Died, and the job's failure."""
+        try:
+            _stream(self._process.stdin).write(json.dumps(job).encode() + b"\n")
+            _stream(self._process.stdin).flush()
+        except OSError:
+            raise Died(self._process.wait()) from None
+        frames = _Frames(_stream(self._process.stdout).fileno())
+        while True:
+            frame = frames.next(_LOOK)
+            receiver.check()
+            if frame is None:
+                continue
+            kind, data = frame
+            if kind == DATA:
+                receiver.write(data)
+            elif kind == KIND:
+                receiver.begin(data.decode())
+            elif kind == FAILED:
+                raise _failure(json.loads(data))
+            elif kind == END:
+                return
+            else:
+                raise Died(self._process.wait())
+
+    def yield_to_others(self) -> None:
+        """It works for long already: others come first."""
+        if not self._nice and hasattr(os, "setpriority"):
+            self._nice = True
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICER)
+
+    def kill(self) -> None:
+        """End it, and what it does."""
+        self._process.kill()
+        for end in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                _stream(end).close()
+        self._process.wait()
+
+
+class _Frames:
+    """What a process sends."""
+
+    def __init__(self, source: int) -> None:
+        self._source = source
+        self._got = bytearray()
+        self._poll = select.poll()
+        self._poll.register(source, select.POLLIN)
+
+    def next(self, seconds: float) -> tuple[bytes, bytes] | None:
+        """The next frame; None when there is none in so many seconds; an empty kind at the end."""
+        while (frame := self._complete()) is None:
+            if not self._poll.poll(seconds * 1000):
+                return None
+            data = os.read(self._source, _READ)
+            if not data:
+                return b"", b""
+            self._got += data
+        return frame
+
+    def _complete(self) -> tuple[bytes, bytes] | None:
+        if len(self._got) < HEAD.size:
+            return None
+        kind, size = HEAD.unpack_from(self._got)
+        end = HEAD.size + size
+        if len(self._got) < end:
+            return None
+        data = bytes(self._got[HEAD.size : end])
+        del self._got[:end]
+        return kind, data
+
+
+class Workers:
+    """Processes as they are needed; how many work at a time is for who calls (see lanes.py)."""
+
+    def __init__(self, memory: int) -> None:
+        self.memory = memory
+        self._lock = threading.Lock()
+        self._ready: list[Worker] = []
+        self._busy: set[Worker] = set()
+        self._closed = False
+        threading.Thread(target=self._start_one, daemon=True).start()
+
+    def run(
+        self, job: dict[str, Any], receiver: Receiver, begun: Callable[[Worker], None] = lambda worker: None
+    ) -> None:
+        """Let a process do a job; `begun` gets it. Raises Problem, what the receiver raises, and the job's failure:
+        SyntaxError, ValueError, RuntimeError."""
+        worker = self._taken()
+        begun(worker)
+        whole = False
+        try:
+            worker.run(job, receiver)
+            whole = True
+        except _Failed as failed:
+            whole = True  # told by a process that goes on
+            raise failed.error from None
+        except Died as error:
+            raise self._died(error.status) from None
+        finally:
+            self._back(worker, whole=whole)
+
+    def close(self) -> None:
+        """End them all."""
+        with self._lock:
+            self._closed = True
+            ended, self._ready = [*self._ready, *self._busy], []
+        for worker in ended:
+            worker.kill()
+
+    def _taken(self) -> Worker:
+        with self._lock:
+            worker = self._ready.pop() if self._ready else None
+            alone = not self._ready
+        if worker is None or not worker.alive:
+            if worker is not None:
+                worker.kill()
+            worker = Worker(self.memory)
+        elif alone:  # the next one is to find one, too
+            threading.Thread(target=self._start_one, daemon=True).start()
+        with self._lock:
+            self._busy.add(worker)
+        return worker
+
+    def _start_one(self) -> None:
+        with self._lock:
+            if self._closed or self._ready:
+                return
+        with suppress(OSError):
+            self._keep(Worker(self.memory))
+
+    def _back(self, worker: Worker, *, whole: bool) -> None:
+        with self._lock:
+            self._busy.discard(worker)
+        if whole and worker.alive:
+            self._keep(worker)
+        else:
+            worker.kill()
+
+    def _keep(self, worker: Worker) -> None:
+        with self._lock:
+            kept = not self._closed and len(self._ready) < _READY
+            if kept:
+                self._ready.append(worker)
+        if not kept:
+            worker.kill()
+
+    def _died(self, status: int) -> Problem:
+        if -status in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS):  # what is left of an allocation that failed
+            return Problem(507, "the query takes too much memory", f"at most {self.memory} bytes are given to one "
+                           "(--query-memory): ask for less at a time")  # fmt: skip
+        return Problem(503, "the evaluation was ended", "its process was killed: ask again",
+                       headers=(("Retry-After", "5"),))  # fmt: skip
+
+
+def _stream(end: IO[bytes] | None) -> IO[bytes]:
+    assert end is not None  # asked for when the process was made
+    return end
+
+
+def _failure(said: dict[str, Any]) -> Died | _Failed:
+    """What went wrong in the process, as pyoxigraph raised it there."""
+    kind, message = said["kind"], said["message"]
+    if kind == "memory":
+        return Died(-signal.SIGABRT)
+    if kind == "syntax":
+        return _Failed(SyntaxError(message, ("", said["line"], said["column"], "")))
+    if kind == "rows":
+        return _Failed(Problem(403, "too many results", message))
+    return _Failed(ValueError(message) if kind == "value" else RuntimeError(message))
