@@ -95,12 +95,12 @@ def next_unit(text: bytes, at: int, room: int | None, *, ended: bool, trig: bool
             if trig:
                 return _brace(begin, found.start(1), mark)
             continue
-        line_end = _after_open_quote(text, found.start(1), stop, ended=ended)
-        if line_end is None:
+        behind = _after_open_quote(text, found.start(1), stop, ended=ended)
+        if behind is None:
             return None
-        if text[at:line_end].rstrip().endswith(b"."):
-            return Unit(begin, line_end, Kind.STATEMENT)
-        at = line_end
+        if text[at:behind].rstrip().endswith(b"."):
+            return Unit(begin, behind, Kind.STATEMENT)
+        at = behind
 
 
 def _brace(begin: int, at: int, mark: bytes) -> Unit:
