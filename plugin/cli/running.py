@@ -140,4 +140,12 @@ def _summary(replay: Driver[Any], count: int, seconds: float) -> str:
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
     if isinstance(run, TupleRun) and run.behind:
         parts.append(f"{run.behind:,} behind what WITHIN still knew: matches may be missing there")
-    return closing(replay.reports, parts, run.events, seconds)
+    lines = [closing(replay.reports, parts, run.events, seconds)]
+    if run.late:
+        lines.append(
+            f"warning: {run.late:,} of {run.events:,} events were late: older than the newest of their stream "
+            "before them, so no match has them. The same events may be there twice, or files may overlap in time; "
+            "--lateness allows disorder, --late FILE writes the late events to a file"
+        )
+    lines += [f"note: there is no event in {report.file}" for report in replay.reports if not report.events]
+    return "\n".join(lines)

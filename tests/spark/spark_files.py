@@ -73,6 +73,9 @@ def write_all(folder: Path, seed: int = 1, lines: int = 400) -> Path:
     )
     (folder / "people.csv").write_text("id,kind,name,age\ns1,C2,Ann,3\ns2,C1\ns3,C3,,4\n")
     pq.write_table(pa.table({"id": ["s4"], "kind": ["C2"], "name": ["Bob"], "age": [5]}), folder / "people.parquet")
+    for place in ("kind=C%31", "_temporary"):  # a partition; what nobody has finished
+        (folder / place).mkdir()
+        (folder / place / "people.csv").write_text("id,name,age\ns5,Eve,6\n")
     (folder / "mapping.rq").write_text(MAPPING)
     return folder
 
