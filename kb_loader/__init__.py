@@ -3,7 +3,7 @@
     files ─▶ a store in memory, for small ones (`load_file`, `load_text`)
     load  ─▶ a store on disk, for big ones: cleaned, reasoned over, counted
 
-It knows the engine's errors and nothing else of it.
+It knows the engine's errors and how it reads Turtle with faults, and nothing else of it.
 """
 
 from oxiseq.kb_loader.files import is_path, load_file, load_text, open_kb

@@ -22,7 +22,7 @@ from oxiseq.kb_loader.quarantine import Quarantine
 from oxiseq.kb_loader.report import LoadReport, Progress, Watch
 from oxiseq.kb_loader.sources import PARTS, find_sources
 from oxiseq.kb_loader.staging import check_staging, remove_left
-from oxiseq.kb_loader.tables import Mapping
+from oxiseq.kb_loader.tables import Mapping, check_columns
 
 Reasoning: TypeAlias = Literal["rdfs"]
 
@@ -71,6 +71,8 @@ def load(
     mapped = Mapping.of_file(mapping) if mapping is not None else None
     if mapped is None and (table := next((s for s in found if s.format is None), None)) is not None:
         raise KbError(f"{table.path}: a table needs a mapping: a file with a SPARQL CONSTRUCT query over its columns")
+    if mapped is not None:
+        check_columns(mapped, found)
     job = Job(found, bad, reasoning is not None, mapped, _named(graph), skolemise, watch)
     asked = "master" if master is not None else "parts" if parts is not None else None
     choice = choose(engine, found, asked)

@@ -5,7 +5,8 @@
     Parquet       values as they are
     JSON          an object a line, or (.json) one array of objects
 
-A column that is an object or struct is one column for each of its members: "a.b" for b in a.
+A column that is an object or struct is one column for each of its members: "a.b" for b in a. A folder `country=DE` on
+the way to the file is a column `country` of strings, whatever the file's kind.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from oxiseq.kb_loader.quarantine import LONGEST, Fault
-from oxiseq.kb_loader.sources import BROKEN, Source
+from oxiseq.kb_loader.sources import BROKEN, Partitions, Source
 
 _ROWS = 5_000
 """Rows at a time."""
@@ -41,7 +42,63 @@ class Rows:
 
 
 def table_rows(source: Source, content: IO[bytes], tell: Tell) -> Iterator[Rows]:
-    """A table's rows. Rows that cannot be read go to `tell`. Raises one of `sources.BROKEN`."""
+    """A table's rows, with the columns that its folders' names give: where the file has a column of the same name, the
+    folder's value counts, as in Spark. Rows that cannot be read go to `tell`. Raises one of `sources.BROKEN`."""
+    found = _read(source, content, tell)
+    return (_partitioned(rows, source.partitions) for rows in found) if source.partitions else found
+
+
+def column_names(source: Source, content: IO[bytes]) -> Iterator[tuple[str, ...]]:
+    """The names of a table's columns; of JSON those of some rows after the other. Raises one of `sources.BROKEN`."""
+    given = tuple(name for name, _ in source.partitions)
+    if source.ending == ".parquet":
+        opened = pa.BufferReader(content.read()) if source.packing else content
+        yield (*_field_names(pa.parquet.ParquetFile(opened).schema_arrow), *given)
+    elif source.ending in (".csv", ".tsv"):
+        for header in _headers(source, content):
+            yield (*header, *given)
+    else:
+        for rows in _together(_json(source, content, lambda fault: None)):
+            yield (*rows.names, *given)
+
+
+def _field_names(fields: Iterable[pa.Field], before: str = "") -> Iterator[str]:
+    for field in fields:
+        if pa.types.is_struct(field.type):
+            yield from _field_names(field.type, f"{before}{field.name}.")
+        else:
+            yield before + field.name
+
+
+def _headers(source: Source, content: IO[bytes]) -> Iterator[tuple[str, ...]]:
+    """The header's names, if there is one."""
+    given = iter(_Lines(content))
+    try:
+        first = next(given, None)
+        if first is not None:
+            header = next(_csv_reader(source, first, given))
+            yield tuple(name for name in header if name)
+    except csv.Error as error:
+        raise ValueError(f"its first row: {error}") from error
+    finally:
+        given.close()  # type: ignore[attr-defined]  # a generator
+
+
+def _csv_reader(source: Source, first: str, more: Iterator[str]) -> Any:
+    csv.field_size_limit(sys.maxsize)  # of the process: Python has no other
+    separator = "\t" if source.ending == ".tsv" else next((s for s in ",;\t" if s in first), ",")
+    return csv.reader(_after(first, more), delimiter=separator, strict=True)
+
+
+def _partitioned(rows: Rows, partitions: Partitions) -> Rows:
+    given = dict(partitions)
+    kept = [place for place, name in enumerate(rows.names) if name not in given]
+    names = (*(rows.names[place] for place in kept), *given)
+    cells = tuple(given.values())
+    return Rows(names, [(*(row[place] for place in kept), *cells) for row in rows.values], rows.lines)
+
+
+def _read(source: Source, content: IO[bytes], tell: Tell) -> Iterator[Rows]:
     if source.ending == ".parquet":
         return _parquet(source, content)
     if source.ending in (".csv", ".tsv"):
@@ -90,9 +147,7 @@ def _csv(source: Source, content: IO[bytes], tell: Tell) -> Iterator[Rows]:
         first = next(given, None)
         if first is None:
             return
-        csv.field_size_limit(sys.maxsize)  # of the process: Python has no other
-        separator = "\t" if source.ending == ".tsv" else next((s for s in ",;\t" if s in first), ",")
-        reader = csv.reader(_after(first, given), delimiter=separator, strict=True)
+        reader = _csv_reader(source, first, given)
         header = next(reader)
         named = [place for place, name in enumerate(header) if name]  # spreadsheets write columns without a name
         names = tuple(header[place] for place in named)

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeAlias, cast
 
 import pyarrow as pa
 from pyoxigraph import RdfFormat
 
 from oxiseq.engine.errors import KbError
+from oxiseq.engine.folders import is_hidden, lake_log, partitions
 from oxiseq.kb_loader.coded import CodedText, coded_size, is_coded
 
 RDF_ENDINGS = {
@@ -45,6 +46,7 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {
 }
 
 
+Partitions: TypeAlias = tuple[tuple[str, str | None], ...]
 PARTS = "oxiseq-parts.json"
 """Marks a folder that holds the parts of a load: see staging.py."""
 CODED = "coded"
@@ -53,12 +55,14 @@ CODED = "coded"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file: RDF in `format`, or a table (`format` None) of the kind `ending` says; `packing` is "" or ".gz"..."""
+    """A file: RDF in `format`, or a table (`format` None) of the kind `ending` says; `packing` is "" or ".gz"...
+    `partitions`: a table's columns and their values by the names of its folders."""
 
     path: Path
     format: RdfFormat | None
     ending: str
     packing: str
+    partitions: Partitions = ()
 
     @property
     def size(self) -> int:
@@ -131,20 +135,37 @@ def _paths(text: str | Path, apart: list[Path]) -> list[Path]:
     if (path / PARTS).exists():
         raise KbError(f"{text}: holds the parts of a load; what can be loaded of them is {path / 'coded'}")
     if path.is_dir():
-        every = list(path.rglob("*"))
+        every = [p for p in path.rglob("*") if not is_hidden(p, path)]
+        _refuse_lakes([*path.parents, path, *every])
         left_out = [*apart, *(p.parent.resolve() for p in every if p.name == PARTS)]
         inside = sorted(p for p in every if is_known(p) and p.is_file() and _within(p, left_out) is None)
         if not inside:
-            raise KbError(f"{text}: the folder holds no RDF file and no table")
+            reason = "the folder holds no RDF file and no table; names that begin with _ or . are not read"
+            raise KbError(f"{text}: {reason}")
         return inside
     if path.exists():
         return [path]
     if has_magic(str(text)):
-        matched = sorted(Path(p) for p in glob(str(text), recursive=True) if Path(p).is_file())
+        every = [Path(p) for p in glob(str(text), recursive=True)]
+        matched = sorted(p for p in every if p.is_file() and not _hidden_in(p, path))
+        _refuse_lakes({folder for p in matched for folder in p.parents})
         if matched := [p for p in matched if _within(p, apart) is None]:
             return matched
         raise KbError(f"{text}: no file matches")
     raise KbError(f"{text}: there is no such file")
+
+
+def _hidden_in(path: Path, pattern: Path) -> bool:
+    """Whether a name that the glob `pattern` does not begin likewise begins with "_" or "."."""
+    fixed = next(i for i, part in enumerate(pattern.parts) if has_magic(part))
+    asked = pattern.name.startswith(("_", "."))
+    return any(name.startswith(("_", ".")) for name in path.parts[fixed : len(path.parts) - asked])
+
+
+def _refuse_lakes(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_dir() and (reason := lake_log(path)) is not None:
+            raise KbError(f"{path}: {reason}")
 
 
 def _within(path: Path, folders: list[Path]) -> Path | None:
@@ -168,4 +189,4 @@ def source_of(path: Path) -> Source:
         known = ", ".join([*RDF_ENDINGS, *TABLE_ENDINGS])
         packings = ", ".join(_OPENERS)
         raise KbError(f"{path}: unknown ending {ending or '(none)'}; known: {known}, also with {packings}")
-    return Source(path, RDF_ENDINGS.get(ending), ending, packing)
+    return Source(path, RDF_ENDINGS.get(ending), ending, packing, partitions(path))

@@ -1,22 +1,25 @@
 """The valid statements of an RDF file; what is not valid is told and left out.
 
-In the line formats a bad line is left out. pyoxigraph's strict parser goes on behind a bad statement in the Turtle
-formats; in RDF/XML and JSON-LD it cannot: the rest of the file is left out there.
+In the line formats a bad line is left out, in Turtle and TriG a bad statement (engine/turtle). RDF/XML and JSON-LD are
+one tree: behind its first fault the rest of the file is left out, in N3 where pyoxigraph's parser cannot go on.
 """
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterator
-from typing import IO, TypeAlias
+from typing import IO, TypeAlias, cast
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from oxiseq.engine.errors import syntax_reason
+from oxiseq.engine.turtle import Flaw, valid_statements
 from oxiseq.kb_loader.lines import blocks, line_ends, until_cut_off, valid_lines
-from oxiseq.kb_loader.quarantine import Fault, cut_off
+from oxiseq.kb_loader.quarantine import LONGEST, Fault, cut_off
 from oxiseq.kb_loader.sources import BROKEN, LINE_FORMATS, Source
 
+_TURTLE = (RdfFormat.TURTLE, RdfFormat.TRIG)
 _NO_GOING_ON = (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
 Term: TypeAlias = NamedNode | BlankNode | Literal | Triple
 SKOLEM = "urn:oxiseq:genid:"
@@ -34,7 +37,7 @@ def statements(
     """
     assert source.format is not None
     lines = source.format in LINE_FORMATS
-    read = _valid_lines if lines else _valid
+    read = _valid_lines if lines else _valid_turtle if source.format in _TURTLE else _valid
     return scoped(read(content, source.format, source.base, tell), source.scope, skolemise, numbered=not lines)
 
 
@@ -45,8 +48,20 @@ def _valid_lines(content: IO[bytes], format: RdfFormat, base: str, tell: Callabl
         line += line_ends(block)
 
 
+def _valid_turtle(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> Iterator[Quad]:
+    def told(flaw: Flaw) -> None:
+        tell(Fault(flaw.line, flaw.last, flaw.reason, flaw.text[:LONGEST]))
+
+    try:
+        for quads in valid_statements(content, format, base, told):
+            yield from quads
+    except BROKEN as error:
+        tell(cut_off(error))
+
+
 def _valid(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fault], None]) -> Iterator[Quad]:
-    parser = parse(content, format=format, base_iri=base)
+    lines = _Lines(content)
+    parser = parse(cast(IO[bytes], lines), format=format, base_iri=base)
     before: tuple[int | None, int | None] | None = None
     while True:
         try:
@@ -56,13 +71,49 @@ def _valid(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fau
             place = error.lineno, error.offset
             final = format in _NO_GOING_ON or place == before  # at the same place again: it would not end
             reason = syntax_reason(error)
-            tell(Fault(error.lineno, error.end_lineno, f"{reason}; the rest of the file is left out" * final or reason))
+            tell(Fault(error.lineno or lines.line, error.end_lineno or lines.line,
+                       f"{reason}; the rest of the file is left out" * final or reason))  # fmt: skip
             if final:
                 return
             before = place
         except BROKEN as error:
             tell(cut_off(error))
             return
+
+
+class _Lines(io.RawIOBase):
+    """Content that is handed out by lines, so that the line is known where pyoxigraph stops: of RDF/XML it does not
+    say it. A text goes up to the "<" behind it, which is handed out before the rest of its line."""
+
+    def __init__(self, content: IO[bytes]) -> None:
+        self._content = content
+        self._rest = b""
+        self._begun, self._inside = 0, False
+        """Lines that have been begun, and whether the last of them goes on."""
+
+    @property
+    def line(self) -> int:
+        """The line of what the parser has looked at last."""
+        return max(1, self._begun - bool(self._rest))
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most `size` bytes of one line; none at the end."""
+        if self._rest:
+            part = self._rest
+            self._rest = b""
+            return part
+        part = self._content.readline(size)
+        if not self._inside and part:
+            self._begun += 1
+            tag = part.find(b"<") + 1
+            if tag and not part[: tag - 1].strip():
+                part, self._rest = part[:tag], part[tag:]
+        self._inside = bool(part) and not (part + self._rest).endswith(b"\n")
+        return part
 
 
 def scoped(quads: Iterator[Quad], scope: str, skolemise: bool, *, numbered: bool = False) -> Iterator[Quad]:

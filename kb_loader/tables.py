@@ -13,9 +13,11 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
 
@@ -24,7 +26,7 @@ from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError, syntax_reason
 from oxiseq.kb_loader.quarantine import Fault, cut_off
-from oxiseq.kb_loader.rows import Rows, table_rows
+from oxiseq.kb_loader.rows import Rows, column_names, table_rows
 from oxiseq.kb_loader.sources import BROKEN, Source
 from oxiseq.kb_loader.statements import scoped
 
@@ -36,6 +38,13 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 """What may hold a brace that is none, or is one."""
+_WORD = re.compile(
+    r"<[^<>\"{}|^`\\\s]*>"
+    r"|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*"
+    r"|[?$](\w+)|\b(AS|VALUES)\b(?!:)|([(){}])|[^\s?$(){}<\"'#]+",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Variables, what binds them, brackets; strings and the like as wholes."""
 _NO_VARIABLE = re.compile(
     "[^0-9A-Z_a-z\\u00b7\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u02ff\\u0300-\\u037d\\u037f-\\u1fff\\u200c-\\u200d\\u203f-\\u2040"
     "\\u2070-\\u218f\\u2c00-\\u2fef\\u3001-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\ufffd\\U00010000-\\U000effff]"
@@ -67,6 +76,8 @@ class Mapping:
             raise KbError(f"{name}: {syntax_reason(error)}") from error
         if not isinstance(answer, QueryTriples):
             raise KbError(f"{name}: a CONSTRUCT query expected")
+        self.needs = _needs(text)
+        """The variables that only columns can bind, in the order of the text."""
 
     @classmethod
     def of_file(cls, path: str | Path) -> Mapping:
@@ -90,6 +101,44 @@ class Mapping:
             raise KbError(f"{self.name}: with the columns {', '.join(rows.names)}: {syntax_reason(error)}") from error
         assert isinstance(answer, QueryTriples)
         return answer
+
+
+def _needs(text: str) -> tuple[str, ...]:
+    """The variables that the query neither binds (AS, VALUES) nor has in a pattern that its own data could bind."""
+    used: dict[str, None] = {}
+    bound: set[str] = set()
+    before, naming = "", False
+    for word in _WORD.finditer(text):
+        variable, keyword, bracket = word.groups()
+        if variable is not None:
+            (bound.add if naming or before == "AS" else used.setdefault)(variable)
+        elif bracket == "{" or (bracket is not None and bracket == ")" and before != "VALUES"):
+            naming = False
+        before = (keyword or "").upper() if word[0][0] not in "#" else before
+        naming = naming or before == "VALUES"
+    return tuple(name for name in used if name not in bound)
+
+
+def check_columns(mapping: Mapping, sources: Iterable[Source]) -> None:
+    """Raise KbError if the mapping has a variable that no table has a column for. A column that only some tables or
+    rows have will do. Of tables only so much is read as tells it."""
+    missing, seen = set(mapping.needs), dict[str, None]()
+    for source in sources:
+        if source.format is not None or not missing:
+            continue
+        content, raw = source.open()
+        with raw, content, suppress(*BROKEN):  # reading it tells what is wrong there
+            for names in column_names(source, content):
+                seen.update(dict.fromkeys(map(_variable, names)))
+                missing.difference_update(seen)
+                if not missing:
+                    break
+    if missing and seen:
+        name = next(name for name in mapping.needs if name in missing)
+        near = get_close_matches(name, seen, len(seen))
+        listed = ", ".join("?" + each for each in [*near, *(each for each in seen if each not in near)])
+        reason = f"?{name} is no column of the tables and nothing else binds it; columns: {listed}"
+        raise KbError(f"{mapping.name}: {reason}")
 
 
 def table_statements(

@@ -13,6 +13,7 @@ from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import Naming
+from oxiseq.engine.events.units import TimeUnit
 from oxiseq.grammar import load
 from oxiseq.knowledge import Kb
 from oxiseq.languages.front import Options, said, without_reports
@@ -37,6 +38,7 @@ def why(
     stream_names: Mapping[str, str] = {},
     type_column: str = "type",
     time_column: str = "time",
+    time_unit: TimeUnit | None = None,
     report: str | None = None,
     instants: Iterable[int | datetime] | None = None,
     consumption: str | None = None,
@@ -56,7 +58,7 @@ def why(
     first, low, high = (None if t is None else to_microseconds(t) for t in (start, begin, end))
     late = duration(lateness, "lateness")
     options = Options(
-        first, late, stream_names, Naming(type_column, time_column), said(report, instants, consumption),
+        first, late, stream_names, Naming(type_column, time_column, time_unit), said(report, instants, consumption),
         rules_of(front, rules), tuple(streams),
     )  # fmt: skip
     without_reports(front, options)

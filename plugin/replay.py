@@ -18,6 +18,7 @@ from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import Naming
+from oxiseq.engine.events.units import TimeUnit
 from oxiseq.epsparql.answers import IntervalMatches
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspLanguage
@@ -60,6 +61,7 @@ def run(
     stream_names: Mapping[str, str] = {},
     type_column: str = "type",
     time_column: str = "time",
+    time_unit: TimeUnit | None = None,
 ) -> ComplexMatches: ...
 
 
@@ -109,6 +111,7 @@ def run(
     stream_names: Mapping[str, str] = {},
     type_column: str = "type",
     time_column: str = "time",
+    time_unit: TimeUnit | None = None,
     report: str | None = None,
     instants: Iterable[int | datetime] | None = None,
     consumption: str | None = None,
@@ -123,8 +126,10 @@ def run(
     warning.
 
     With `language="ceql"` a stream may also be a table of tuple events: a CSV, Arrow or Parquet file, a pyarrow Table
-    or a pandas DataFrame, with a column for the time (`time_column`: timestamps or integer microseconds), one for the
-    type (`type_column`) and one per attribute. `stream_names`: name in FROM → IRI, where it is not the vocabulary's.
+    or a pandas DataFrame, with a column for the time (`time_column`: timestamps or integers), one for the type
+    (`type_column`) and one per attribute. `time_unit` of integers: "s", "ms", "us" or "ns"; without it they are
+    microseconds, and refused if they seem to be another. `stream_names`: name in FROM → IRI, where it is not the
+    vocabulary's.
 
     Queries over windows (`language="rspql"`, `"spectra"` or `"rsepql"`) answer rows with `.at`, the instant, and
     `.bindings`; those of event patterns have `.start` and `.end` too. Where the text leaves it open, `report` says
@@ -152,7 +157,7 @@ def run(
         streams, firsts = peeked(streams)
         clock = clock_of([start, *(told or ()), *firsts])
     options = Options(
-        begin, duration(lateness, "lateness"), stream_names, Naming(type_column, time_column), asked,
+        begin, duration(lateness, "lateness"), stream_names, Naming(type_column, time_column, time_unit), asked,
         rules_of(front, rules), tuple(streams), clock,
     )  # fmt: skip
     without_reports(front, options)

@@ -4,7 +4,7 @@
     .jelly                       Jelly, with the extra oxiseq[jelly]; .gz likewise
     .arrow .feather .ipc         coded event table, Arrow IPC
     .parquet .pq                 coded event table, Parquet
-    a folder                     the coded event tables in it
+    a folder                     the coded event tables in it; names that begin with _ or . are not read
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from oxiseq.engine.events.quads import GENERATED_AT, read_quads
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.tables import read_table, write_table
 from oxiseq.engine.events.write import write_quads
+from oxiseq.engine.folders import is_hidden, lake_log
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 EventFormat: TypeAlias = Literal["nquads", "trig", "jelly", "arrow", "parquet"]
@@ -112,9 +113,16 @@ def open_events(
 
 def _open_folder(folder: Path, terms: TermDictionary) -> EventReader:
     """Raises EventError where there is no event table."""
-    files = sorted(p for p in folder.iterdir() if ENDINGS.get(p.suffix.lower()) in ("arrow", "parquet"))
+    if (lake := lake_log(folder)) is not None:
+        raise EventError(str(folder), None, lake)
+    tables = (p for p in folder.iterdir() if ENDINGS.get(p.suffix.lower()) in ("arrow", "parquet"))
+    files = sorted(p for p in tables if p.is_file() and not is_hidden(p, folder))
     if not files:
-        raise EventError(str(folder), None, "cannot be read: the folder holds no event table (.arrow, .parquet)")
+        reason = "cannot be read: the folder holds no event table (.arrow, .parquet)"
+        deeper = next((p for p in sorted(folder.glob("[!._]*/")) if p.is_dir()), None)
+        if deeper is not None:
+            reason += f"; folders in it, such as {deeper.name}, are not looked into: `oxiseq events` makes one of them"
+        raise EventError(str(folder), None, reason)
     report = ReadReport(str(folder), sum(p.stat().st_size for p in files))
 
     def batches() -> Iterator[EventBatch]:

@@ -2,8 +2,8 @@
 
 Where it stands: file → **blocks of lines** → assembler → event batches. N-Quads is read byte by byte
 (kernels/events/nquads.py): a malformed line costs that line only, and every fault has its line. TriG is parsed by
-pyoxigraph, written by it as N-Quads and read like it: it is one text, so after a syntax error the rest cannot be
-read, and only syntax errors have a line.
+pyoxigraph, written by it as N-Quads and read like it; only syntax errors have a line. Where faults are skipped a
+malformed statement costs that statement only (engine/turtle).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Final, Literal, TypeAlias, cast
 
@@ -24,6 +24,7 @@ from oxiseq.engine.events.bytes import ByteSource
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.kernels.memory.scan import PADDING
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.turtle import valid_statements
 
 QuadFormat: TypeAlias = Literal["nquads", "trig"]
 
@@ -136,18 +137,27 @@ def _after_mark(text: bytearray) -> int:
 def _read_trig(
     source: ByteSource, assembler: EventAssembler, report: ReadReport, on_error: OnError
 ) -> Iterator[EventBatch]:
-    parser = parse(cast(IO[bytes], source), RdfFormat.TRIG)
+    content = cast(IO[bytes], source)
+    read = _strictly(content) if on_error == "stop" else _leniently(content, report)
     going_on = True
     while going_on:
         quads: list[Quad] = []
         try:
-            quads.extend(islice(parser, _BLOCK_QUADS))  # keeps what came before an error
+            quads.extend(islice(read, _BLOCK_QUADS))  # keeps what came before an error
             going_on = len(quads) == _BLOCK_QUADS
         except SyntaxError as error:
-            report.fault(error.lineno, f"{syntax_reason(error)}; the rest of the file cannot be read", on_error)
-            going_on = False
+            report.fault(error.lineno, syntax_reason(error), "stop")  # who skips faults gets none of these
         except _DAMAGED as error:
             _damaged(report, error, on_error)
             going_on = False
         report.bytes_read = source.position
         yield from assembler.read_quads(quads)
+
+
+def _strictly(content: IO[bytes]) -> Iterator[Quad]:
+    return parse(content, RdfFormat.TRIG)
+
+
+def _leniently(content: IO[bytes], report: ReadReport) -> Iterator[Quad]:
+    lists = valid_statements(content, RdfFormat.TRIG, None, lambda flaw: report.fault(flaw.line, flaw.reason, "skip"))
+    return chain.from_iterable(lists)

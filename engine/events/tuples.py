@@ -3,7 +3,7 @@
 Where it stands: files, Arrow tables, pandas frames → **batches of rows** → marks of events (engine/cea). No RDF and no
 term dictionary: CEQL's predicates are answered on the typed columns.
 
-The time is a timestamp (one without a zone is UTC), a date or integer microseconds since 1970 UTC, and never null. The
+The time is a timestamp (one without a zone is UTC), a date or an integer since 1970 UTC (units.py), and never null. The
 type is text: a name of the query's vocabulary or an IRI; a null is an event of no type.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -26,6 +26,7 @@ from oxiseq.engine.errors import EventError
 from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.events.tables import FORMAT_KEY
 from oxiseq.engine.events.time import OUTSIDE, outside
+from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, check_unit
 
 BATCH_ROWS: Final = 1 << 16
 """Rows of a batch at most, so that memory does not grow with a table."""
@@ -37,10 +38,12 @@ _PARQUET: Final = (".parquet", ".pq")
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Which columns hold the type and the time."""
+    """Which columns hold the type and the time, and its unit."""
 
     type: str = "type"
     time: str = "time"
+    unit: TimeUnit | None = None
+    """Of integer times: None is microseconds, and what seems to be another unit is refused (units.py)."""
 
 
 USUAL_NAMES: Final = Naming()
@@ -120,6 +123,7 @@ def open_rows(path: str | Path, naming: Naming = USUAL_NAMES, report: ReadReport
         for part, batch in _read_file(file):
             for rows in _cut(iter([batch]), naming, str(path)):
                 report.events += len(rows)
+                naming = _settled(naming)
                 yield rows
             report.bytes_read = int(report.bytes_total * part)
     except FileNotFoundError as error:
@@ -187,10 +191,17 @@ def _cut(batches: Iterable[pa.RecordBatch], naming: Naming, name: str) -> Iterat
         _check(batch.schema, naming, name)
         for low in range(0, batch.num_rows, BATCH_ROWS):
             part = batch.slice(low, BATCH_ROWS)
-            yield TupleRows(_times(part.column(naming.time), naming.time, name), part, naming)
+            yield TupleRows(_times(part.column(naming.time), naming, name), part, naming)
+            naming = _settled(naming)
 
 
-def _times(column: pa.Array, title: str, name: str) -> NDArray[np.int64]:
+def _settled(naming: Naming) -> Naming:
+    """Behind the first batch: its integers were microseconds, if no unit is given."""
+    return replace(naming, unit="us") if naming.unit is None else naming
+
+
+def _times(column: pa.Array, naming: Naming, name: str) -> NDArray[np.int64]:
+    title = naming.time
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:
@@ -210,6 +221,13 @@ def _times(column: pa.Array, title: str, name: str) -> NDArray[np.int64]:
     else:
         raise EventError(name, None, f"the column {title!r} holds {kind}; timestamps or integer microseconds expected")
     times = np.array(np.from_dlpack(column), np.int64)
+    if pa.types.is_integer(kind) and len(times):
+        try:
+            if naming.unit is None:
+                check_unit(int(times.min()), int(times.max()), title)
+            times = all_as_microseconds(times, naming.unit)
+        except EventError as error:
+            raise EventError(name, None, error.reason) from None
     if len(wrong := outside(times)):
         raise EventError(name, None, f"the column {title!r}: {OUTSIDE}: {times[wrong[0]]} microseconds")
     return times

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class Cleaning:
                     yield from self._piece(piece)
 
     def _piece(self, piece: Piece) -> Iterator[pa.RecordBatch]:
-        source = source_of(Path(piece.path))
+        source = replace(source_of(Path(piece.path)), partitions=piece.partitions)  # of the path as it was given
         faults: list[Fault] = []
         lines, read = 0, 0
         for quads, ends in self._quads(piece, source, faults.append):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oxiseq.kb_loader.lines import BLOCK
-from oxiseq.kb_loader.sources import BOM, LINE_FORMATS, Source
+from oxiseq.kb_loader.sources import BOM, LINE_FORMATS, Partitions, Source
 
 SIZE = 1 << 26
 """Bytes of a task, about: at most of a line file's, at least of small files together."""
@@ -17,13 +17,14 @@ SIZE = 1 << 26
 class Piece:
     """A stretch of a file: the lines that begin at the bytes from `start` on, before `end`; None: the whole file.
 
-    `source` is the file's place in the list of sources.
+    `source` is the file's place in the list of sources; `partitions`: its own.
     """
 
     source: int
     path: str
     start: int = 0
     end: int | None = None
+    partitions: Partitions = ()
 
 
 def tasks(sources: Sequence[Source], size: int = SIZE) -> list[list[Piece]]:
@@ -43,7 +44,7 @@ def tasks(sources: Sequence[Source], size: int = SIZE) -> list[list[Piece]]:
 def _pieces(number: int, source: Source, size: int) -> Iterator[tuple[Piece, int]]:
     path, length = str(source.path.resolve()), source.size
     if source.format not in LINE_FORMATS or source.packing:
-        yield Piece(number, path), length * (4 if source.packing else 1)
+        yield Piece(number, path, partitions=source.partitions), length * (4 if source.packing else 1)
         return
     for start in range(0, length, size):
         yield Piece(number, path, start, min(start + size, length)), min(size, length - start)

@@ -24,7 +24,8 @@ def arrange_events(request: EventsRequest) -> None:
     # click has checked the choices
     done = arrange(
         request.sources, request.output, every=duration_text(request.every),
-        meaning=Meaning(request.time, mapping, NamedNode(request.time_predicate)), format=cast(Format, request.to),
+        meaning=Meaning(request.time, mapping, NamedNode(request.time_predicate), request.time_unit),
+        format=cast(Format, request.to),
         engine=cast(Engine, request.engine), master=request.master, memory=request.memory,
     )  # fmt: skip
     if request.quiet:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from oxiseq.cli.options import Duration, quiet_option, time_predicate_option
-from oxiseq.cli.request import EventsRequest
+from oxiseq.cli.options import Duration, quiet_option, time_predicate_option, time_unit_option
+from oxiseq.cli.request import EventsRequest, TimeUnit
 
 
 @click.command("events", short_help="Make event tables of raw logs, in order of time.")
@@ -17,7 +17,8 @@ from oxiseq.cli.request import EventsRequest
 @click.option("--mapping", "-m", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
               help="For tables: a SPARQL CONSTRUCT query that makes a row's graph of its columns.")  # fmt: skip
 @click.option("--time", default="time", show_default=True, metavar="COLUMN",
-              help="For tables: timestamps, xsd:dateTime or integer microseconds.")  # fmt: skip
+              help="For tables: timestamps, xsd:dateTime or integers.")  # fmt: skip
+@time_unit_option
 @click.option("--every", default="1h", show_default=True, metavar="DURATION", type=Duration(least=1),
               help="The time that a file covers: 5m, 1h, 1d or PT1H.")  # fmt: skip
 @click.option("--to", type=click.Choice(["parquet", "arrow"]), default="parquet", show_default=True,
@@ -29,8 +30,8 @@ from oxiseq.cli.request import EventsRequest
 @time_predicate_option
 @quiet_option
 def events_command(
-    sources: tuple[str, ...], output: Path, mapping: Path | None, time: str, every: int, to: str, engine: str,
-    master: str, memory: str, time_predicate: str, quiet: bool,
+    sources: tuple[str, ...], output: Path, mapping: Path | None, time: str, time_unit: TimeUnit | None, every: int,
+    to: str, engine: str, master: str, memory: str, time_predicate: str, quiet: bool,
 ) -> None:  # fmt: skip
     """Raw logs as coded event tables in order of time, a file for each hour, which `run --stream S=DIR` reads.
 
@@ -45,5 +46,7 @@ def events_command(
     from oxiseq.cli.arranging import arrange_events  # noqa: PLC0415  loads the engine: see __init__.py
 
     arrange_events(
-        EventsRequest(sources, output, mapping, time, every, to, engine, master, memory, time_predicate, quiet)
+        EventsRequest(
+            sources, output, mapping, time, time_unit, every, to, engine, master, memory, time_predicate, quiet
+        )
     )

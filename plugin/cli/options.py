@@ -134,6 +134,10 @@ time_predicate_option = click.option(
     "--time-predicate", metavar="IRI", type=Iri(), default=GENERATED_AT, show_default=True,
     help="The predicate that gives an event its time.",
 )  # fmt: skip
+time_unit_option = click.option(
+    "--time-unit", type=click.Choice(["s", "ms", "us", "ns"]),
+    help="The unit of integer times in tables. [default: us, and refused if it seems to be another]",
+)  # fmt: skip
 location_option = click.option(
     "--location", "-l", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True,
     help="The folder of a server's store.",

@@ -40,8 +40,8 @@ def replay_command(
     from oxiseq.cli.replaying import replay_log  # noqa: PLC0415  loads the engine: see __init__.py
 
     run = RunRequest(
-        replace(query, chosen=language), (), format=format_, columns=("type", "time"), time_predicate=GENERATED_AT,
-        on_error="stop", instants=instants or None, **others,
+        replace(query, chosen=language), (), format=format_, columns=("type", "time", None),
+        time_predicate=GENERATED_AT, on_error="stop", instants=instants or None, **others,
     )  # fmt: skip
     replay_log(ReplayRequest(run, location, begin, end))
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from oxiseq.cli.options import QuerySource
 
 OnError: TypeAlias = Literal["stop", "skip"]
+TimeUnit: TypeAlias = Literal["s", "ms", "us", "ns"]
 Engine: TypeAlias = Literal["auto", "plain", "spark"]
 
 
@@ -24,8 +25,8 @@ class RunRequest:
     start: int | None
     lateness: int
     late: Path | None
-    columns: tuple[str, str]
-    """Of tables of tuples: those that hold the type and the time."""
+    columns: tuple[str, str, TimeUnit | None]
+    """Of tables of tuples: those that hold the type and the time, and the unit of integers there."""
     time_predicate: str
     on_error: OnError
     sort: bool
@@ -60,8 +61,8 @@ class HistoryRequest:
     start: int | None
     lateness: int
     time_predicate: str
-    columns: tuple[str, str] = ("type", "time")
-    """Of tables of tuples: those that hold the type and the time."""
+    columns: tuple[str, str, TimeUnit | None] = ("type", "time", None)
+    """Of tables of tuples: those that hold the type and the time, and the unit of integers there."""
     instants: tuple[int, ...] | None = None
     """Of queries over windows, like the next."""
     consumption: str | None = None
@@ -149,6 +150,7 @@ class EventsRequest:
     output: Path
     mapping: Path | None
     time: str
+    time_unit: TimeUnit | None
     every: int
     to: str
     engine: str

@@ -16,8 +16,9 @@ from oxiseq.cli.options import (
     on_error_option,
     quiet_option,
     time_predicate_option,
+    time_unit_option,
 )
-from oxiseq.cli.request import OnError, RunRequest
+from oxiseq.cli.request import OnError, RunRequest, TimeUnit
 
 FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
 
@@ -46,6 +47,7 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
               help="CEQL: the column of a table that holds an event's type.")  # fmt: skip
 @click.option("--time-column", metavar="NAME", default="time", show_default=True,
               help="CEQL: the one that holds its time, timestamps or integer microseconds.")  # fmt: skip
+@time_unit_option
 @click.option("--report", type=click.Choice(["RSTREAM", "ISTREAM", "DSTREAM"], case_sensitive=False),
               help="Queries over windows: all answers at each instant, the new ones, or those that are gone. "
               "[default: what the query says, else RSTREAM for RSEP-QL, ISTREAM for the others]")  # fmt: skip
@@ -62,6 +64,7 @@ FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
 def run_command(
     query: QuerySource, streams: tuple[str, ...], language: str | None, kbs: tuple[str, ...], format_: str | None,
     output: Path | None, start: int | None, lateness: int, late: Path | None, type_column: str, time_column: str,
+    time_unit: TimeUnit | None,
     time_predicate: str, on_error: OnError, sort: bool, quiet: bool, report: str | None, instants: tuple[int, ...],
     consumption: str | None, rules: tuple[QuerySource, ...],
 ) -> None:  # fmt: skip
@@ -85,7 +88,7 @@ def run_command(
     run_query(
         RunRequest(
             replace(query, chosen=language), streams, kbs, format_, output, start, lateness, late,
-            (type_column, time_column), time_predicate, on_error, sort, quiet, report, instants or None, consumption,
-            rules,
+            (type_column, time_column, time_unit), time_predicate, on_error, sort, quiet, report, instants or None,
+            consumption, rules,
         )
     )  # fmt: skip

@@ -166,4 +166,11 @@ def _summary(replay: Driver[Any], count: int, seconds: float) -> str:
     lines = [closing(replay.reports, parts, run.events, seconds), *(f"left out: {fault}" for fault in faults.first)]
     if faults.count > len(faults.first):
         lines.append(f"left out: {faults.count - len(faults.first):,} more")
+    if run.late:
+        lines.append(
+            f"warning: {run.late:,} of {run.events:,} events were late: older than the newest of their stream "
+            "before them, so no match has them. The same events may be there twice, or files may overlap in time; "
+            "--lateness allows disorder, --late FILE writes the late events to a file"
+        )
+    lines += [f"note: there is no event in {report.file}" for report in replay.reports if not report.events]
     return "\n".join(lines)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from oxiseq.cli.options import GENERATED_AT, Duration, QueryFile, QuerySource, Time
-from oxiseq.cli.request import HistoryRequest
+from oxiseq.cli.options import GENERATED_AT, Duration, QueryFile, QuerySource, Time, time_unit_option
+from oxiseq.cli.request import HistoryRequest, TimeUnit
 from oxiseq.grammar.languages import LANGUAGES
 
 
@@ -29,12 +29,13 @@ from oxiseq.grammar.languages import LANGUAGES
               help="How much a stream may be out of order.")  # fmt: skip
 @click.option("--type-column", metavar="NAME", default="type", show_default=True, help="CEQL, as in run.")
 @click.option("--time-column", metavar="NAME", default="time", show_default=True, help="CEQL, as in run.")
+@time_unit_option
 @click.option("--rules", metavar="FILE", multiple=True, type=QueryFile(), help="EP-SPARQL, as in run; of both queries.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def what_if_command(
     draft: QuerySource, against: QuerySource, language: str | None, streams: tuple[str, ...], location: Path | None,
     kbs: tuple[str, ...], begin: int | None, end: int | None, start: int | None, lateness: int, type_column: str,
-    time_column: str, rules: tuple[QuerySource, ...], as_json: bool,
+    time_column: str, time_unit: TimeUnit | None, rules: tuple[QuerySource, ...], as_json: bool,
 ) -> None:  # fmt: skip
     """The matches that DRAFT gains (+) and loses (-) against QUERY over the same events.
 
@@ -47,6 +48,6 @@ def what_if_command(
     from oxiseq.cli.history import tell_difference  # noqa: PLC0415  loads the engine: see __init__.py
 
     request = HistoryRequest(streams, location, kbs, begin, end, start, lateness, GENERATED_AT,
-                             (type_column, time_column), rules=rules)  # fmt: skip
+                             (type_column, time_column, time_unit), rules=rules)  # fmt: skip
     draft, against = (replace(source, chosen=language) for source in (draft, against))
     click.echo(tell_difference(draft, against, request, as_json), nl=False)

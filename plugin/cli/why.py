@@ -7,8 +7,16 @@ from pathlib import Path
 
 import click
 
-from oxiseq.cli.options import Duration, QueryFile, QuerySource, Time, on_error_option, time_predicate_option
-from oxiseq.cli.request import HistoryRequest, OnError
+from oxiseq.cli.options import (
+    Duration,
+    QueryFile,
+    QuerySource,
+    Time,
+    on_error_option,
+    time_predicate_option,
+    time_unit_option,
+)
+from oxiseq.cli.request import HistoryRequest, OnError, TimeUnit
 from oxiseq.grammar.languages import LANGUAGES
 
 
@@ -26,6 +34,7 @@ from oxiseq.grammar.languages import LANGUAGES
               help="How much a stream may be out of order.")  # fmt: skip
 @click.option("--type-column", metavar="NAME", default="type", show_default=True, help="CEQL, as in run.")
 @click.option("--time-column", metavar="NAME", default="time", show_default=True, help="CEQL, as in run.")
+@time_unit_option
 @click.option("--at", "instants", metavar="TIME", type=Time(), multiple=True,
               help="Queries over windows: look at this instant only, or at these. [default: at the one where the query "
               "comes furthest]")  # fmt: skip
@@ -41,6 +50,7 @@ from oxiseq.grammar.languages import LANGUAGES
 def why_command(
     query: QuerySource, language: str | None, streams: tuple[str, ...], location: Path | None, kbs: tuple[str, ...],
     begin: int | None, end: int | None, start: int | None, lateness: int, type_column: str, time_column: str,
+    time_unit: TimeUnit | None,
     instants: tuple[int, ...], consumption: str | None, rules: tuple[QuerySource, ...], form: str | None, matches: int,
     time_predicate: str, on_error: OnError,
 ) -> None:  # fmt: skip
@@ -62,5 +72,6 @@ def why_command(
     from oxiseq.cli.history import tell_why  # noqa: PLC0415  loads the engine: see __init__.py
 
     request = HistoryRequest(streams, location, kbs, begin, end, start, lateness, time_predicate,
-                             (type_column, time_column), instants or None, consumption, rules, on_error)  # fmt: skip
+                             (type_column, time_column, time_unit), instants or None, consumption, rules,
+                             on_error)  # fmt: skip
     click.echo(tell_why(replace(query, chosen=language), request, form or "text", matches), nl=False)

@@ -19,11 +19,13 @@ from oxiseq.durations import Duration, duration
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.open import open_events, write_events
 from oxiseq.engine.events.time import to_text
+from oxiseq.engine.folders import is_hidden
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events, unpack_events
 from oxiseq.kb_loader.java import SparkMissing, spark_missing
 from oxiseq.kb_loader.quarantine import Fault, Quarantine
 from oxiseq.kb_loader.sources import Source, find_sources
+from oxiseq.kb_loader.tables import check_columns
 from oxiseq.logs.reading import Meaning, read_source
 
 Engine: TypeAlias = Literal["plain", "spark"]
@@ -81,6 +83,8 @@ def arrange(
     bad = folder.with_name(folder.name + ".quarantine")
     step = duration(every, "every", least=1)
     found = find_sources(given, [folder, bad])
+    if meaning is not None and meaning.mapping is not None:
+        check_columns(meaning.mapping, found)
     spool = folder / _SPOOL
     shutil.rmtree(spool, ignore_errors=True)
     spool.mkdir(parents=True)
@@ -172,7 +176,8 @@ def _name(plan: _Plan, start: int) -> str:
 
 def _end_of(folder: Path, step: int) -> int | None:
     """Behind the last range that is written there; None: there is none. Raises EventError."""
-    tables = sorted(p for p in folder.iterdir() if p.suffix in (".arrow", ".parquet")) if folder.is_dir() else []
+    inside = folder.iterdir() if folder.is_dir() else ()
+    tables = sorted(p for p in inside if p.suffix in (".arrow", ".parquet") and not is_hidden(p, folder))
     if not tables:
         return None
     terms, newest = TermDictionary(), 0

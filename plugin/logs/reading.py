@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -16,23 +17,27 @@ from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import is_tuple_file
+from oxiseq.engine.events.units import TimeUnit, as_microseconds, check_unit
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.kb_loader.quarantine import Fault, cut_off
 from oxiseq.kb_loader.rows import Rows, table_rows
 from oxiseq.kb_loader.sources import BROKEN, Source
 from oxiseq.kb_loader.tables import Mapping
 
+_INTEGER: Final = re.compile(r"-?[0-9]{1,40}")
 _DATE_TIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What rows and events mean. `time`: the column of a table with the time; `mapping`: the CONSTRUCT query that makes
-    a row's graph; `time_predicate` of RDF events."""
+    """What rows and events mean. `time`: the column of a table with the time; `unit`: that of integers in it (None:
+    microseconds, and what seems to be another unit is refused); `mapping`: the CONSTRUCT query that makes a row's
+    graph; `time_predicate` of RDF events."""
 
     time: str = "time"
     mapping: Mapping | None = None
     time_predicate: NamedNode = GENERATED_AT
+    unit: TimeUnit | None = None
 
 
 def read_source(
@@ -59,9 +64,31 @@ def _table(
     with raw, content:
         try:
             for rows in table_rows(source, content, tell):
+                meaning = _settled(rows, meaning, source)
                 yield encode_events(_events(rows, meaning, tell), terms)
         except BROKEN as error:
             tell(cut_off(error))
+
+
+def _settled(rows: Rows, meaning: Meaning, source: Source) -> Meaning:
+    """After a look at a table's first rows. Raises EventError if their integers seem to be in another unit."""
+    if meaning.unit is not None or meaning.time not in rows.names:
+        return meaning
+    place = rows.names.index(meaning.time)
+    numbers = [number for row in rows.values if (number := _integer(row[place])) is not None]
+    if not numbers:
+        return meaning
+    try:
+        check_unit(min(numbers), max(numbers), meaning.time)
+    except EventError as error:
+        raise EventError(str(source.path), None, error.reason) from None
+    return replace(meaning, unit="us")
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, str):
+        return int(value) if _INTEGER.fullmatch(value.strip()) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _events(rows: Rows, meaning: Meaning, tell: Callable[[Fault], None]) -> Iterator[tuple[int, list[Triple]]]:
@@ -72,19 +99,20 @@ def _events(rows: Rows, meaning: Meaning, tell: Callable[[Fault], None]) -> Iter
     place = rows.names.index(meaning.time)
     for row, line in zip(rows.values, rows.lines, strict=True):
         try:
-            yield time_of(row[place]), list(meaning.mapping.triples(Rows(rows.names, [row], [line])))
+            yield time_of(row[place], meaning.unit), list(meaning.mapping.triples(Rows(rows.names, [row], [line])))
         except EventError as error:
             text = ", ".join("" if cell is None else str(cell) for cell in row)
             tell(Fault(line, line, error.reason, text))
 
 
-def time_of(value: Any) -> int:
-    """A cell as microseconds: a timestamp, an integer of microseconds, or either as text. Raises EventError."""
+def time_of(value: Any, unit: TimeUnit | None = None) -> int:
+    """A cell as microseconds: a timestamp, an integer of the unit (None: microseconds), or either as text. Raises
+    EventError."""
+    number = _integer(value)
+    if number is not None:
+        return to_microseconds(as_microseconds(number, unit))
     if isinstance(value, str):
-        text = value.strip()
-        if text.lstrip("-").isdecimal():
-            return to_microseconds(int(text))
-        return to_microseconds(Literal(text.replace(" ", "T", 1), datatype=_DATE_TIME))
-    if isinstance(value, int | datetime) and not isinstance(value, bool):
+        return to_microseconds(Literal(value.strip().replace(" ", "T", 1), datatype=_DATE_TIME))
+    if isinstance(value, datetime):
         return to_microseconds(value)
     raise EventError(None, None, f"not a time: {value!r}")

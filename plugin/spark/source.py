@@ -39,6 +39,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from oxiseq.engine.folders import lake_log
 from oxiseq.grammar.errors import OxiseqError
 
 _ENDINGS: Final = (".nq", ".nquads", ".trig", ".jelly", ".arrow", ".feather", ".ipc", ".parquet", ".pq")
@@ -155,6 +156,8 @@ class Folder:
             return {root.name}
         if not root.is_dir():
             raise SourceError(f"{self.path}: there is no such file or folder")
+        if (reason := lake_log(root)) is not None:
+            raise SourceError(f"{self.path}: {reason}")
         return {p.name for p in root.iterdir() if _is_events(p)}
 
 

@@ -241,14 +241,14 @@ def test_trig(read: Read) -> None:
     assert report.bytes_read == report.bytes_total > 0
 
 
-def test_trig_after_a_syntax_error_cannot_be_read(read: Read) -> None:
+def test_a_bad_statement_of_trig_costs_that_statement_only(read: Read) -> None:
     text = TRIG + ":c { :s :p oops }\n" + ":d { :d prov:generatedAtTime 3 }"
-    with pytest.raises(EventError, match="rest of the file") as caught:
+    with pytest.raises(EventError, match="oops") as caught:
         read(text, name="events.trig")
     assert caught.value.line == 5
     events, report = read(text, "skip", name="events.trig")
-    assert events == [event(1, "1", "2"), event(2, "3")]
-    assert report.skipped == 1
+    assert events == [event(1, "1", "2"), event(2, "3"), (3, [])]
+    assert (report.skipped, report.errors[0].line) == (1, 5)
 
 
 def test_trig_faults_of_events_have_no_line(read: Read) -> None:

@@ -31,7 +31,7 @@ def test_all_formats_and_packings_load_and_faults_are_told(tmp_path: Path) -> No
     assert subjects == {EX + name for name in ("a", "b", "x1", "q", "t")}
     told = records(tmp_path / "kb.quarantine")
     lines = {(Path(str(r["file"])).name, r["line"]) for r in told}
-    assert lines == {("a.nt", 3), ("a.nt", 5), ("b.ttl.gz", 3), ("c.rdf", None)}
+    assert lines == {("a.nt", 3), ("a.nt", 5), ("b.ttl.gz", 3), ("c.rdf", 4)}
     texts = {r["line"]: r["text"] for r in told if str(r["file"]).endswith("a.nt")}
     assert texts == {n: NT.decode().splitlines()[n - 1] for n in (3, 5)}
     assert all(r["reason"] for r in told)

@@ -64,7 +64,7 @@ def write_all(folder: Path, seed: int = 1, lines: int = 400) -> Path:
     (folder / "below" / "cut.nq.gz").write_bytes((folder / "c.nq.gz").read_bytes()[:-30])
     (folder / "latin.nt").write_bytes(f'<{EX}a> <{EX}p> "\xe9" .\n<{EX}a> <{EX}p> "e" .\n'.encode("latin-1"))
     (folder / "s.ttl").write_text(SCHEMA)
-    trig = f"@prefix : <{EX}> . :g1 {{ :t :p1 :o, [] }} :g2 {{ :t ? }} :t :p 1 ."
+    trig = f"@prefix : <{EX}> . :g1 {{ :t :p1 :o, [] }} :g2 {{ :t ? . :t :p2 'v'@-x . :t :p2 2 }} :t :p 1 ."
     (folder / "t.trig.xz").write_bytes(lzma.compress(trig.encode()))
     (folder / "u.rdf").write_text(
         '<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
@@ -73,6 +73,9 @@ def write_all(folder: Path, seed: int = 1, lines: int = 400) -> Path:
     )
     (folder / "people.csv").write_text("id,kind,name,age\ns1,C2,Ann,3\ns2,C1\ns3,C3,,4\n")
     pq.write_table(pa.table({"id": ["s4"], "kind": ["C2"], "name": ["Bob"], "age": [5]}), folder / "people.parquet")
+    for place in ("kind=C%31", "_temporary"):  # a partition; what nobody has finished
+        (folder / place).mkdir()
+        (folder / place / "people.csv").write_text("id,name,age\ns5,Eve,6\n")
     (folder / "mapping.rq").write_text(MAPPING)
     return folder
 
