@@ -30,12 +30,14 @@ class KbAnswers:
         """Of each stream."""
         patterns = {name: gpm.kb for name, gpm in plan.gpms.items() if gpm.kb is not None}
         self._patterns = {name: self._kb.materialised(f"GPM {name}", pattern) for name, pattern in patterns.items()}
-        copied = (matcher.graphs.text for matcher in self.matchers if matcher is not None and matcher.graphs)
-        self.texts: Final = tuple(dict.fromkeys([*(pattern.text for pattern in patterns.values()), *copied]))
-        """What is asked, as SPARQL."""
         self.reads_kb: Final = bool(self._patterns) or any(
             asked.parts.in_place for request in plan.requests if request is not None for asked in request.requests
         )
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is asked, as SPARQL."""
+        return self._kb.texts
 
     @property
     def kept(self) -> bool:
