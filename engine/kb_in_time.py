@@ -30,6 +30,11 @@ _FORMER: Final = -(1 << 62)
 class Reader(Protocol[A]):
     """What a part of a run makes of the KB. What it makes does not change any more."""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What it may ask, as SPARQL."""
+        ...
+
     def answer(self, kb: KnowledgeBase) -> A:
         """Make it of the KB's present content. Raises KbError."""
         ...
@@ -47,7 +52,7 @@ class Materialised(Generic[A]):
     """What a reader has made, by version of the KB."""
 
     def __init__(self, kb: KbInTime, reader: Reader[A], made: dict[int, A]) -> None:
-        self._kb, self._reader = kb, reader
+        self._kb, self.reader = kb, reader
         self.made = made
 
     @property
@@ -58,7 +63,7 @@ class Materialised(Generic[A]):
     def of(self, version: int) -> A:
         """Of a version: the present one, or one that is kept. Raises KbError."""
         if version not in self.made:
-            made = self._reader.answer(self._kb.present)
+            made = self.reader.answer(self._kb.present)
             for old in self.made.keys() - self._kb.kept_versions:
                 del self.made[old]
             self.made[version] = made
@@ -66,11 +71,11 @@ class Materialised(Generic[A]):
 
     def saved(self, version: int, terms: SavedTerms) -> State:
         """For a snapshot."""
-        return self._reader.saved(self.of(version), terms)
+        return self.reader.saved(self.of(version), terms)
 
     def restore(self, version: int, state: State, terms: KnownTerms) -> None:
         """What `saved` gave, as that of a version."""
-        self.made[version] = self._reader.restored(state, terms)
+        self.made[version] = self.reader.restored(state, terms)
 
 
 class _Kept(NamedTuple):
@@ -110,6 +115,11 @@ class KbInTime:
         before = self._parts.get(name)
         part = self._parts[name] = Materialised(self, reader, {} if before is None else before.made)
         return part
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is asked of it, as SPARQL."""
+        return tuple(dict.fromkeys(text for part in self._parts.values() for text in part.reader.texts))
 
     # --- changes ------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import KbError, syntax_reason
+from oxiseq.engine.rdf import load
 from oxiseq.kb_loader.coded import CodedText, is_coded
 from oxiseq.kb_loader.lines import blocks
 from oxiseq.kb_loader.marker import check_whole, not_opened
@@ -34,9 +35,10 @@ def load_file(store: RdfStore, path: str | Path, graph: str | None = None) -> No
         raise KbError(f"{path}: unknown ending {ending or '(none)'}; known: {known}, also with .gz")
     try:
         with cast(IO[bytes], gzip.open(file)) if zipped else file.open("rb") as content:
-            store.load(
+            load(
+                store.load,
                 content,
-                format=chosen,
+                chosen,
                 base_iri=file.resolve().as_uri(),
                 to_graph=NamedNode(graph) if graph is not None else None,
             )
@@ -49,7 +51,7 @@ def load_file(store: RdfStore, path: str | Path, graph: str | None = None) -> No
 def load_text(store: RdfStore, text: str) -> None:
     """Load N-Quads text (N-Triples too). Raises KbError."""
     try:
-        store.load(text.encode(), format=RdfFormat.N_QUADS)
+        load(store.load, text.encode(), RdfFormat.N_QUADS)
     except SyntaxError as error:
         raise KbError(f"KB text, line {error.lineno}: {syntax_reason(error)}") from error
 

@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import IO, cast
 
-from pyoxigraph import Quad, RdfFormat, parse
+from pyoxigraph import Quad, RdfFormat
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.engine.errors import syntax_reason
+from oxiseq.engine.rdf import load, parse
 from oxiseq.kb_loader.quarantine import LONGEST, Fault, cut_off
 from oxiseq.kb_loader.sources import BROKEN
 
@@ -93,7 +94,7 @@ def load_clean(store: RdfStore, block: bytes, format: RdfFormat) -> int | None:
     if b"_:" in block or block.count(b"\r") != block.count(b"\r\n"):
         return None
     try:
-        store.bulk_load(block, format=format)
+        load(store.bulk_load, block, format)
     except SyntaxError:
         return None
     lines = block.count(b"\n") + (not block.endswith(b"\n"))

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import RdfFormat
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.engine.rdf import parse
 from oxiseq.kb_loader.lines import BIG_BLOCK, blocks, load_clean
 from oxiseq.kb_loader.threads import in_threads
 

@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import IO, TypeAlias, cast
 
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple
 
 from oxiseq.engine.errors import syntax_reason
+from oxiseq.engine.rdf import parse
 from oxiseq.engine.turtle import Flaw, valid_statements
 from oxiseq.kb_loader.lines import blocks, line_ends, until_cut_off, valid_lines
 from oxiseq.kb_loader.quarantine import LONGEST, Fault, cut_off
@@ -69,7 +70,8 @@ def _valid(content: IO[bytes], format: RdfFormat, base: str, tell: Callable[[Fau
             return
         except SyntaxError as error:
             place = error.lineno, error.offset
-            final = format in _NO_GOING_ON or place == before  # at the same place again: it would not end
+            # at the same place again, or at none: it would not end
+            final = format in _NO_GOING_ON or place == before or error.lineno is None
             reason = syntax_reason(error)
             tell(Fault(error.lineno or lines.line, error.end_lineno or lines.line,
                        f"{reason}; the rest of the file is left out" * final or reason))  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, overload
@@ -22,6 +23,7 @@ from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.epsparql.answer import IntervalMatch
 from oxiseq.feed import Feed
@@ -39,6 +41,7 @@ _CHANGES = frozenset(
     ["add", "add_graph", "bulk_extend", "bulk_load", "clear", "clear_graph", "extend", "load", "remove",
      "remove_graph", "update"]
 )
+_LOADS = frozenset(["bulk_load", "load"])
 
 
 class ChangeRefusedError(OxiseqError):
@@ -118,6 +121,8 @@ class Store:
         found = getattr(self._inner, name)
         if name not in _CHANGES:
             return found
+        if name in _LOADS:
+            found = partial(load_rdf, found)
 
         def change(*args: Any, **named: Any) -> Any:
             with ExitStack() as held:

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse, serialize
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, serialize
 
 from oxiseq.engine.errors import EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch
@@ -25,6 +25,7 @@ from oxiseq.engine.kernels.events import nquads
 from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.kernels.memory.scan import PADDING
 from oxiseq.engine.kernels.terms.plain import SCRATCH_SPARE
+from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import parse_term
 

@@ -6,9 +6,7 @@ the first one reads and matches. Plain files are read as they are asked for: tha
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Full, Queue
@@ -16,10 +14,8 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import BinaryIO, Final, TypeAlias
 
-_PACKED: Final = 1 << 18
-"""Compressed bytes read at a time."""
-_UNPACKED: Final = 1 << 21
-"""Bytes unpacked at a time, at most."""
+from oxiseq.engine.events.gzip_members import inflated
+
 _AHEAD: Final = 3
 """Pieces that may wait."""
 _GZIP: Final = b"\x1f\x8b"
@@ -79,19 +75,8 @@ class ByteSource(io.RawIOBase):
 
 def unpacked(file: BinaryIO) -> Iterator[Piece]:
     """The content of a gzip file of one or several members; zeros after them are passed over."""
-    packed = file.read(_PACKED)
-    while packed:
-        if not packed.startswith(_GZIP[: len(packed)]):
-            raise gzip.BadGzipFile(f"Not a gzipped file ({packed[:2]!r})")
-        inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        while not inflate.eof:
-            piece = inflate.decompress(packed, _UNPACKED)
-            if piece:
-                yield piece, file.tell()
-            packed = inflate.unconsumed_tail or (b"" if inflate.eof else file.read(_PACKED))
-            if not packed and not inflate.eof and not piece:
-                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
-        packed = inflate.unused_data.lstrip(b"\0") or file.read(_PACKED).lstrip(b"\0")
+    for piece in inflated(file.read):
+        yield piece, file.tell()
 
 
 class Ahead:

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Final, Literal, TypeAlias, cast
 
-from pyoxigraph import NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import NamedNode, Quad, RdfFormat
 
 from oxiseq.engine.errors import syntax_reason
 from oxiseq.engine.events.assembler import BATCH_EVENTS, Block, EventAssembler
@@ -23,6 +23,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.bytes import ByteSource
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.kernels.memory.scan import PADDING
+from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.turtle import valid_statements
 

@@ -79,6 +79,13 @@ class KnowledgeReader:
     def __init__(self, plans: Sequence[Plan], terms: TermDictionary, blanks: KbBlanks) -> None:
         self._plans, self._terms, self._blanks = plans, terms, blanks
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is asked."""
+        noted = Knowledge({}, lambda _, width: np.zeros((1, width), np.uint32))
+        noted.ask_all(self._plans)
+        return tuple(noted.known)
+
     def answer(self, kb: KnowledgeBase) -> Knowledge:
         """Ask for it."""
         ids: dict[Term, int] = {}

@@ -42,6 +42,7 @@ class KbPattern:
         self._terms = terms
         names = " ".join(f"?{v.value}" for v in self.variables) or "(1 AS ?oxiseq_one)"
         self.text = f"SELECT DISTINCT {names} WHERE {render_group(pattern)}"
+        self.texts = (self.text,)
         self._answer: KbAnswer | None = None
         self._version: int | None = None
 

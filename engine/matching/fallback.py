@@ -56,12 +56,7 @@ class FallbackMatcher:
         self._chunk = chunk
         self._predicates = [[terms.constant(p) for p in gpm.predicates] for gpm in gpms]
         self._filters = [ConditionFilter(gpm.conditions, gpm.columns, terms) for gpm in gpms]
-        self.graphs = KbGraphs(kb, [gpm.graphs for gpm in gpms], terms, blanks)
-
-    @property
-    def in_place(self) -> bool:
-        """Whether patterns need the KB's graphs."""
-        return any(gpm.in_place for gpm in self._gpms)
+        self._graphs = KbGraphs(kb, [gpm.graphs for gpm in gpms], terms, blanks)
 
     def match(self, batch: EventBatch) -> dict[int, Rows]:
         """Request number → its occurrences, kept columns only. Raises LimitError for too many rows."""
@@ -86,7 +81,7 @@ class FallbackMatcher:
             if not chosen:
                 continue
             shipped = np.logical_or.reduce([wanted[i] for i in chosen])
-            with _Scratch(batch, np.flatnonzero(shipped), self._terms, self.graphs, in_place) as scratch:
+            with _Scratch(batch, np.flatnonzero(shipped), self._terms, self._graphs, in_place) as scratch:
                 for i in chosen:
                     found[self._gpms[i].request] = self._answer(i, batch, scratch, np.flatnonzero(wanted[i]))
         return found
@@ -115,7 +110,7 @@ class FallbackMatcher:
             flat += ids
         event_column = np.array(events, np.int64)
         values = np.array(flat, np.uint32).reshape(len(events), len(gpm.columns))
-        order = content_order(event_column, values, self._terms, self.graphs.now.blank_ids)
+        order = content_order(event_column, values, self._terms, self._graphs.now.blank_ids)
         event_column, values = event_column[order], values[order]
         keep = self._filters[i].keep(values)
         return event_column[keep], np.ascontiguousarray(values[keep][:, list(gpm.keep)])
@@ -178,7 +173,8 @@ class KbGraphs:
         self._nothing = CopiedGraphs(Store())
         self._copies: Materialised[CopiedGraphs] | None = None
         if kb is not None and (self._all or self._named):
-            self._copies = KbInTime.of(kb).materialised(self.text, self)
+            (name,) = self.texts
+            self._copies = KbInTime.of(kb).materialised(name, self)
 
     @property
     def now(self) -> CopiedGraphs:
@@ -227,13 +223,14 @@ class KbGraphs:
         return CopiedGraphs(store, tuple(names), blank, ids, {i: label for label, i in blank.items()})
 
     @property
-    def text(self) -> str:
+    def texts(self) -> tuple[str, ...]:
         """What the KB is asked."""
         restricted = "" if self._all else f"VALUES ?g {{ {' '.join(str(g) for g in self._named)} }} "
-        return f"SELECT ?s ?p ?o ?g {{ {restricted}GRAPH ?g {{ ?s ?p ?o }} }}"
+        return (f"SELECT ?s ?p ?o ?g {{ {restricted}GRAPH ?g {{ ?s ?p ?o }} }}",)
 
     def _quads(self, kb: KnowledgeBase) -> Iterator[tuple[Term, NamedNode, Term, NamedNode]]:
-        for solution in kb.solutions(self.text):
+        (text,) = self.texts
+        for solution in kb.solutions(text):
             if isinstance(solution["g"], NamedNode):
                 yield solution["s"], solution["p"], solution["o"], solution["g"]
 

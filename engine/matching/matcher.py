@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
-from oxiseq.engine.matching.fallback import FallbackMatcher, KbGraphs
+from oxiseq.engine.matching.fallback import FallbackMatcher
 from oxiseq.engine.matching.plan import KernelGpm, StreamPlan
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -148,11 +148,6 @@ class StreamMatcher:
             for request, (event, values) in self._fallback.match(batch).items():
                 found[request] = Rows.of(event, values)
         return found
-
-    @property
-    def graphs(self) -> KbGraphs | None:
-        """The KB's graphs that patterns evaluated in place read, if there are such patterns."""
-        return self._fallback.graphs if self._fallback is not None and self._fallback.in_place else None
 
     # --- the kernel ---------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, QuerySolutions,
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb import KnowledgeBase, Solution
 from oxiseq.engine.kb_in_time import KbInTime, Materialised
 from oxiseq.engine.rsp.asking import ROW_MARK, match_graph, row_node, row_number, value_predicate
 from oxiseq.engine.rsp.plan import KbNeeds, RspPlan
@@ -31,6 +31,7 @@ from oxiseq.engine.terms.texts import Term
 Ids: TypeAlias = NDArray[np.uint32]
 Graph: TypeAlias = NamedNode | DefaultGraph
 _DEFAULT: Final = DefaultGraph()
+_GRAPHS: Final = "SELECT DISTINCT ?g WHERE { GRAPH ?g {} }"
 _SPARE: Final = 4096
 """Labels that may be known of blank nodes that have gone."""
 
@@ -279,30 +280,48 @@ class KbCopy:
 
     # --- a reader -----------------------------------------------------------------------------------
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is asked."""
+        needs = self._needs
+        if needs.graphs is None:
+            return *self._of_default(), self._triples("GRAPH ?g", " ?g"), _GRAPHS
+        named = [text for name in needs.graphs for text in (self._triples(f"GRAPH {name}"), _is_there(name))]
+        return *self._of_default(), *named
+
     def answer(self, kb: KnowledgeBase) -> Copied:
         """Copy what is asked for."""
-        needs, only = self._needs, self._only()
-        graphs = [f"GRAPH {name} {{ ?s ?p ?o }}" for name in needs.merged]
-        default = [self._copy(kb, f"SELECT ?s ?p ?o WHERE {{ {only} {graph} }}")
-                   for graph in ([*(["?s ?p ?o"] if needs.default else []), *graphs])]  # fmt: skip
-        named = {name: self._copy(kb, f"SELECT ?s ?p ?o WHERE {{ {only} GRAPH {name} {{ ?s ?p ?o }} }}")
-                 for name in self._names(kb)}  # fmt: skip
-        empty = frozenset(name for name, batch in named.items() if not len(batch.subject) and _is_there(kb, name))
-        return Copied(tuple(default), named, empty)
+        default = tuple(self._batch(kb.solutions(text)) for text in self._of_default())
+        if self._needs.graphs is None:
+            return self._all(kb, default)
+        named = {name: self._batch(kb.solutions(self._triples(f"GRAPH {name}"))) for name in self._needs.graphs}
+        holds_none = [name for name, batch in named.items() if not len(batch.subject)]
+        empty = frozenset(name for name in holds_none if any(True for _ in kb.solutions(_is_there(name))))
+        return Copied(default, named, empty)
 
-    def _only(self) -> str:
-        if self._needs.predicates is None:
-            return ""
-        return f"VALUES ?p {{ {' '.join(str(p) for p in self._needs.predicates)} }}"
+    def _all(self, kb: KnowledgeBase, default: tuple[EventBatch, ...]) -> Copied:
+        """With each graph that there is."""
+        names = sorted((s["g"] for s in kb.solutions(_GRAPHS) if isinstance(s["g"], NamedNode)), key=str)
+        found: dict[NamedNode, list[Solution]] = {name: [] for name in names}
+        for solution in kb.solutions(self._triples("GRAPH ?g", " ?g")):
+            if solution[3] in found:
+                found[solution[3]].append(solution)
+        named = {name: self._batch(solutions) for name, solutions in found.items()}
+        return Copied(default, named, frozenset(name for name, batch in named.items() if not len(batch.subject)))
 
-    def _names(self, kb: KnowledgeBase) -> list[NamedNode]:
-        if self._needs.graphs is not None:
-            return list(self._needs.graphs)
-        found = kb.solutions("SELECT DISTINCT ?g WHERE { GRAPH ?g {} }")
-        return sorted((s["g"] for s in found if isinstance(s["g"], NamedNode)), key=str)
+    def _of_default(self) -> list[str]:
+        """The questions for the default graph."""
+        graphs = [f"GRAPH {name}" for name in self._needs.merged]
+        return [self._triples(graph) for graph in ([""] if self._needs.default else []) + graphs]
 
-    def _copy(self, kb: KnowledgeBase, text: str) -> EventBatch:
-        flat = [self._id(solution[i]) for solution in kb.solutions(text) for i in range(3)]
+    def _triples(self, graph: str, column: str = "") -> str:
+        only = ""
+        if self._needs.predicates is not None:
+            only = f"VALUES ?p {{ {' '.join(str(p) for p in self._needs.predicates)} }} "
+        return f"SELECT ?s ?p ?o{column} WHERE {{ {only}{graph} {{ ?s ?p ?o }} }}"
+
+    def _batch(self, solutions: Iterable[Solution]) -> EventBatch:
+        flat = [self._id(solution[i]) for solution in solutions for i in range(3)]
         ids = np.array(flat, np.uint32).reshape(-1, 3)
         columns = (np.ascontiguousarray(ids[:, i]) for i in range(3))
         batch = EventBatch(np.zeros(1, np.int64), np.array([0, len(ids)], np.int64), *columns)
@@ -332,6 +351,6 @@ class KbCopy:
         return Copied(tuple(default), dict(zip(names, named, strict=True)), empty)
 
 
-def _is_there(kb: KnowledgeBase, name: NamedNode) -> bool:
+def _is_there(name: NamedNode) -> str:
     """Whether the KB has a graph: one without the triples asked for still counts in OPTIONAL, COUNT..."""
-    return any(True for _ in kb.solutions(f"SELECT (1 AS ?there) WHERE {{ GRAPH {name} {{}} }}"))
+    return f"SELECT (1 AS ?there) WHERE {{ GRAPH {name} {{}} }}"

@@ -50,6 +50,11 @@ class KbEvents:
         self._version = version
         return found
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is asked."""
+        return tuple(part.text for part in self._parts)
+
     def answer(self, kb: KnowledgeBase) -> list[EventBatch]:
         """All that it holds, at no time yet."""
         return [self._event(number, kb) for number in range(len(self._parts))]

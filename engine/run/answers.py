@@ -10,7 +10,6 @@ import numpy as np
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.matching.fallback import KbGraphs
 from oxiseq.engine.matching.joined_exists import ExistsMatcher
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.plan.query import QueryPlan
@@ -35,10 +34,12 @@ class KbAnswers:
         """For the EXISTS of stateful filters."""
         patterns = {name: gpm.kb for name, gpm in plan.gpms.items() if gpm.kb is not None}
         self._patterns = {name: self._kb.materialised(f"GPM {name}", pattern) for name, pattern in patterns.items()}
-        copied = [graphs.text for graphs in self._graphs() if graphs is not None]
-        self.texts: Final = tuple(dict.fromkeys([*(pattern.text for pattern in patterns.values()), *copied]))
+        self.reads_kb: Final = bool(self._kb.texts)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
         """What is asked, as SPARQL."""
-        self.reads_kb: Final = bool(self._patterns or copied)
+        return self._kb.texts
 
     @property
     def kept(self) -> bool:
@@ -68,8 +69,3 @@ class KbAnswers:
     def restore(self, kept: Sequence[State], terms: KnownTerms) -> None:
         """What `save` gave."""
         self._kb.restore(kept, terms)
-
-    def _graphs(self) -> list[KbGraphs | None]:
-        """Of each stream the copy of the KB's graphs that its patterns read; last that of stateful filters."""
-        last = None if self.exists is None else self.exists.graphs
-        return [*(None if matcher is None else matcher.graphs for matcher in self.matchers), last]

@@ -91,6 +91,10 @@ class IntervalRun(AloneRun):
         """Every pattern may see the knowledge base's default graph."""
         return True
 
+    @property
+    def kb_texts(self) -> tuple[str, ...]:
+        return self._kb.texts
+
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._waiting.held_ids()

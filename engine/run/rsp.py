@@ -156,8 +156,7 @@ class RspRun(AloneRun):
 
     @property
     def kb_texts(self) -> tuple[str, ...]:
-        """Of what is answered incrementally; else a copy of graphs is asked for when it is needed."""
-        return () if self._plan.native is None else tuple(part.text for part in self._plan.native.kb)
+        return self._kb.texts
 
     def save(self, terms: SavedTerms) -> State:
         return {

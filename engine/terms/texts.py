@@ -6,10 +6,14 @@ import re
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple
+
+from oxiseq.engine.rdf import parse
 
 Term: TypeAlias = NamedNode | Literal | BlankNode | Triple
 
+_SHOWN: Final = 200
+"""Characters of a text that an error shows."""
 _PLAIN: Final = re.compile(r'"([^"\\]*)"(?:@([A-Za-z0-9]+(?:-[A-Za-z0-9]+)*)|\^\^<([^>\\]*)>)?')
 """A literal without escapes and without a base direction."""
 
@@ -44,8 +48,8 @@ def parse_term(text: str) -> Term:
     try:
         quads = list(parse(f"<urn:s> <urn:p> {text} .", RdfFormat.N_TRIPLES))
     except SyntaxError as error:
-        raise ValueError(f"not a term in N-Triples form: {text}") from error
+        raise ValueError(f"not a term in N-Triples form: {text[:_SHOWN]}") from error
     if len(quads) != 1:
-        raise ValueError(f"not one term in N-Triples form: {text}")
+        raise ValueError(f"not one term in N-Triples form: {text[:_SHOWN]}")
     term: Term = quads[0].object
     return term

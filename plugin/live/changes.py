@@ -4,9 +4,9 @@ The KB is not in the log. So that what the log finds again after a kill is what 
 put between two entries of the log:
 
 1. It waits until every event that was acknowledged before it has been worked through, with the KB of before.
-2. With the worker's lock held, so that no event is worked through meanwhile, events whose instant is still open keep
-   the answers of now, and the queries that ask the KB get a checkpoint, in the journal. That costs nothing where
-   nothing has come since the last one.
+2. With the worker's lock held, so that no event is worked through meanwhile, each query keeps the answers of now for
+   the instants up to the newest one of which it has accepted an event (engine/kb_in_time.py), and the queries that ask
+   the KB get a checkpoint, in the journal. That costs nothing where nothing has come since the last one.
 3. Then the store commits the change.
 
 The journal and the store are two files, with a commit each. A kill between the two, 2. done and 3. not, leaves the KB
@@ -73,7 +73,9 @@ class KbChanges:
         return any(query.run.reads_kb for query in (*self._engine.queries, *self._worker.joining))
 
     def _keep(self) -> None:
-        """Checkpoints of the queries that ask the KB, with the worker's lock held."""
+        """Checkpoints of the queries that ask the KB, those brought back a moment ago too; with the worker's lock
+        held."""
+        self._worker.join()
         with self._kb_lock:
             self._engine.keep_answers()
         for query in self._engine.kb_readers:

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import RdfFormat
 
 from oxiseq.engine.errors import EventError, OxiseqError
 from oxiseq.engine.events.assembler import BATCH_EVENTS, REMEMBERED, Block, EventAssembler
@@ -26,6 +26,7 @@ from oxiseq.engine.events.open import EventFormat, open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.kernels.memory.scan import PADDING
+from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events
 from oxiseq.live.small import LARGEST, pack_one, read_one

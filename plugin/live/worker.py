@@ -457,6 +457,11 @@ class Worker:
         """A query that feeds a stream, if there is one at work."""
         return next((query.name for query in self._all() if query.shape.feeds == stream), None)
 
+    def join(self) -> None:
+        """Queries that stand where the worker does are at work from now on, though no turn has come yet; with `lock`
+        held."""
+        self._join(self.position)
+
     def _join(self, position: int) -> None:
         """Queries that stand at or before `position` see what comes next."""
         for query in [query for query in self._joining if query.position <= position]:

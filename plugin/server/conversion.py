@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from gzip import BadGzipFile
+from io import BytesIO
 from typing import Final
 from urllib.parse import quote, urlsplit
 
 import flask
 import werkzeug
 
+from oxiseq.engine.events.gzip_members import inflated
 from oxiseq.live.subscriptions import Subscription
 from oxiseq.server.outlets import OUTLET
 from oxiseq.sparql import Interrupted, Problem, Request, Response
@@ -17,6 +20,8 @@ from oxiseq.sparql import Interrupted, Problem, Request, Response
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LEAST_TO_ZIP: Final = 1024
 _GONE: Final = "waitress.client_disconnected"
+MOST_MEMBERS: Final = 10_000
+"""Of a gzip body: more than programs that pack in blocks make of the largest one."""
 
 
 def _never() -> bool:
@@ -57,22 +62,19 @@ def _body(request: werkzeug.Request, limit: int) -> bytes:
 
 
 def _unpacked(raw: bytes, limit: int, too_large: Problem) -> bytes:
-    """gzip, of one member or several, never unpacked beyond the limit."""
+    """gzip, of one member or several, hardly unpacked beyond the limit."""
     parts: list[bytes] = []
     left = limit
-    while raw:
-        unpacker = zlib.decompressobj(_GZIP)
-        try:
-            part = unpacker.decompress(raw, left + 1)
-        except zlib.error as error:
-            raise Problem(400, "malformed gzip", str(error)) from None
-        left -= len(part)
-        if left < 0:
-            raise too_large
-        if not unpacker.eof:
-            raise Problem(400, "malformed gzip", "it ends before its end")
-        parts.append(part)
-        raw = unpacker.unused_data
+    try:
+        for part in inflated(BytesIO(raw).read, MOST_MEMBERS):
+            left -= len(part)
+            if left < 0:
+                raise too_large
+            parts.append(part)
+    except EOFError:
+        raise Problem(400, "malformed gzip", "it ends before its end") from None
+    except (BadGzipFile, zlib.error) as error:
+        raise Problem(400, "malformed gzip", str(error)) from None
     return b"".join(parts)
 
 

@@ -13,11 +13,12 @@ from io import BytesIO
 from typing import IO, cast
 from urllib.parse import urljoin
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, parse, serialize
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, serialize
 from werkzeug.datastructures import FileStorage
 from werkzeug.formparser import MultiPartParser
 from werkzeug.http import parse_options_header
 
+from oxiseq.engine.rdf import load, parse
 from oxiseq.sparql.backend import Backend
 from oxiseq.sparql.evaluation import Evaluations, Sink
 from oxiseq.sparql.media import DATASETS, GRAPHS, content_type, rdf_format, wanted
@@ -115,7 +116,7 @@ class GraphStore:
         if len(documents) == 1:
             only = documents[0]
             try:
-                self.store.load(only.content, only.format, base_iri=base, to_graph=graph)
+                load(self.store.load, only.content, only.format, base_iri=base, to_graph=graph)
             except SyntaxError as error:
                 raise syntax_problem("malformed RDF", error) from None
         else:

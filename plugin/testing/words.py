@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import Literal, NamedNode, RdfFormat, Triple
 
 from oxiseq.engine.errors import syntax_reason
+from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.normal import normalise
 from oxiseq.engine.terms.texts import Term
 from oxiseq.testing.errors import TestFileError

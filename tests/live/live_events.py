@@ -81,6 +81,29 @@ WHERE {{
   DEFINE GPM A ON S {{ ?house :watts ?watts OPTIONAL {{ GRAPH :limits {{ ?house :limit ?limit FILTER(?limit > 500) }} }}
                       FILTER(?watts > 800) }}
 }}"""
+WINDOWS = f"""PREFIX : <{EX}>
+REGISTER RSTREAM :over AS
+SELECT ?house ?watts ?limit
+FROM NAMED WINDOW :w ON <{POWER}> [RANGE PT5S STEP PT1S]
+WHERE {{ WINDOW :w {{ ?house :watts ?watts }} GRAPH :limits {{ ?house :limit ?limit }} FILTER(?watts > ?limit) }}"""
+"""Of continuous SPARQL, answered incrementally, with the KB."""
+ASKED = f"""PREFIX : <{EX}>
+REGISTER ISTREAM :over AS
+SELECT ?house ?watts ?limit
+FROM NAMED WINDOW :w ON <{POWER}> [RANGE PT5S STEP PT1S]
+WHERE {{ WINDOW :w {{ ?house :watts ?watts }} OPTIONAL {{ GRAPH :limits {{ ?house :limit ?limit }} }} }}"""
+"""Of continuous SPARQL, asked of Oxigraph, with the KB."""
+EVENTS = f"""PREFIX : <{EX}>
+REGISTER RSTREAM :over AS
+SELECT ?house ?watts ?limit
+FROM NAMED <{POWER}> WIN [RANGE 5 SECONDS SLIDE 1 SECONDS] AS :w
+EVENT ON :w {{ ?house :watts ?watts GRAPH :limits {{ ?house :limit ?limit }} FILTER(?watts > ?limit) }} AS High
+WHERE {{ MATCH {{ High }} }}"""
+"""Of RSEP-QL, with the KB in the events."""
+INTERVALS = f"""PREFIX : <{EX}>
+SELECT ?house ?watts ?limit FROM STREAM <{POWER}>
+WHERE {{ ?house :watts ?watts . GRAPH :limits {{ ?house :limit ?limit }} FILTER(?watts > ?limit) }}"""
+"""Of EP-SPARQL, with the KB."""
 
 
 def limits_update(number: int) -> str:

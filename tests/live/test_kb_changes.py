@@ -9,7 +9,22 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from live_events import EX, LIMITED, LIMITS, MUTED, POWER, RISES, Batch, batches, limits_update, power
+from live_events import (
+    ASKED,
+    EVENTS,
+    EX,
+    INTERVALS,
+    LIMITED,
+    LIMITS,
+    MUTED,
+    POWER,
+    RISES,
+    WINDOWS,
+    Batch,
+    batches,
+    limits_update,
+    power,
+)
 from live_services import Rows, live, push, rest, rows
 from pyoxigraph import QueryResultsFormat, QuerySolutions
 from pyoxigraph import Store as RdfStore
@@ -19,11 +34,18 @@ from oxiseq.engine.kb import Solution
 from oxiseq.journal import FILE_NAME
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.remote import RemoteKnowledge
+from oxiseq.live.worker import Worker
 from oxiseq.sparql.answers import read_answer
 from oxiseq.store import ChangeRefusedError, Store
 
 pytestmark = pytest.mark.xdist_group("kb changes")  # one run to compare the others with
-QUERIES = {"limited": LIMITED, "muted": MUTED}
+SECONDS = {"lateness": 3_000_000}
+QUERIES = {
+    "limited": ("spaseq", LIMITED, {}), "muted": ("spaseq", MUTED, {}), "limited, late": ("spaseq", LIMITED, SECONDS),
+    "windows": ("rspql", WINDOWS, {}), "windows, late": ("rspql", WINDOWS, SECONDS), "asked": ("rspql", ASKED, SECONDS),
+    "events": ("rsepql", EVENTS, SECONDS), "intervals": ("epsparql", INTERVALS, {}),
+    "intervals, late": ("epsparql", INTERVALS, SECONDS),
+}  # fmt: skip
 OFTEN = LiveSettings(idle=None, checkpoint=0.05)
 SOME = next(batch for batch in batches(9, seed=2) if batch.stream == POWER)
 RARELY = LiveSettings(idle=None, checkpoint=1000)
@@ -66,13 +88,17 @@ def after_a_kill(service: LiveService, folder: Path, settings: LiveSettings) -> 
     return again
 
 
+def register(service: LiveService) -> None:
+    for name, (language, text, options) in QUERIES.items():
+        service.queries.register(name.replace(", ", "-"), text, language, options)
+
+
 def begun(folder: Path, settings: LiveSettings = RARELY) -> LiveService:
     store = Store()
     store.update(limits_update(0))
     service = LiveService(store, folder, settings, "normal")
     service.start()
-    for name, text in QUERIES.items():
-        service.queries.register(name, text)
+    register(service)
     return service
 
 
@@ -80,7 +106,7 @@ def found(service: LiveService) -> dict[str, Rows]:
     service.streams.advance(POWER, LAST_TIME)
     rest(service)
     assert service.worker.error is None
-    return {name: rows(service, name) for name in QUERIES}
+    return {name: rows(service, name.replace(", ", "-")) for name in QUERIES}
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +182,31 @@ def test_an_open_instant_keeps_its_answers_though_a_checkpoint_stands_there(tmp_
         assert str(terms[2]).startswith('"700"')
 
 
+def test_a_change_before_the_first_turn_finds_the_queries_brought_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "0").mkdir()
+    service = begun(tmp_path / "0")
+    service.store.update(f"CLEAR ALL ; INSERT DATA {{ GRAPH <{LIMITS}> {{ <{EX}h1> <{EX}limit> 700 }} }}")
+    push(service, Batch(POWER, "1", power(1, 1_000_000, 1, 900).encode()))
+    rest(service)
+    with service.worker.lock:
+        for query in service._engine.queries:
+            service.worker.save(query)
+    go_on, turn = threading.Event(), Worker.turn
+    monkeypatch.setattr(Worker, "turn", lambda worker: go_on.is_set() and turn(worker))
+    go_on.set()
+    rest(service)
+    go_on.clear()
+    service = after_a_kill(service, tmp_path / "1", RARELY)
+    with closing(service):
+        service.store.update("CLEAR ALL")
+        go_on.set()
+        assert {name: len(each) for name, each in found(service).items() if name != "limited"} == {
+            name: 0 if name.startswith("limited") else 1 for name in QUERIES if name != "limited"
+        }
+
+
 def test_queries_that_do_not_ask_cost_a_change_nothing(tmp_path: Path) -> None:
     with live(tmp_path) as service:
         service.queries.register("rises", RISES)
@@ -223,8 +274,7 @@ def test_deaths_between_refreshes_change_nothing(tmp_path: Path, expected: dict[
     (tmp_path / "0").mkdir()
     service = LiveService(RemoteKnowledge(endpoint), tmp_path / "0", RARELY, "normal")
     service.start()
-    for name, text in QUERIES.items():
-        service.queries.register(name, text)
+    register(service)
     deaths = 0
     for step in steps(60, seed=1):
         if isinstance(step, Batch):

@@ -126,7 +126,10 @@ def matches_now(model: Model) -> Iterable[Row]:
 
 
 TELLS: Final = "GRAPH :g { ?k :v ?v }"
-SPASEQ = f"{P} SELECT ?k ?v FROM STREAM S <{S}> FROM STREAM T <{T}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?k :p ?x %s }} }}"
+SPASEQ = (
+    f"{P} SELECT ?k ?v FROM STREAM S <{S}> FROM STREAM T <{T}>"
+    " WHERE { SEQ(A) DEFINE GPM A ON S { ?k :p ?x %s } }"
+)
 WINDOWS = (
     f"{P} REGISTER %s <{E}out> AS SELECT ?k ?v FROM NAMED WINDOW :w ON <{S}> [RANGE {RANGE}]"
     f" FROM NAMED WINDOW :t ON <{T}> [RANGE {RANGE}] WHERE {{ WINDOW :w {{ ?k :p ?x }} %s }}"
@@ -205,8 +208,8 @@ class Life:
         for batch in self.run.advance():
             for i in range(len(batch)):
                 match = self.shape.match(batch, i)
-                value = match["v"]
-                self.found.append((match.time, match["k"].value.removeprefix(E), None if value is None else value.value))
+                key, value = match["k"].value.removeprefix(E), match["v"]
+                self.found.append((match.time, key, None if value is None else value.value))
 
     def end(self) -> None:
         self.run.close()
