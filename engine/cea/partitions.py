@@ -11,7 +11,7 @@ Values are equal as RDF terms in normal form are, whichever stream they come fro
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from typing import Any, Final
 
 import numpy as np
@@ -146,7 +146,8 @@ class Partitions:
 
     def __len__(self) -> int:
         """How many there are; 0 without PARTITION BY."""
-        return len((*self.values, *self._pairs)[-1]) if self.values else 0
+        last: Sequence[Sized] = self._pairs or self.values
+        return len(last[-1]) if last else 0
 
     @property
     def records(self) -> int:
@@ -156,7 +157,7 @@ class Partitions:
     @property
     def bytes(self) -> int:
         """About what they take."""
-        return sum([each.bytes for each in (*self.values, *self._pairs)])
+        return sum([each.bytes for each in self.values]) + sum([each.bytes for each in self._pairs])
 
     def keep(self, kept: I64) -> None:
         """Only the partitions of these numbers, ascending, stay, with their values; they become 0, 1, 2..."""

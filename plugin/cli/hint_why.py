@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from oxiseq.cli.options import GENERATED_AT, QuerySource
 from oxiseq.cli.request import RunRequest
+from oxiseq.durations import duration_text
 
 STDIN = "<stdin>"
 
@@ -31,15 +32,16 @@ def _file(source: QuerySource) -> str:
 
 
 def _options(request: RunRequest) -> Iterator[str]:
-    type_column, time_column = request.columns
+    type_column, time_column, time_unit = request.columns
     given: list[tuple[str, object, object]] = [
         ("language", request.query.chosen, None),
         *(("stream", stream, None) for stream in request.streams),
         *(("kb", kb, None) for kb in request.kbs),
         ("start", request.start, None),
-        ("lateness", request.lateness, 0),
+        ("lateness", duration_text(request.lateness), "0s"),
         ("type-column", type_column, "type"),
         ("time-column", time_column, "time"),
+        ("time-unit", time_unit, None),
         *(("at", instant, None) for instant in request.instants or ()),
         ("consumption", request.consumption, None),
         *(("rules", _file(rules), None) for rules in request.rules),
