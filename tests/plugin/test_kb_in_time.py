@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from profiles import EXAMPLES, PROFILE
+from profiles import drawn
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
 from oxiseq.engine.events.encode import encode_events
@@ -253,7 +253,7 @@ def check(name: str, lateness: int, steps: Iterable[Step]) -> None:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=EXAMPLES[PROFILE] // 2)
+@drawn(50)
 @given(lateness=st.sampled_from([0, 2, 5]), steps=STEPS)
 def test_an_instant_has_one_kb(name: str, lateness: int, steps: list[Step]) -> None:
     check(name, lateness, steps)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import drawn
 
 import oxiseq
 from oxiseq.testing import run_file
@@ -101,7 +102,7 @@ def lived(text: str, language: str, report: str, times: Iterable[int]) -> list[t
     return sorted((a.at, a["o"].value) for a in query.matches(0))
 
 
-@settings(max_examples=40)
+@drawn(40)
 @given(
     st.sampled_from([*WINDOWS]), st.lists(st.integers(0, 40), min_size=1, max_size=6, unique=True).map(sorted),
     st.integers(1, 20), st.integers(1, 8), st.sampled_from(["ON WINDOW CLOSE", "EVERY 3", "EVERY 7"]),
