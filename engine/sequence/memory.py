@@ -206,12 +206,13 @@ def _refill(S: k.Memory, compiled: SequenceTables, rows: Array) -> None:
     S.scalars[k.MEMOS] = 0
     tables = compiled.tables
     question = np.zeros((1, S.asked.shape[1]), np.int64)
+    pointers = Pointers(tables), Pointers(S)
     for row in rows:
         f = int(row[0]) - 1
         used = tables.uses[tables.filters["uses0"][f] : tables.filters["uses1"][f]]
         question[0, 0] = f
         question[0, 1 + used] = row[2 : 2 + len(used)]
-        call(remember, Pointers(tables), Pointers(S), question, 0, row[1])
+        call(remember, *pointers, question, 0, row[1])
 
 
 def held_ids(S: k.Memory) -> tuple[NDArray[np.integer], ...]:
@@ -225,6 +226,7 @@ def held_ids(S: k.Memory) -> tuple[NDArray[np.integer], ...]:
 
 def forget_answers(S: k.Memory, changed: bool) -> None:
     """Between batches: forget all decisions once there are very many, or when ids have been freed."""
-    if changed or int(S.scalars[k.MEMOS]) > _MEMO_LIMIT:
+    known = int(S.scalars[k.MEMOS])
+    if (changed and known) or known > _MEMO_LIMIT:
         S.memo[:] = 0
         S.scalars[k.MEMOS] = 0
