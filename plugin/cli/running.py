@@ -66,6 +66,8 @@ def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) 
     if request.late is not None:
         write_events(replay.late_batches(), replay.terms, request.late)
     if not request.quiet:
+        for note in replay.run.notes if isinstance(replay.run, TupleRun) else ():
+            click.echo(f"note: {note}", err=True)
         click.echo(_summary(replay, count, perf_counter() - begun), err=True)
 
 

@@ -10,8 +10,8 @@ import pytest
 import oxiseq
 from oxiseq.left_out import LeftOutWarning
 
-for folder in ("cli", "live"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / folder))
+sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
 from cli_files import oxiseq as command
 from live_events import Batch
 from live_services import live, push, rest, rows
