@@ -146,7 +146,7 @@ class Partitions:
 
     def __len__(self) -> int:
         """How many there are; 0 without PARTITION BY."""
-        return len((*self.values, *self._pairs)[-1]) if self.values else 0
+        return len(self._pairs[-1]) if self._pairs else sum(map(len, self.values))
 
     @property
     def records(self) -> int:
@@ -156,7 +156,7 @@ class Partitions:
     @property
     def bytes(self) -> int:
         """About what they take."""
-        return sum([each.bytes for each in (*self.values, *self._pairs)])
+        return sum([each.bytes for each in self.values]) + sum([each.bytes for each in self._pairs])
 
     def keep(self, kept: I64) -> None:
         """Only the partitions of these numbers, ascending, stay, with their values; they become 0, 1, 2..."""
