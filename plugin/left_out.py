@@ -1,4 +1,6 @@
-"""Events that a query leaves out because its language cannot take them: told as a warning (CEQL, semantics.md 3)."""
+"""What a query is told of its events as warnings (CEQL, semantics.md 3): those that it leaves out because they are no
+tuple events, and columns that can never be what it asks of them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,10 @@ _TOLD: Final = 3
 
 class LeftOutWarning(UserWarning):
     """Events have been left out."""
+
+
+class ColumnWarning(UserWarning):
+    """A column holds something else than the query compares it with."""
 
 
 def warn_of(faults: Faults, before: int = 0, stacklevel: int = 2) -> None:

@@ -11,7 +11,7 @@ Values are equal as RDF terms in normal form are, whichever stream they come fro
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -146,8 +146,7 @@ class Partitions:
 
     def __len__(self) -> int:
         """How many there are; 0 without PARTITION BY."""
-        last: Sequence[Sized] = self._pairs or self.values
-        return len(last[-1]) if last else 0
+        return len(self._pairs[-1]) if self._pairs else sum(map(len, self.values))
 
     @property
     def records(self) -> int:

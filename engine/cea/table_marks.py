@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, Variable
 
 from oxiseq.engine import kinds
+from oxiseq.engine.cea.column_notes import ColumnNotes
 from oxiseq.engine.cea.facts import FactPlan
 from oxiseq.engine.cea.machine import LeafMachine
 from oxiseq.engine.cea.marks import Marks, symbols
@@ -69,6 +70,12 @@ class TableMarker:
         self._joint = _Joint(facts, joint) if joint else None
         self._known: list[dict[Any, int]] = [{} for _ in by]
         self._renumbered = partitions.renumbered
+        self._columns = ColumnNotes(facts, window)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What there is to say about columns (column_notes.py)."""
+        return self._columns.notes
 
     @property
     def bytes(self) -> int:
@@ -78,6 +85,7 @@ class TableMarker:
     def mark(self, batch: TupleRows) -> Marks:
         """The marks of the rows, in their order. Raises EventError for a column that cannot be an attribute."""
         count = len(batch)
+        self._columns.look(batch)
         cells = self._cells(batch)
         type_of = self._type_of(batch)
         facts = np.zeros((count, self._facts.words), np.uint64)

@@ -178,6 +178,11 @@ class TupleRun(AloneRun):
         return self._merging.events + self.faults.count
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Columns of tables that can never be what the query asks of them."""
+        return self._tables.notes
+
+    @property
     def behind(self) -> int:
         """At how many events `WITHIN d [attribute]` reached back to what had been forgotten, because the attribute
         fell: matches that end there may be missing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.late import LateBatch
-from oxiseq.left_out import warn_of
+from oxiseq.left_out import ColumnWarning, warn_of
 
 
 class CeqlReplay(Driver[ComplexEvents]):
@@ -57,4 +58,6 @@ class CeqlReplay(Driver[ComplexEvents]):
         batch = ComplexEvents.concat(list(self.batches(progress)), self.shape.words)
         run = self.run
         warn_of(run.faults, stacklevel=3)
+        for note in run.notes:
+            warnings.warn(note, ColumnWarning, stacklevel=3)
         return ComplexMatches(self.shape, batch, run.events, self.late, run.behind, run.faults)

@@ -71,6 +71,8 @@ def run_query(
     if request.late is not None:
         write_events(replay.late_batches(), replay.terms, request.late)
     if not request.quiet:
+        for note in replay.run.notes if isinstance(replay.run, TupleRun) else ():
+            click.echo(f"note: {note}", err=True)
         click.echo(_summary(replay, count, perf_counter() - begun), err=True)
         if not count:
             click.echo(f"why not: {why_command(request, place)}", err=True)
