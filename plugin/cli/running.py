@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, cast
@@ -17,8 +17,12 @@ from oxiseq.cli.request import RunRequest
 from oxiseq.driving import Driver, Source
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.events.tuples import Naming
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.grammar.languages import AnyQuery
+from oxiseq.knowledge import knowledge_of, opened
 from oxiseq.languages.front import Front, Options, said, without_reports
+from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.spaseq.formats import BINARY, ResultFormat, result_format
 
@@ -46,7 +50,8 @@ def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) 
             reads=told(request.streams) if sources is None else tuple(sources),
         )  # fmt: skip
         without_reports(front, options)
-        replay = front.replay(query, combined(request.kbs), options)
+        kb = opened(combined(request.kbs)) if front.asks_kb else None
+        replay = front.replay(query, kb, options)
     files: Mapping[str, Path | Source]
     if sources is None:
         files = stream_files(request.streams, replay.streams)
@@ -57,6 +62,8 @@ def run_query(request: RunRequest, sources: Mapping[str, Source] | None = None) 
         replay.attach(name, events, request.on_error, request.time_predicate)
     if not request.quiet:
         _tell_unfed(replay.streams, files)
+        if front.asks_kb:
+            _tell_missing(query, request.query.text, knowledge_of(kb), options.rules)
     front.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
@@ -118,6 +125,11 @@ def _tell_unfed(streams: Mapping[str, str], files: Collection[str]) -> None:
     for name, iri in streams.items():
         if iri not in files:
             click.echo(f"note: no events are given for the stream {name} <{iri}>", err=True)
+
+
+def _tell_missing(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterable[str]) -> None:
+    for lint in missing_graphs(query, text, kb, rules):
+        click.echo(f"warning: line {lint.line}, column {lint.column}: {lint.message}: {lint.hint}", err=True)
 
 
 def _write(
