@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from oxiseq.explaining import explain
     from oxiseq.grammar import check, parse, render
     from oxiseq.grammar.translating import translate
+    from oxiseq.languages.graphs import MissingGraphWarning
     from oxiseq.reasons.report import Why
     from oxiseq.replay import run
     from oxiseq.rsp.answer import Answer
@@ -48,7 +49,8 @@ _HOMES = {
     "Answer": "rsp.answer", "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches",
     "ContinuousQuery": "continuous", "EventError": "engine.errors", "IntervalMatch": "epsparql.answer",
     "IntervalMatches": "epsparql.answers", "KbError": "engine.errors", "LimitError": "engine.errors",
-    "Match": "spaseq.match", "Matches": "spaseq.matches", "OxiseqError": "engine.errors",
+    "Match": "spaseq.match", "Matches": "spaseq.matches", "MissingGraphWarning": "languages.graphs",
+    "OxiseqError": "engine.errors",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.report",
     "WindowAnswers": "rsp.answers", "check": "grammar", "explain": "explaining", "parse": "grammar",
     "render": "grammar", "run": "replay", "translate": "grammar.translating", "why": "asking_why",
@@ -81,6 +83,7 @@ __all__ = [
     "LimitError",
     "Match",
     "Matches",
+    "MissingGraphWarning",
     "OxiseqError",
     "QueryError",
     "Store",

@@ -35,6 +35,11 @@ def knowledge_of(kb: Kb) -> KnowledgeBase:
     return kb if isinstance(kb, Asked) else StoreKb(kb_store(kb))
 
 
+def opened(kb: Kb) -> RdfStore | Asked:
+    """What `kb` means, read once: what is asked several times. Raises KbError."""
+    return kb if isinstance(kb, Asked) else kb_store(kb)
+
+
 def kb_store(kb: Kb) -> RdfStore:
     """The pyoxigraph store that `kb` means. Raises KbError."""
     if isinstance(kb, RdfStore):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, overload
@@ -22,8 +23,9 @@ from oxiseq.engine.events.units import TimeUnit
 from oxiseq.epsparql.answers import IntervalMatches
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspLanguage
-from oxiseq.knowledge import Kb
+from oxiseq.knowledge import Kb, knowledge_of, opened
 from oxiseq.languages.front import Options, said, without_reports
+from oxiseq.languages.graphs import MissingGraphWarning, missing_graphs
 from oxiseq.languages.registry import check_kb, front_of, rules_of
 from oxiseq.rsp.answers import WindowAnswers
 from oxiseq.spaseq.matches import Matches
@@ -140,6 +142,7 @@ def run(
     that are given. `rules`: texts of CONSTRUCT queries, over whose closure the query is answered.
     In both, `.at`, `.start` and `.end` are datetimes if times are given as datetimes, else integers.
 
+    Warns (MissingGraphWarning) of a GRAPH that the KB does not have.
     Raises QueryError, EventError, KbError.
     """
     query = load(text, language)
@@ -161,6 +164,10 @@ def run(
         rules_of(front, rules), tuple(streams), clock,
     )  # fmt: skip
     without_reports(front, options)
+    if front.asks_kb:
+        kb = opened(kb)
+        for lint in missing_graphs(query, text, knowledge_of(kb), options.rules):
+            warnings.warn(f"{lint.message}: {lint.hint}", MissingGraphWarning, stacklevel=2)
     replay = front.replay(query, kb, options)
     front.prepare()
     for name, events in streams.items():

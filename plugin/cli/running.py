@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, cast
@@ -19,9 +19,13 @@ from oxiseq.driving import Driver, Source
 from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.events.tuples import Naming
+from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.grammar.languages import AnyQuery
+from oxiseq.knowledge import knowledge_of, opened
 from oxiseq.languages.front import Front, Options, said, without_reports
+from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.spaseq.formats import BINARY, ResultFormat, result_format
 from oxiseq.unread import unread
@@ -53,7 +57,8 @@ def run_query(
             reads=told(request.streams) if sources is None else tuple(sources),
         )  # fmt: skip
         without_reports(front, options)
-        replay = front.replay(query, combined(request.kbs), options)
+        kb = opened(combined(request.kbs)) if front.asks_kb else None
+        replay = front.replay(query, kb, options)
     files: Mapping[str, Path | Source]
     if sources is None:
         files = stream_files(request.streams, replay.streams)
@@ -64,6 +69,8 @@ def run_query(
         replay.attach(name, events, request.on_error, request.time_predicate)
     if not request.quiet:
         _tell_unfed(replay.streams, files)
+        if front.asks_kb:
+            _tell_missing(query, request.query.text, knowledge_of(kb), options.rules)
     front.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
@@ -140,6 +147,11 @@ def _tell_unfed(streams: Mapping[str, str], files: Collection[str]) -> None:
     for name, iri in streams.items():
         if iri not in files:
             click.echo(f"note: no events are given for the stream {name} <{iri}>", err=True)
+
+
+def _tell_missing(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterable[str]) -> None:
+    for lint in missing_graphs(query, text, kb, rules):
+        click.echo(f"warning: line {lint.line}, column {lint.column}: {lint.message}: {lint.hint}", err=True)
 
 
 def _write(

@@ -10,6 +10,7 @@ import pytest
 from live_queries import KB, NAMED, E, S, paid, query
 
 import oxiseq
+from oxiseq.store import _CHANGES
 
 NAME = ox.NamedNode(E + "name")
 PEOPLE = ox.NamedNode(E + "people")
@@ -136,6 +137,49 @@ def test_patterns_evaluated_in_place_keep_the_old_answer_too() -> None:
     store.clear()
     stream.push(paid(2), 2)
     assert [m["name"] for m in live.matches(timeout=0)] == [ox.Literal("Ann"), None]
+
+
+READS = {
+    "backup", "contains_named_graph", "dump", "flush", "named_graphs", "optimize", "quads_for_pattern", "query",
+    "read_only",
+}  # fmt: skip
+
+
+def test_every_way_to_write_is_known_as_one() -> None:
+    """A method of another pyoxigraph has to be looked at: changes must be told before they are made."""
+    methods = {name for name in dir(ox.Store) if not name.startswith("_")}
+    assert methods - READS == _CHANGES
+
+
+IN_WINDOWS = f"""PREFIX : <{E}> REGISTER RSTREAM :o AS SELECT ?name
+FROM NAMED WINDOW :w ON <{S}> [RANGE 1]
+WHERE {{ WINDOW :w {{ ?who :paid ?first }} GRAPH :people {{ ?who :name ?name }} }}"""
+
+
+@pytest.mark.parametrize("change", [*CHANGES, *REMOVALS])
+def test_every_way_to_write_has_its_place_in_windows_too(change: str) -> None:
+    store = filled()
+    removes = change in REMOVALS and change not in CHANGES
+    if removes:
+        store.add(CAT)
+    live = store.register(IN_WINDOWS, language="rspql")
+    stream = store.stream(S)
+    stream.push(paid(1, "cat"), 1)
+    (REMOVALS if removes else CHANGES)[change](store)
+    stream.push(paid(2, "cat"), 2)
+    assert [m.at for m in live.matches(timeout=0)] == [1 if removes else 2]
+
+
+def test_touch_keeps_what_has_been_asked_for_events_that_wait() -> None:
+    store = filled()
+    live = store.register(NAMED)
+    stream = store.stream(S)
+    stream.push(paid(1), 1)
+    stream.push(paid(2), 2)  # the first has been answered, the second waits
+    store.inner.clear()
+    store.touch()
+    stream.push(paid(3), 3)
+    assert names(live) == ["Ann", "Ann"]
 
 
 def test_touch_after_a_change_behind_its_back() -> None:

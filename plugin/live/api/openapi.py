@@ -41,6 +41,10 @@ def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]
 _TEXTS: Final = {"type": "array", "items": _TEXT}
 _LIST: Final = {"type": "array", "items": {"type": "object"}}
 
+_FOUND: Final = {"type": "array", "items": _object(
+    ("severity", "message", "line", "column"), severity=_TEXT, code=_TEXT, message=_TEXT, hint=_TEXT,
+    line=_COUNT, column=_COUNT, end_line=_COUNT, end_column=_COUNT,
+)}  # fmt: skip
 _REPORT: Final = {"type": "string", "enum": [r.value for r in Report]}
 _CONSUMPTION: Final = {"type": "string", "enum": [c.value for c in Consume]}
 _RESETS: Final = _object(
@@ -89,7 +93,7 @@ SCHEMAS: Final[dict[str, Any]] = {
         lag={"type": ["integer", "null"], "description": "Events that it has not seen yet; null: it is not at work."},
         stateBudget=_BUDGET, onBudget=_POLICY, resets=_RESETS,
         matches=_object(first=_COUNT, next=_COUNT), records={"type": "object", "additionalProperties": _COUNT},
-        setAside=_ASIDE,
+        setAside=_ASIDE, lints=_FOUND,
         rebuilt={"type": ["string", "null"], "description": "Where its state had to be made anew, and from what."},
         error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
     ),
@@ -122,13 +126,7 @@ SCHEMAS: Final[dict[str, Any]] = {
                                                   time=_TEXT, triples={"type": "array"})},
         facts={"type": ["array", "null"], "description": "Triples or quads; null: this language does not tell them."},
     ),
-    "Findings": _object(
-        ("findings",),
-        findings={"type": "array", "items": _object(
-            ("severity", "message", "line", "column"), severity=_TEXT, code=_TEXT, message=_TEXT, hint=_TEXT,
-            line=_COUNT, column=_COUNT, end_line=_COUNT, end_column=_COUNT,
-        )},
-    ),
+    "Findings": _object(("findings",), findings=_FOUND),
     "Problem": _object(
         ("title", "status"), type=_TEXT, title=_TEXT, status={"type": "integer"}, detail=_TEXT, line=_COUNT,
         column=_COUNT,

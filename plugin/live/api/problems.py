@@ -69,10 +69,12 @@ def findings(text: str, language: Language) -> list[dict[str, Any]]:
         found = tuple(check(parse(text, language), text))
     except QueryError as error:
         found = (error,)
-    return [_with_end(each.to_json(), text) for each in found]
+    return [as_values(each, text) for each in found]
 
 
-def _with_end(values: dict[str, Any], text: str) -> dict[str, Any]:
+def as_values(found: Finding | QueryError, text: str) -> dict[str, Any]:
+    """One, with the place where it ends."""
+    values = found.to_json()
     before = text[: values["end"]]
     values["end_line"] = before.count("\n") + 1
     values["end_column"] = len(before) - (before.rfind("\n") + 1) + 1

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
 from oxiseq.durations import duration_text
+from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.time import to_text
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.languages import Language
+from oxiseq.knowledge import knowledge_of
+from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import MEDIA_TYPES, front_of
-from oxiseq.live.api.problems import query_problem
+from oxiseq.live.api.problems import as_values, findings, query_problem
 from oxiseq.live.api.streams import duration_of, time_of
 from oxiseq.live.api.table import DURATION, JSON, Answer, Call, Parameter, Route, json_response, unsupported
 from oxiseq.live.budgets import POLICIES
@@ -46,7 +50,8 @@ def register(call: Call) -> Response:
     """POST /queries."""
     given = _given(call)
     status = _registered(call, given, given.name, replace=False)
-    return json_response(query_value(status), 201, (("location", f"/queries/{quote(status.record.name)}"),))
+    value = {**query_value(status), "lints": _lints(call, given)}
+    return json_response(value, 201, (("location", f"/queries/{quote(status.record.name)}"),))
 
 
 def replace(call: Call) -> Response:
@@ -54,7 +59,8 @@ def replace(call: Call) -> Response:
     name, given = call.parts["query"], _given(call)
     if given.name not in (None, name):
         raise Problem(400, "two names", f"{given.name} in the body, {name} in the path")
-    return json_response(query_value(_registered(call, given, name, replace=True)))
+    status = _registered(call, given, name, replace=True)
+    return json_response({**query_value(status), "lints": _lints(call, given)})
 
 
 def all_queries(call: Call) -> Response:
@@ -138,6 +144,17 @@ def _registered(call: Call, given: _Given, name: str | None, *, replace: bool) -
         return call.service.queries.register(name, given.text, given.language, given.options, replace=replace)
     except QueryError as error:
         raise query_problem(error, given.text, given.language) from None
+
+
+def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
+    """Of a query that has been registered: what the checks find, and graphs that the knowledge base does not have."""
+    found = findings(given.text, given.language)
+    query, rules = load(given.text, given.language), given.options.get("rules", ())
+    if front_of(query).asks_kb:
+        with suppress(KbError):  # one elsewhere may be away by now
+            missing = missing_graphs(query, given.text, knowledge_of(call.service.kb_of_now), rules)
+            found += [as_values(lint, lint.text) for lint in missing]
+    return found
 
 
 def _given(call: Call) -> _Given:

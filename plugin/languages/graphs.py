@@ -1,0 +1,85 @@
+"""Graphs that a query asks and the knowledge base does not have (semantics.md 2.2: the empty graph, and a lint).
+
+Where it stands: query, KB → **lints** → a warning of `oxiseq.run`, standard error of the command line, the answer to
+who registers over HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Final
+
+from pyoxigraph import NamedNode
+
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.grammar import Finding, load
+from oxiseq.grammar.algebra import GraphPattern, Span
+from oxiseq.grammar.finding_tools import lint_finding
+from oxiseq.grammar.languages import AnyQuery
+from oxiseq.grammar.rsp_algebra import RspQuery
+
+_SHOWN: Final = 10
+_LOOKED_AT: Final = 2000
+"""Graphs of the KB among which the nearest are looked for."""
+_OURS: Final = "urn:oxiseq:"
+"""Graphs that the loader makes begin so."""
+
+
+class MissingGraphWarning(UserWarning):
+    """A query asks a graph that the knowledge base does not have."""
+
+
+def missing_graphs(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterable[str] = ()) -> tuple[Finding, ...]:
+    """A lint for each graph that the query or its rules name and the KB does not have. Raises KbError."""
+    asked = _asked(query, text)
+    for rule in rules:
+        asked = {**_asked(load(rule, "epsparql"), rule), **asked}
+    missing = [(name, place) for name, place in asked.items() if not _has(kb, name)]
+    if not missing:
+        return ()
+    there = _graphs(kb)
+    return tuple(
+        replace(lint_finding("no-graph", f"the knowledge base has no graph {name}", span, _hint(name, there)), text=of)
+        for name, (span, of) in missing
+    )
+
+
+def _asked(query: AnyQuery, text: str) -> dict[NamedNode, tuple[Span, str]]:
+    """The graphs named in GRAPH, FROM and FROM NAMED, in the order of the text: where, and in which text."""
+    found = {graph.name: (graph.span, text) for graph in _graph_patterns(query) if isinstance(graph.name, NamedNode)}
+    if isinstance(query, RspQuery):
+        for name in (*query.default_graphs, *query.named_graphs):
+            found.setdefault(name, (query.span, text))
+    return dict(sorted(found.items(), key=lambda each: each[1][0].start))
+
+
+def _graph_patterns(part: Any) -> Iterator[GraphPattern]:
+    """Wherever they stand."""
+    if isinstance(part, GraphPattern):
+        yield part
+    if is_dataclass(part):
+        part = [getattr(part, each.name) for each in fields(part)]
+    if isinstance(part, Mapping):
+        part = part.values()
+    if isinstance(part, Iterable) and not isinstance(part, str | bytes):
+        for each in part:
+            yield from _graph_patterns(each)
+
+
+def _has(kb: KnowledgeBase, name: NamedNode) -> bool:
+    return any(True for _ in kb.solutions(f"SELECT (1 AS ?there) WHERE {{ GRAPH {name} {{}} }} LIMIT 1"))
+
+
+def _graphs(kb: KnowledgeBase) -> list[str]:
+    found = kb.solutions(f"SELECT DISTINCT ?g WHERE {{ GRAPH ?g {{}} }} LIMIT {_LOOKED_AT}")
+    return sorted(s[0].value for s in found if isinstance(s[0], NamedNode) and not s[0].value.startswith(_OURS))
+
+
+def _hint(name: NamedNode, there: list[str]) -> str:
+    if not there:
+        return "it has no named graphs: load the facts into this one, or ask without GRAPH where the language can"
+    nearest = get_close_matches(name.value, there, _SHOWN, 0.0)
+    more = f" and {len(there) - len(nearest)} more" if len(there) > len(nearest) else ""
+    return f"it has {', '.join(f'<{each}>' for each in nearest)}{more}"
