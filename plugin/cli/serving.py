@@ -112,7 +112,8 @@ def endpoint_of(request: ServeRequest) -> Answers:
     )
     if request.upstream is not None:
         return Upstream(request.upstream, settings)
-    return SparqlEndpoint(Store(inner=_store(request)), settings)
+    folder = None if request.read_only else request.location
+    return SparqlEndpoint(Store(inner=_store(request), folder=folder), settings)
 
 
 def _store(request: ServeRequest) -> RdfStore:
