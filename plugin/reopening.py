@@ -69,10 +69,8 @@ class Reopening:
 
     def mend(self) -> bool:
         """Open the folder again if a write has failed; whether that was done. Raises NoRoomError, NotReopenedError."""
-        if self._failure is None or self._folder is None:
-            return False
         with self._lock:
-            if self._failure is None:
+            if self._failure is None or self._folder is None:
                 return False
             if (free := disk_usage(self._folder).free) < ROOM:
                 raise NoRoomError(f"{self._folder}: no room: {free:,} bytes are free, {ROOM:,} are needed to go on")
