@@ -56,10 +56,16 @@ class StoreKb(Versioned):
 
     def __init__(self, store: Store) -> None:
         super().__init__()
+        self._store: Store | None = store
+
+    def moved(self, store: Store | None) -> None:
+        """The same content is now behind another object, or for the moment behind none."""
         self._store = store
 
     def solutions(self, query_text: str) -> QuerySolutions:
         """The solutions of a SELECT query. Raises KbError when the store refuses or fails."""
+        if self._store is None:
+            raise KbError("the knowledge base is being opened again")
         try:
             answer = self._store.query(query_text)
         except (SyntaxError, ValueError, OSError) as error:

@@ -38,3 +38,9 @@ EXACT_NUMBER: Final = 8
 SCALE_SHIFT: Final = 4
 """A decimal's value is `exact` · 10^-scale; the scale (at most 15) stands in the bits from here on."""
 MAX_SCALE: Final = 15
+
+# Times of events, in microseconds since 1970: sums of a time, a window and a lateness stay far within 64 bits.
+FIRST_TIME: Final = -62_135_596_800_000_000
+"""0001-01-01T00:00:00Z, the first time that is taken."""
+LAST_TIME: Final = 253_402_300_799_999_999
+"""9999-12-31T23:59:59.999999Z, the last one."""

@@ -33,6 +33,7 @@ from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.pictures.tables import html_table
+from oxiseq.reopening import NoRoomError, NotReopenedError, Reopening
 from oxiseq.rsp.answer import Answer
 from oxiseq.spaseq.match import Match
 from oxiseq.stream import Stream
@@ -73,11 +74,17 @@ class Store:
     1970-01-01 00:00:02+00:00 250
     """
 
-    def __init__(self, path: str | None = None, *, inner: RdfStore | None = None) -> None:
+    def __init__(
+        self, path: str | None = None, *, inner: RdfStore | None = None, folder: Path | None = None
+    ) -> None:
+        """`inner`: a store that is open already; `folder`: where it is, so that it can be opened again after a write
+        that has failed, when nothing else holds it."""
         if path is not None:
             check_whole(Path(path))
-        self._inner = inner if inner is not None else RdfStore(path)
-        self._kb = StoreKb(self._inner)
+        self._held = Reopening(
+            inner if inner is not None else RdfStore(path), Path(path) if path is not None else folder
+        )
+        self._kb = StoreKb(self._held.store)
         self._terms = TermDictionary()
         self._streams: dict[str, Stream] = {}
         streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
@@ -88,8 +95,9 @@ class Store:
     @property
     def inner(self) -> RdfStore:
         """The pyoxigraph store behind; after changing it directly, call `touch`. Better change it by this store's own
-        methods, which remember what it held for the instants up to now."""
-        return self._inner
+        methods, which remember what it held for the instants up to now. Another one after a write that has failed: to
+        keep it hinders that."""
+        return self._held.store
 
     def touch(self) -> None:
         """Say that the content has changed: it is asked anew for instants behind the newest one so far. For those up to
@@ -97,6 +105,28 @@ class Store:
         with self._lock:
             self._keep_answers()
             self._kb.touch()
+
+    @property
+    def writable(self) -> bool:
+        """Whether it takes changes: after a write that failed it is opened again, as soon as there is room."""
+        try:
+            self._mend()
+        except (NoRoomError, ChangeRefusedError):
+            return False
+        return not self._held.failed
+
+    def _mend(self) -> None:
+        """Open the store again after a write that has failed. Raises NoRoomError, ChangeRefusedError."""
+        if not self._held.failed:
+            return
+        with self._lock:
+            self._kb.moved(None)
+            try:
+                self._held.mend()
+            except NotReopenedError as error:
+                raise ChangeRefusedError(str(error)) from error
+            finally:
+                self._kb.moved(self._held.store)
 
     @property
     def kb(self) -> StoreKb:
@@ -118,7 +148,9 @@ class Store:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = getattr(self._inner, name)
+        if name in _CHANGES:
+            self._mend()
+        found = getattr(self._held.store, name)
         if name not in _CHANGES:
             return found
         if name in _LOADS:
@@ -132,6 +164,8 @@ class Store:
                 self._keep_answers()
                 try:
                     return found(*args, **named)
+                except OSError as error:
+                    raise self._held.refused(error) from None
                 finally:
                     self._kb.touch()
 
@@ -143,13 +177,13 @@ class Store:
             query.before_change()
 
     def __len__(self) -> int:
-        return len(self._inner)
+        return len(self._held.store)
 
     def __iter__(self) -> Iterator[Quad]:
-        return iter(self._inner)
+        return iter(self._held.store)
 
     def __contains__(self, quad: Quad) -> bool:
-        return quad in self._inner
+        return quad in self._held.store
 
     # --- streams and queries ------------------------------------------------------------------------
 

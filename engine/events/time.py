@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
+from oxiseq.engine import kinds
 from oxiseq.engine.errors import EventError
 from oxiseq.engine.terms.normal import XSD
 from oxiseq.engine.terms.value import INTEGER_TYPES, read_datetime
 
 MICROSECONDS: Final = 1_000_000
-FIRST_TIME: Final = -62_135_596_800_000_000
-"""0001-01-01T00:00:00Z, the first time that is taken."""
-LAST_TIME: Final = 253_402_300_799_999_999
-"""9999-12-31T23:59:59.999999Z, the last one. A sum of a time, a window and a lateness stays far within 64 bits."""
+FIRST_TIME: Final = kinds.FIRST_TIME
+LAST_TIME: Final = kinds.LAST_TIME
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DATETIME = NamedNode(XSD + "dateTime")

@@ -125,7 +125,8 @@ def endpoint_of(request: ServeRequest, opened: ExitStack) -> Answers:
     )
     if request.upstream is not None:
         return Upstream(request.upstream, settings)
-    store = Store(inner=_store(request))
+    folder = None if request.read_only else request.location
+    store = Store(inner=_store(request), folder=folder)
     return SparqlEndpoint(store, settings, _processes(request, store, opened))
 
 

@@ -16,8 +16,13 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from shutil import disk_usage
+from typing import Final
 
 from oxiseq.engine.errors import OxiseqError
+
+_NOTHING: Final = 1 << 20
+"""Bytes of the disk that are as good as none: SQLite makes its files larger by parts."""
 
 
 class JournalError(OxiseqError):
@@ -77,7 +82,7 @@ def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
     """SQLite's error as one of ours, naming the file."""
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
-    if primary == sqlite3.SQLITE_FULL:
+    if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and _is_full(path)):
         return FullError(f"{path}: no room left for what was to be written")
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LockedError(f"{path}: is locked by another process")
@@ -87,3 +92,11 @@ def journal_error(error: sqlite3.Error, path: Path) -> JournalError:
         return JournalError(f"{path}: cannot be written to: opened for reading only, or protected")
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return JournalError(f"{path}: {error} ({name})")
+
+
+def _is_full(path: Path) -> bool:
+    """Whether there is hardly any room: SQLite tells of some writes only that they have failed."""
+    try:
+        return disk_usage(path.parent).free < _NOTHING
+    except OSError:
+        return False

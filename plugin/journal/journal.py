@@ -152,6 +152,11 @@ class Journal:
         return sum(file.stat().st_size for file in names if file.exists())
 
     @property
+    def full(self) -> bool:
+        """Whether less of the disk is free than is to be left."""
+        return self._writer.short
+
+    @property
     def commits(self) -> int:
         """Transactions so far: fewer than writes, where threads share them."""
         return self._writer.commits

@@ -88,12 +88,14 @@ class Writer:
 
     def tidy(self) -> None:
         """Where the disk is short, bring the WAL into the file, so that its room can be used again."""
-        if self._short():
+        if self.short:
             with self._busy, suppress(sqlite3.Error):
                 if not self._closed:
                     self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    def _short(self) -> bool:
+    @property
+    def short(self) -> bool:
+        """Whether less of the disk is free than is to be left."""
         return self._keep_free > 0 and disk_usage(self._path.parent).free < self._keep_free
 
     def close(self) -> None:
@@ -121,7 +123,7 @@ class Writer:
             for ticket in group:
                 ticket.fail(JournalError(f"{self._path}: the journal is closed"))
             return
-        if self._short():
+        if self.short:
             for ticket in group:
                 if ticket.grows:
                     ticket.fail(FullError(f"{self._path}: no room: less than {self._keep_free:,} bytes are free"))

@@ -63,7 +63,7 @@ class QueryStatus:
     @property
     def doing(self) -> str:
         """Its state as it is told: `stalled`, or that of the record."""
-        return "stalled" if self.stalled and self.record.state == "running" else self.record.state
+        return "stalled" if self.stalled else self.record.state
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,9 @@ class Queries:
         with self._worker.lock:
             self._worker.flush()
             record = self._journal.queries.set_state(name, "running")
-            if self._worker.find(name) is None and not self._worker.stalled(name):
+            if self._worker.stalled(name):
+                self._worker.lose(name)
+            elif self._worker.find(name) is None:
                 try:
                     self._restore(record)
                 except FullError:
@@ -292,7 +294,8 @@ class Queries:
         query = self._worker.find(record.name)
         facts = self._known.get(record.name, _Facts((), None, ()))
         budget = self._settings.budget.of(record.options)
-        stalled, aside_count = self._worker.stalled(record.name), self._journal.set_aside.count(record.name)
+        stalled = self._worker.stalled(record.name) if record.state == "running" else ""
+        aside_count = self._journal.set_aside.count(record.name)
         if query is None:
             return QueryStatus(
                 record, facts.reads, facts.feeds, facts.variables, error=record.error, budget=budget, stalled=stalled,

@@ -92,8 +92,8 @@ class LiveService:
             told["lost"] = self.journal.lost
         if self.worker.error is not None:
             told["reason"] = f"the live worker was stopped by an error and begins again: {self.worker.error}"
-        elif self.worker.full:
-            told["reason"] = "there is no room for what queries find"
+        elif self.journal.full or self.worker.full:
+            told["reason"] = "there is no room left for the journal"
         elif not self.ready:
             told["reason"] = "the log is not worked through yet"
         return told

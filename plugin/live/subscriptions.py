@@ -97,7 +97,7 @@ class Subscription:
         while not self.ended:
             if self._live and self.outlet is not None:
                 self._owner.sender.send(self, self.outlet)
-                if self._live or not self.outlet.open:
+                if not self.behind or not self.outlet.open:
                     return
             data = self.take(self._owner.settings.heartbeat if self.outlet is None else 0)
             if data:

@@ -426,7 +426,7 @@ class Worker:
 
     def lose(self, name: str) -> None:
         """A query is to be brought back as soon as that is possible."""
-        self._lost.append(name)
+        self._lost = [*(each for each in self._lost if each != name), name]
 
     def found_again(self, name: str) -> None:
         """A query need not be brought back any more: it is at work, or is not to be."""

@@ -90,7 +90,7 @@ def _add_health(app: flask.Flask, endpoint: Answers, live: LiveRoutes | None) ->
         told = {} if live is None else live.service.health()
         reason = "it is ending" if app.config["DRAINING"] else str(told.get("reason", ""))
         if not reason and not endpoint.ready():
-            reason = "the store does not answer"
+            reason = "the store does not answer, or takes no changes: its disk may be full"
         if not reason:
             return flask.jsonify({"status": "ready", **told}), 200
         return flask.jsonify({"status": "not ready", **told, "reason": reason}), 503

@@ -18,6 +18,7 @@ from oxiseq.sparql.processes import Processes
 from oxiseq.sparql.querying import Querying
 from oxiseq.sparql.services import Services
 from oxiseq.sparql.settings import SparqlSettings
+from oxiseq.store import Store
 
 QUERY: Final = "/query"
 UPDATE: Final = "/update"
@@ -59,9 +60,10 @@ class SparqlEndpoint:
         return answered(request, self._respond)
 
     def ready(self) -> bool:
-        """Whether the store answers."""
+        """Whether the store answers, and takes changes where it is to."""
         try:
-            return bool(self.store.query("ASK {}"))
+            answers = bool(self.store.query("ASK {}"))
+            return answers and (self.settings.read_only or not isinstance(self.store, Store) or self.store.writable)
         except (OSError, RuntimeError):
             return False
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from werkzeug.test import TestResponse
+
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.api import LiveRoutes
 from oxiseq.server import ServerSettings, create_app
@@ -61,9 +63,15 @@ class Asked:
         self, method: str, target: str, body: bytes | None = None, headers: Mapping[str, str] = {}
     ) -> tuple[int, Any]:
         """The status and the body, as JSON where it is."""
-        answer = self._client.open(target, method=method, data=body, headers=dict(headers))
+        answer = self.raw(method, target, body, headers)
         kind = answer.content_type or ""
         return answer.status_code, json.loads(answer.data) if "json" in kind else answer.data
+
+    def raw(
+        self, method: str, target: str, body: bytes | None = None, headers: Mapping[str, str] = {}
+    ) -> TestResponse:
+        """The response as it is."""
+        return self._client.open(target, method=method, data=body, headers=dict(headers))
 
     def push(self, second: float, watts: int) -> int:
         """An event of a house; the status."""

@@ -159,6 +159,9 @@ def test_an_old_log_that_holds_such_an_entry_stops_nobody(tmp_path: Path, old: i
                 assert "outside of the years 1 to 9999" in told["setAside"]["last"]["reason"]
             status, told = here.ask("GET", "/ready")
             assert (status, told["setAside"]) == (200, len(LANGUAGES))
+            headers = {"Content-Type": "application/spaseq-query"}  # to look back passes over it, too
+            assert here.ask("POST", "/query", LANGUAGES["spaseq"].encode(), headers)[0] == 200
+            assert here.ask("GET", "/queries/spaseq/why?from=2024-01-01T00:00:00Z")[0] == 200
             assert "oxiseq_set_aside" in here.ask("GET", "/metrics")[1].decode()
             still_works(here)
             if again:  # the last of all: it is of today

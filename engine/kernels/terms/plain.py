@@ -352,7 +352,8 @@ def _other_literal(
 
 @inner
 def plain_time(at: int, end: int) -> tuple[bool, int]:
-    """(known, microseconds since 1970) of a literal that says when: a plain dateTime (no zone: UTC) or integer."""
+    """(known, microseconds since 1970) of a literal that says when: a plain dateTime (no zone: UTC) or integer, of the
+    years 1 to 9999."""
     if byte(at) != _QUOTE:
         return False, np.int64(0)
     quote = find_byte(at + 1, end, _QUOTES)
@@ -361,8 +362,9 @@ def plain_time(at: int, end: int) -> tuple[bool, int]:
     name = _datatype(quote + 3, end)
     if name == _N_DATETIME or name == _STAMP:
         form, micros, _, _, _ = read_date(at + 1, quote)
-        return form != UNUSUAL, micros
+        return form != UNUSUAL and kinds.FIRST_TIME <= micros <= kinds.LAST_TIME, micros
     if name == _N_INTEGER or name == _N_LONG:
         form, negative, mantissa, _ = read_number(at + 1, quote, kinds.INTEGER)
-        return form != UNUSUAL, -mantissa if negative else mantissa
+        micros = -mantissa if negative else mantissa
+        return form != UNUSUAL and kinds.FIRST_TIME <= micros <= kinds.LAST_TIME, micros
     return False, np.int64(0)

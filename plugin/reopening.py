@@ -1,0 +1,95 @@
+"""The pyoxigraph store of a folder, opened again after a write that failed.
+
+RocksDB takes no write any more once one has failed (a full disk, mostly), though there is room again; only to open the
+folder anew helps. That is not possible while anything holds the store of before: an evaluation under way does. Until it
+has ended the folder is open for reading only.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from pathlib import Path
+from shutil import disk_usage
+from typing import Final
+
+from pyoxigraph import Store as RdfStore
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.journal import FullError
+
+ROOM: Final = 16 << 20
+"""Bytes of the disk that must be free before a folder is opened again: opening it writes what its log holds."""
+PATIENCE: Final = 2.0
+"""Seconds for which it is tried at a time; who asks the store meanwhile waits."""
+_PAUSE: Final = 0.02
+_NO_ROOM: Final = ("No space left", "File too large", "quota exceeded")
+
+
+class NoRoomError(FullError, OSError):
+    """The disk is full; nothing has been changed. It may be tried again when there is room."""
+
+
+class NotReopenedError(OxiseqError):
+    """The store cannot be written to yet; nothing has been changed. It may be tried again."""
+
+
+class Reopening:
+    """The store. `folder`: where it can be opened again; None: nowhere. Safe for many threads."""
+
+    def __init__(self, store: RdfStore, folder: Path | None) -> None:
+        self._store: RdfStore | None = store
+        self._folder = folder
+        self._failure: OSError | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def store(self) -> RdfStore:
+        """The one of now; it waits while the folder is being opened."""
+        store = self._store
+        if store is None:
+            with self._lock:
+                store = self._store
+        assert store is not None
+        return store
+
+    @property
+    def failed(self) -> bool:
+        """Whether a write has failed since the folder was opened."""
+        return self._failure is not None
+
+    def refused(self, error: OSError) -> OSError:
+        """A write has failed: the error as it is to be told."""
+        if self._folder is None or error.errno is not None:  # of a file that was to be read, or there is no disk
+            return error
+        self._failure = OSError(str(error))  # not itself: its traceback holds the store
+        full = any(words in str(error) for words in _NO_ROOM)
+        return NoRoomError(f"{self._folder}: no room left for the change: {error}") if full else error
+
+    def mend(self) -> bool:
+        """Open the folder again if a write has failed; whether that was done. Raises NoRoomError, NotReopenedError."""
+        with self._lock:
+            if self._failure is None or self._folder is None:
+                return False
+            if (free := disk_usage(self._folder).free) < ROOM:
+                raise NoRoomError(f"{self._folder}: no room: {free:,} bytes are free, {ROOM:,} are needed to go on")
+            self._open(self._folder)
+        return True
+
+    def _open(self, folder: Path) -> None:
+        self._store = None
+        gc.collect()  # an error's traceback may hold the store of before
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._store = RdfStore(str(folder))
+                self._failure = None
+                return
+            except OSError as error:
+                reason = str(error)
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(_PAUSE)
+        self._store = RdfStore.read_only(str(folder))
+        raise NotReopenedError(f"{folder}: a write has failed, and the store cannot be opened again yet: {reason}")
