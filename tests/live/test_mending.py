@@ -12,20 +12,15 @@ import numpy as np
 import pytest
 from live_events import (
     ALARM,
-    ALARMED_TWICE,
     ALARMS,
-    BUSY,
     DOORS,
-    FELL,
-    HIGH,
-    LEFT,
-    OPENED,
     POWER,
     RISES,
     Batch,
     batches,
 )
-from live_services import Rows, eventually, finish, live, push, rest, rows
+from live_services import Rows, eventually, live, push, rest
+from many_queries import LANGUAGES, QUERIES, found, register
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.run.query import QueryRun
@@ -36,25 +31,12 @@ from oxiseq.journal.log import EventLog
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.intake import read_batch
 
-QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "high": HIGH, "busy": BUSY,
-           "left": LEFT, "fell": FELL}  # fmt: skip
-LANGUAGES = {"high": "spectra", "busy": "rspql", "left": "rsepql", "fell": "epsparql"}
 SENT = batches(60, seed=5)
 BAD = next(batch for batch in SENT[40:] if batch.stream == POWER)
 """The batch that cannot be worked through."""
 READERS = [name for name in QUERIES if name not in ("twice",)]
 """Queries that read its stream."""
 pytestmark = pytest.mark.xdist_group("mending")  # one run to compare the others with
-
-
-def register(service: LiveService) -> None:
-    for name, text in QUERIES.items():
-        service.queries.register(name, text, LANGUAGES.get(name, "spaseq"))
-
-
-def found(service: LiveService) -> dict[str, Rows]:
-    finish(service)
-    return {name: rows(service, name) for name in QUERIES}
 
 
 @pytest.fixture(scope="module")

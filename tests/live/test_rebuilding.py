@@ -9,27 +9,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from live_events import ALARM, ALARMED_TWICE, BUSY, FELL, HIGH, LEFT, OPENED, POWER, RISES, batches
-from live_services import Rows, finish, live, push, rest, rows
+from live_events import POWER, RISES, batches
+from live_services import Rows, live, push, rest, rows
+from many_queries import QUERIES, found, register
 
 from oxiseq.journal import FILE_NAME, Journal, Retention
-from oxiseq.live import LiveService
 
-QUERIES = {"rises": RISES, "opened": OPENED, "alarm": ALARM, "twice": ALARMED_TWICE, "high": HIGH, "busy": BUSY,
-           "left": LEFT, "fell": FELL}  # fmt: skip
-LANGUAGES = {"high": "spectra", "busy": "rspql", "left": "rsepql", "fell": "epsparql"}
 SENT = batches(60, seed=9)
 pytestmark = pytest.mark.xdist_group("rebuilding")  # one run to compare the others with
-
-
-def register(service: LiveService) -> None:
-    for name, text in QUERIES.items():
-        service.queries.register(name, text, LANGUAGES.get(name, "spaseq"))
-
-
-def found(service: LiveService) -> dict[str, Rows]:
-    finish(service)
-    return {name: rows(service, name) for name in QUERIES}
 
 
 @pytest.fixture(scope="module")
