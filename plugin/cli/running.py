@@ -16,7 +16,7 @@ from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
 from oxiseq.driving import Driver, Source
-from oxiseq.engine.cea.faults import Faults
+from oxiseq.engine.events.faults import NO_FAULTS
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.kb import KnowledgeBase
@@ -174,12 +174,10 @@ def _summary(replay: Driver[Any], count: int, seconds: float) -> str:
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
     if isinstance(run, TupleRun) and run.behind:
         parts.append(f"{run.behind:,} behind what WITHIN still knew: matches may be missing there")
-    faults = run.faults if isinstance(run, AloneRun) else Faults()
+    faults = run.faults if isinstance(run, AloneRun) else NO_FAULTS
     if faults.count:
         parts.append(f"{faults.count:,} left out")
-    lines = [closing(replay.reports, parts, run.events, seconds), *(f"left out: {fault}" for fault in faults.first)]
-    if faults.count > len(faults.first):
-        lines.append(f"left out: {faults.count - len(faults.first):,} more")
+    lines = [closing(replay.reports, parts, run.events, seconds), *faults.lines]
     if run.late:
         lines.append(
             f"warning: {run.late:,} of {run.events:,} events were late: older than the newest of their stream "
