@@ -14,11 +14,11 @@ import numpy as np
 from oxiseq.container import Answers
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.faults import NO_FAULTS, Faults
+from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.exchange import Exchange, Timed
@@ -192,7 +192,7 @@ class ContinuousQuery(Generic[M]):
 
     @property
     def _faults(self) -> Faults:
-        return self._run.faults if isinstance(self._run, AloneRun) else NO_FAULTS
+        return faults_of(self._run)
 
     @property
     def events(self) -> int:

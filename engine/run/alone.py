@@ -135,3 +135,8 @@ class AloneRun(ABC):
     def open(self) -> bool:
         """Whether events wait for their instant to be complete."""
         return self.order.open
+
+
+def faults_of(run: object) -> Faults:
+    """The events that a run of any language has left out."""
+    return run.faults if isinstance(run, AloneRun) else NO_FAULTS

@@ -22,6 +22,7 @@ from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.left_out import LeftOutWarning
+from oxiseq.what_if import what_if
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
@@ -192,6 +193,16 @@ def test_why_tells_and_counts_the_others() -> None:
     assert told.notes == (f"left out: {FIRST}", f"left out: {SECOND_ONE}")
     assert FIRST in str(told)
     assert told.gpms[0].saw == 18
+
+
+def test_what_if_tells_of_both() -> None:
+    draft = QUERY.replace("SEQ", "EQUALS")
+    told = what_if(draft, QUERY, {STREAM: pairs()}, language="epsparql")
+    assert (told.kept, len(told.lost)) == (0, expected())
+    lines = [f"left out: {FIRST}", f"left out: {SECOND_ONE}"]
+    assert told.notes == (*(f"the draft: {line}" for line in lines), *(f"the other: {line}" for line in lines))
+    assert "\n".join(told.notes) in str(told)
+    assert told.to_json()["notes"] == list(told.notes)
 
 
 def test_the_server_tells_in_the_answer_the_state_and_the_metrics(tmp_path: Path) -> None:
