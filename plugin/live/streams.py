@@ -28,7 +28,7 @@ from oxiseq.journal import (
     unpack_events,
 )
 from oxiseq.live.errors import BoundError, BusyError
-from oxiseq.live.intake import Reading, Reason
+from oxiseq.live.intake import Reading, Reason, SharedTerms
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.worker import Worker
@@ -60,6 +60,7 @@ class Streams:
     """Create, list, delete, push, read. Safe for many threads."""
 
     def __init__(self, journal: Journal, worker: Worker, settings: LiveSettings, metrics: Metrics) -> None:
+        self._terms = SharedTerms()  # to set up a dictionary for each push takes longer than a small push
         self._journal, self._worker = journal, worker
         self._settings, self._metrics = settings, metrics
         counters = (metrics.events, metrics.late, metrics.rejected)
@@ -160,15 +161,15 @@ class Streams:
                 if isinstance(query.run, AloneRun) and query.run.leaves_out]  # fmt: skip
         if not runs or not len(reading.time):
             return 0, ()
-        terms = TermDictionary()
-        batch = unpack_events([reading.blob], terms)
-        faulty = np.zeros(len(batch), np.bool_)
-        told: list[Reason] = []
-        for name, run in runs:
-            unfit = run.unfit(iri, batch, terms)
-            if unfit is not None:
-                faulty |= unfit.wrong
-                told += [Reason(f"left out by the query {name}: {each}") for each in unfit.named()]
+        with self._terms.borrowed() as terms:
+            batch = unpack_events([reading.blob], terms)
+            faulty = np.zeros(len(batch), np.bool_)
+            told: list[Reason] = []
+            for name, run in runs:
+                unfit = run.unfit(iri, batch, terms)
+                if unfit is not None:
+                    faulty |= unfit.wrong
+                    told += [Reason(f"left out by the query {name}: {each}") for each in unfit.named()]
         return int(np.count_nonzero(faulty)), tuple(told[:_REASONS])
 
     def _late(self, iri: str, appended: Appended, reading: Reading) -> int:
