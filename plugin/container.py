@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.events.faults import NO_FAULTS, Faults
 from oxiseq.late import LateBatch, LateEvent
 from oxiseq.pictures.svg import Svg
 from oxiseq.pictures.timeline import timeline
@@ -28,11 +29,23 @@ class Answers(ABC, Generic[M]):
 
     events: int
     _late: Sequence[tuple[str, LateBatch]]
+    _faults: Faults = NO_FAULTS
 
     @property
     def late(self) -> int:
         """How many events were older than their stream's watermark, hence not matched."""
         return sum(len(batch) for _, batch in self._late)
+
+    @property
+    def left_out(self) -> int:
+        """How many events were left out because the language cannot take them: no tuple events in CEQL, events that
+        start after they end in EP-SPARQL."""
+        return self._faults.count
+
+    @property
+    def left_out_events(self) -> tuple[str, ...]:
+        """Which the first of those are, and what is wrong with them."""
+        return self._faults.first
 
     @abstractmethod
     def late_events(self) -> list[LateEvent]:

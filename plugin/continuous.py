@@ -12,13 +12,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from oxiseq.container import Answers
-from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.exchange import Exchange, Timed
@@ -181,7 +181,8 @@ class ContinuousQuery(Generic[M]):
 
     @property
     def left_out(self) -> int:
-        """How many events were left out because they are no tuple events (CEQL)."""
+        """How many events were left out because the language cannot take them: no tuple events in CEQL, events that
+        start after they end in EP-SPARQL."""
         return self._faults.count
 
     @property
@@ -191,7 +192,7 @@ class ContinuousQuery(Generic[M]):
 
     @property
     def _faults(self) -> Faults:
-        return self._run.faults if isinstance(self._run, AloneRun) else Faults()
+        return faults_of(self._run)
 
     @property
     def events(self) -> int:

@@ -1,5 +1,6 @@
-"""What a query is told of its events as warnings (CEQL, semantics.md 3): those that it leaves out because they are no
-tuple events, and columns that can never be what it asks of them.
+"""What a query is told of its events as warnings: those that it leaves out because its language cannot take them
+(CEQL takes tuple events only, EP-SPARQL none that start after they end; semantics.md 3 and 5), and columns that can
+never be what a CEQL query asks of them.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Final
 
-from oxiseq.engine.cea.faults import Faults
+from oxiseq.engine.events.faults import Faults
 
 _TOLD: Final = 3
 """Of them a warning tells why."""

@@ -12,7 +12,9 @@ from typing import Any
 from oxiseq.driving import Driver
 from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import LimitError, OxiseqError
+from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.run.alone import faults_of
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import Asked, Kb, kb_store
@@ -26,12 +28,14 @@ from oxiseq.unread import warn_unread
 @dataclass(frozen=True, slots=True)
 class WhatIf:
     """Rows by which two queries differ: those that only the draft has, those that only the other has, in order of
-    time; `kept` is how many both have. Compared are `columns`: the time and the variables that both answer."""
+    time; `kept` is how many both have. Compared are `columns`: the time and the variables that both answer.
+    `notes`: events that either leaves out."""
 
     columns: tuple[str, ...]
     gained: tuple[Row, ...]
     lost: tuple[Row, ...]
     kept: int
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; terms as N-Triples, times as xsd:dateTime."""
@@ -39,12 +43,13 @@ class WhatIf:
             name: [{c: cell_text(row.get(c)) for c in self.columns} for row in each]
             for name, each in (("gained", self.gained), ("lost", self.lost))
         }
-        return {"columns": list(self.columns), "kept": self.kept, **rows}
+        return {"columns": list(self.columns), "kept": self.kept, **rows, "notes": list(self.notes)}
 
     def __str__(self) -> str:
         lines = [f"{len(self.gained)} gained, {len(self.lost)} lost, {self.kept} kept", " ".join(self.columns)]
         for mark, rows in (("+", self.gained), ("-", self.lost)):
             lines += [f"{mark} {' '.join(cell_text(row.get(c)) or '-' for c in self.columns)}" for row in rows]
+        lines += self.notes
         return "\n".join(lines) + "\n"
 
     def _repr_html_(self) -> str:
@@ -85,18 +90,20 @@ def compared(
     """The same of checked queries; a stream that only one of them reads is given to that one. `draft_options`: those of
     the draft, where they are others. Raises LimitError beyond what `bounds` allows."""
     store = kb if kb is None or isinstance(kb, Asked) else kb_store(kb)
-    mine, new = _rows(draft, streams, store, draft_options or options, bounds)
-    theirs, old = _rows(against, streams, store, options, bounds)
+    mine, new, left = _rows(draft, streams, store, draft_options or options, bounds)
+    theirs, old, other_left = _rows(against, streams, store, options, bounds)
     columns = ("time", *(v for v in mine if v in theirs))
     if len(columns) == 1 and mine and theirs:
         raise OxiseqError(f"the answers have no variable in common: {', '.join(mine)} and {', '.join(theirs)}")
     gained, lost = _left(new, old, columns), _left(old, new, columns)
-    return WhatIf(columns, gained, lost, len(new) - len(gained))
+    notes = (*(f"the draft: {line}" for line in left.lines), *(f"the other: {line}" for line in other_left.lines))
+    return WhatIf(columns, gained, lost, len(new) - len(gained), notes)
 
 
 def _rows(
     query: AnyQuery, streams: Mapping[str, Any], kb: Kb, options: Options, bounds: Bounds
-) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+) -> tuple[tuple[str, ...], list[dict[str, Any]], Faults]:
+    """Variables, rows in order of time, what was left out."""
     front = front_of(query)
     check_kb(front, kb)
     driver: Driver[Any] = front.replay(query, kb, options)
@@ -112,7 +119,8 @@ def _rows(
         for match in (driver.shape.match(batch, i) for i in range(len(batch))):
             row = {k: v for k, v in row_of(match).items() if not k.startswith(EVENTS)}
             rows.append((match.time, row))
-    return driver.shape.variables, [row for _, row in sorted(rows, key=lambda each: each[0])]
+    ordered = [row for _, row in sorted(rows, key=lambda each: each[0])]
+    return driver.shape.variables, ordered, faults_of(driver.run)
 
 
 def _names(streams: Mapping[str, str]) -> dict[str, str]:

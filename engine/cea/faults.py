@@ -1,4 +1,4 @@
-"""Events whose graph is no tuple event's: they are left out, counted and named.
+"""Events whose graph is no tuple event's: they are left out (events/faults.py).
 
 Where it stands: EventBatch ─ `pivot` ─▶ faults, by which term_marks.py leaves events out. Whoever holds other ids (the
 server, when events arrive; `why`) asks `faults_in`.
@@ -6,8 +6,7 @@ server, when events arrive; `why`) asks `faults_in`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,55 +16,24 @@ from pyoxigraph import NamedNode, Variable
 from oxiseq.engine.cea.facts import compile_facts
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.time import to_text
+from oxiseq.engine.events.faults import Unfit
 from oxiseq.engine.kernels.cea import facts as kernels
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 I64 = NDArray[np.int64]
 RDF_TYPE: Final = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
-_NAMED: Final = 10
-"""Faults that are named; all are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """How many events were no tuple events, and of the first ones when, where and why."""
-
-    count: int = 0
-    first: tuple[str, ...] = ()
-
-    def more(self, stream: str, time: I64, fault: I64, attributes: Sequence[Variable]) -> Faults:
-        """Those of a batch, too."""
-        named = named_faults(stream, time, fault, attributes, _NAMED - len(self.first))
-        return Faults(self.count + int(np.count_nonzero(fault)), (*self.first, *named))
-
-    def save(self) -> State:
-        """As a saved state."""
-        return {"count": self.count, "first": list(self.first)}
-
-    @classmethod
-    def restored(cls, state: State) -> Faults:
-        """Saved ones."""
-        return cls(int(state["count"]), tuple(state["first"]))
-
-
-NO_FAULTS: Final = Faults()
-
-
-def named_faults(
-    stream: str, time: I64, fault: I64, attributes: Sequence[Variable], most: int = _NAMED
-) -> Iterator[str]:
-    """The first `most` faulty events of a batch."""
-    for row in np.flatnonzero(fault)[:most].tolist():
-        yield f"the event of {to_text(int(time[row]))} on <{stream}> is no tuple event: {_why(fault[row], attributes)}"
+def unfit(stream: str, time: I64, fault: I64, attributes: Sequence[Variable]) -> Unfit:
+    """The faulty events of a batch, of what `faults_in` tells of it."""
+    return Unfit(stream, time, fault != 0, lambda row: f"is no tuple event: {_why(int(fault[row]), attributes)}")
 
 
 def _why(fault: int, attributes: Sequence[Variable]) -> str:
     if fault == kernels.MANY_SUBJECTS:
         return "its triples have several subjects; make one event of each"
-    slot = int(fault) - kernels.MANY_VALUES
+    slot = fault - kernels.MANY_VALUES
     what = "types" if slot == 0 else f"values of {attributes[slot - 1].value}"
     return f"it has two {what}; a tuple has one of each"
 

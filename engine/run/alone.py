@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
-from oxiseq.engine.cea.faults import Faults
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import Watermarks
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
@@ -24,8 +26,10 @@ class AloneRun(ABC):
     """The running state of a query with an order of its own. It gives batches of matches; each tells its length."""
 
     resets: Resets = Resets()
-    faults: Faults = Faults()
-    """Events that were left out because the query's language cannot take them."""
+    faults: Faults = NO_FAULTS
+    """Events that were left out because the query's language cannot take them, as if they had not come."""
+    leaves_out: ClassVar[bool] = False
+    """Whether there are events that the language cannot take."""
 
     @property
     @abstractmethod
@@ -41,6 +45,11 @@ class AloneRun(ABC):
     def push(self, stream: str, batch: Any) -> Any:
         """Take events of a stream in order of arrival; returns the late ones, None or an empty batch if there are none.
         Call `advance` for matches."""
+
+    def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
+        """The events of a batch, coded in any dictionary, that the language cannot take; None: there are none. For
+        other threads, too."""
+        return None
 
     def punctuate(self, stream: str, time: int) -> None:
         """No event of `stream` before `time` (µs) will come."""
@@ -94,8 +103,8 @@ class AloneRun(ABC):
 
     @property
     def events(self) -> int:
-        """How many events it has received."""
-        return self.order.events
+        """How many events it has received, those left out included."""
+        return self.order.events + self.faults.count
 
     @property
     def late(self) -> int:
@@ -126,3 +135,8 @@ class AloneRun(ABC):
     def open(self) -> bool:
         """Whether events wait for their instant to be complete."""
         return self.order.open
+
+
+def faults_of(run: object) -> Faults:
+    """The events that a run of any language has left out."""
+    return run.faults if isinstance(run, AloneRun) else NO_FAULTS

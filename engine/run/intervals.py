@@ -8,7 +8,7 @@ Instants are worked through many at a time, unless rules feed each other: then o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.intervals.conditions import RowExpression
 from oxiseq.engine.intervals.knowledge import KnowledgeReader
 from oxiseq.engine.intervals.nodes.build import build
@@ -25,6 +26,7 @@ from oxiseq.engine.intervals.order import in_order
 from oxiseq.engine.intervals.plan import Answered
 from oxiseq.engine.intervals.query import IntervalPlan
 from oxiseq.engine.intervals.rows import Column, Rows, concat, empty
+from oxiseq.engine.intervals.stamps import Stamps
 from oxiseq.engine.intervals.using import Uses
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
@@ -51,8 +53,10 @@ class IntervalRun(AloneRun):
     """The running state of an EP-SPARQL query. `lateness` in microseconds; events before `start` are not seen.
 
     A row of an answer has two events, with the letters START and END and the times of its interval. Counter:
-    `matches` found.
+    `matches` found. `faults`: events that are no intervals, since they start after they end, are left out.
     """
+
+    leaves_out: ClassVar[bool] = True
 
     def __init__(
         self, plan: IntervalPlan, terms: TermDictionary, kb: KnowledgeBase,
@@ -60,7 +64,7 @@ class IntervalRun(AloneRun):
     ) -> None:
         self._plan = plan
         self.matches = 0
-        self.resets = Resets()
+        self.resets, self.faults = Resets(), Faults()
         self._completed = 0
         self._terms = terms
         self._kb = KbInTime(kb)
@@ -68,7 +72,8 @@ class IntervalRun(AloneRun):
         self._knowledge = self._kb.materialised("knowledge", KnowledgeReader(plan.plans, terms, self._blanks))
         self._version: int | None = None
         """Of the KB that has been handed out."""
-        self._waiting = Waiting(len(plan.streams), terms, lateness, start)
+        self._stamps = Stamps(terms)
+        self._waiting = Waiting(len(plan.streams), lateness, start)
         self._rules = [_Rule(rule.form.template, answered, terms) for rule, answered in
                        zip(plan.rules, plan.derived, strict=True) if isinstance(rule.form, Construct)]  # fmt: skip
         self._query = _Shown(plan.answered, terms)
@@ -107,10 +112,21 @@ class IntervalRun(AloneRun):
     def push(self, stream: str, batch: EventBatch) -> EventBatch | None:
         """Take events of a stream in order of arrival; returns the late ones, if any. Call `advance` for answers.
 
-        Raises EventError where an event starts after it ends; then none of the batch is taken.
+        Events that are no intervals are left out (`faults`).
         """
-        late = self._waiting.push(self.plan.streams.index(stream), batch)
+        started = self._stamps.starts(batch)
+        wrong = self._stamps.unfit(stream, batch, started.wrong)
+        if wrong is not None:
+            self.faults = self.faults.more(wrong)
+            batch = batch.take(wrong.fit)
+            started = self._stamps.starts(batch)
+        late = self._waiting.push(self.plan.streams.index(stream), batch, started)
         return None if late is None else batch.take(late)
+
+    def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
+        """Those that are no intervals."""
+        stamps = Stamps(terms)
+        return stamps.unfit(stream, batch, stamps.starts(batch).wrong)
 
     def keep_answers(self) -> bool:
         return self._kb.keep(self._waiting.unfinished)
@@ -202,15 +218,16 @@ class IntervalRun(AloneRun):
         """Its state between batches. What the knowledge base knows is asked again, but for instants that were not
         complete when it changed; its blank nodes keep their ids."""
         return {
-            "matches": self.matches, "resets": self.resets.save(), "completed": self._completed,
-            "waiting": self._waiting.save(terms), "tables": [table.save(terms) for table in self._tables],
+            "matches": self.matches, "resets": self.resets.save(), "faults": self.faults.save(),
+            "completed": self._completed, "waiting": self._waiting.save(terms),
+            "tables": [table.save(terms) for table in self._tables],
             "blanks": self._blanks.save(terms), "kept": self._kb.save(terms),
         }  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state; for a run that has not seen any event."""
         self.matches, self._completed = int(state["matches"]), int(state["completed"])
-        self.resets = Resets.restored(state["resets"])
+        self.resets, self.faults = Resets.restored(state["resets"]), Faults.restored(state["faults"])
         self._waiting.restore(state["waiting"], terms)
         self._blanks.restore(state["blanks"], terms)
         for table, saved in zip(self._tables, state["tables"], strict=True):
@@ -221,8 +238,13 @@ class IntervalRun(AloneRun):
 
     @property
     def state(self) -> dict[str, int]:
-        """Numbers of rows kept."""
-        return {"rows": sum(len(table) for table in self._tables)}
+        """How many rows are kept; and `left_out`."""
+        return {"rows": self.records, "left_out": self.faults.count}
+
+    @property
+    def records(self) -> int:
+        """How many rows are kept; some may be dead by now (`collect`)."""
+        return sum(len(table) for table in self._tables)
 
     @property
     def bytes(self) -> int:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.intervals.rows import I64, Rows, concat
-from oxiseq.engine.intervals.stamps import Stamps
+from oxiseq.engine.intervals.stamps import Started
 from oxiseq.engine.run.watermarks import AFTER_ALL, Watermark, Watermarks
-from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
@@ -30,22 +29,18 @@ class _Pieces:
 class Waiting(Watermarks[Watermark]):
     """Orders the events of streams."""
 
-    def __init__(self, streams: int, terms: TermDictionary, lateness: int = 0, start: int | None = None) -> None:
+    def __init__(self, streams: int, lateness: int = 0, start: int | None = None) -> None:
         super().__init__((Watermark() for _ in range(streams)), lateness, start)
-        self._stamps = Stamps(terms)
         self._pieces = _Pieces()
 
-    def push(self, stream: int, batch: EventBatch) -> NDArray[np.int64] | None:
-        """Take events of a stream in order of arrival; the numbers of those that are late, None if none is.
-
-        Raises EventError where one starts after it ends; then none is taken.
-        """
+    def push(self, stream: int, batch: EventBatch, started: Started) -> NDArray[np.int64] | None:
+        """Take events of a stream, all of them intervals, in order of arrival; the numbers of those that are late, None
+        if none is."""
         if not len(batch):
             return None
-        starts, marks = self._stamps.starts(batch)
         self.events += len(batch)
         late, kept = self._sort_out(self._streams[stream], batch.time)
-        self._take(batch, starts, marks, kept)
+        self._take(batch, started.start, started.marks, kept)
         return np.flatnonzero(late) if late.any() else None
 
     def _take(

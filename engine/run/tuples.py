@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Variable
 
 from oxiseq.engine.cea.facts import compile_facts
-from oxiseq.engine.cea.faults import Faults, faults_in
+from oxiseq.engine.cea.faults import faults_in, unfit
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.partitions import Partitions
@@ -21,6 +20,7 @@ from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
 from oxiseq.engine.cea.table_marks import TableMarker
 from oxiseq.engine.cea.term_marks import TermMarker
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.alone import AloneRun
@@ -44,6 +44,8 @@ class TupleRun(AloneRun):
     Counter: `matches` found. `faults`: events that are no tuple events are left out, as if they had not come.
     """
 
+    leaves_out: ClassVar[bool] = True
+
     def __init__(
         self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0,
         capacities: Capacities | None = None,
@@ -63,15 +65,11 @@ class TupleRun(AloneRun):
         self._look_at = self._look_after = 0
         self._waiting_only = 0
 
-    @property
-    def attributes(self) -> tuple[Variable, ...]:
-        """Those that it looks at."""
-        return self._terms.attributes
-
-    def faults_in(self, batch: EventBatch, terms: TermDictionary) -> I64 | None:
-        """What is wrong with each event of a batch that is coded in any dictionary, 0 for nothing; None: nothing is
-        with any. For other threads, too."""
-        return faults_in(self._plan.query.vocab or "", self.attributes, batch, terms)
+    def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
+        """Those that are no tuple events."""
+        attributes = self._terms.attributes
+        fault = faults_in(self._plan.query.vocab or "", attributes, batch, terms)
+        return None if fault is None else unfit(stream, batch.time, fault, attributes)
 
     @property
     def plan(self) -> CeaPlan:
@@ -89,9 +87,9 @@ class TupleRun(AloneRun):
         """
         marks = self._terms.mark(batch) if isinstance(batch, EventBatch) else self._tables.mark(batch)
         if marks.fault is not None:
-            self.faults = self.faults.more(stream, batch.time, marks.fault, self._terms.attributes)
-            there = np.flatnonzero(marks.fault == 0)
-            marks, batch = marks.take(there), batch.take(there)
+            wrong = unfit(stream, batch.time, marks.fault, self._terms.attributes)
+            self.faults = self.faults.more(wrong)
+            marks, batch = marks.take(wrong.fit), batch.take(wrong.fit)
         late = self._merging.push(self.plan.streams.index(stream), marks)
         return None if late is None else batch.take(late)
 
@@ -171,11 +169,6 @@ class TupleRun(AloneRun):
         self._log.restore(state["log"])
 
     # --- what it tells ------------------------------------------------------------------------------
-
-    @property
-    def events(self) -> int:
-        """How many events it has received, those left out included."""
-        return self._merging.events + self.faults.count
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from oxiseq.ceql.columns import complex_table
 from oxiseq.ceql.event import ComplexEvent, ComplexShape
 from oxiseq.ceql.formats import HEAD, complex_text, listed
 from oxiseq.container import Answers
-from oxiseq.engine.cea.faults import NO_FAULTS, Faults
+from oxiseq.engine.events.faults import NO_FAULTS, Faults
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.late import LateBatch, LateEvent, late_events
@@ -44,16 +44,6 @@ class ComplexMatches(Answers[ComplexEvent]):
         self.behind = behind
         """At how many events matches may be missing, since the attribute of WITHIN fell too far there."""
         self._faults = faults
-
-    @property
-    def left_out(self) -> int:
-        """How many events were left out because they are no tuple events."""
-        return self._faults.count
-
-    @property
-    def left_out_events(self) -> tuple[str, ...]:
-        """Which the first of those are, and what is wrong with them."""
-        return self._faults.first
 
     def late_events(self) -> list[LateEvent]:
         """Those events, in order of arrival; a row of a table as the graph that it stands for."""

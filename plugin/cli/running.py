@@ -16,11 +16,10 @@ from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
 from oxiseq.driving import Driver, Source
-from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import knowledge_of, opened
@@ -174,12 +173,10 @@ def _summary(replay: Driver[Any], count: int, seconds: float) -> str:
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
     if isinstance(run, TupleRun) and run.behind:
         parts.append(f"{run.behind:,} behind what WITHIN still knew: matches may be missing there")
-    faults = run.faults if isinstance(run, AloneRun) else Faults()
+    faults = faults_of(run)
     if faults.count:
         parts.append(f"{faults.count:,} left out")
-    lines = [closing(replay.reports, parts, run.events, seconds), *(f"left out: {fault}" for fault in faults.first)]
-    if faults.count > len(faults.first):
-        lines.append(f"left out: {faults.count - len(faults.first):,} more")
+    lines = [closing(replay.reports, parts, run.events, seconds), *faults.lines]
     if run.late:
         lines.append(
             f"warning: {run.late:,} of {run.events:,} events were late: older than the newest of their stream "

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.container import Answers
+from oxiseq.engine.events.faults import NO_FAULTS, Faults
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.epsparql.answer import IntervalMatch, IntervalShape
@@ -27,11 +28,13 @@ class IntervalMatches(Answers[IntervalMatch]):
     """
 
     def __init__(
-        self, shape: IntervalShape, batch: MatchBatch, events: int = 0, late: Sequence[tuple[str, LateBatch]] = ()
-    ) -> None:
+        self, shape: IntervalShape, batch: MatchBatch, events: int = 0, late: Sequence[tuple[str, LateBatch]] = (),
+        faults: Faults = NO_FAULTS,
+    ) -> None:  # fmt: skip
         self._shape = shape
         self._batch = batch
         self._late = late
+        self._faults = faults
         self.events = events
         shape.terms.hold(batch.values)
 
@@ -66,7 +69,7 @@ class IntervalMatches(Answers[IntervalMatch]):
         return IntervalMatch(self._shape, self._batch, index)
 
     def _taken(self, index: NDArray[np.int64]) -> Self:
-        return type(self)(self._shape, self._batch.take(index), self.events, self._late)
+        return type(self)(self._shape, self._batch.take(index), self.events, self._late, self._faults)
 
     @property
     def _header(self) -> list[str]:

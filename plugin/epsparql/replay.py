@@ -24,6 +24,7 @@ from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.knowledge import Kb, kb_store
 from oxiseq.late import LateBatch
+from oxiseq.left_out import warn_of
 from oxiseq.times import Clock
 
 
@@ -50,7 +51,8 @@ class IntervalReplay(Driver[MatchBatch]):
 
     def matches(self, progress: Callable[[], None] | None = None) -> IntervalMatches:
         batch = MatchBatch.concat(list(self.batches(progress)), len(self.shape.variables))
-        return IntervalMatches(self.shape, batch, self.run.events, self.late)
+        warn_of(self.run.faults, stacklevel=3)
+        return IntervalMatches(self.shape, batch, self.run.events, self.late, self.run.faults)
 
 
 def read_rules(texts: Sequence[str]) -> list[EpQuery]:

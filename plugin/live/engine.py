@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from oxiseq.engine.cea.faults import Faults
-from oxiseq.engine.errors import EventError, KbError
+from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.runs import AnyRun, Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.snapshot.saving import save
@@ -69,7 +69,7 @@ class LiveQuery:
     @property
     def faults(self) -> Faults:
         """Events that it cannot read, which it leaves out."""
-        return self.run.faults if isinstance(self.run, AloneRun) else Faults()
+        return faults_of(self.run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,9 +256,6 @@ class Engine:
         ]
 
     def _fail(self, query: LiveQuery, error: Exception) -> None:
-        if isinstance(error, EventError):  # one that starts after it ends (EP-SPARQL): its entry is passed over
-            query.error = str(error)
-            return
         query.error = reason_of(error)
         self.remove(query)
         if isinstance(error, KbError):

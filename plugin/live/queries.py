@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.errors import KbError, OxiseqError
+from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.journal import (

@@ -11,11 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from oxiseq.engine.cea.faults import named_faults
 from oxiseq.engine.events.quads import QuadFormat
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.write import quads_text
-from oxiseq.engine.run.tuples import TupleRun
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import (
@@ -29,7 +28,7 @@ from oxiseq.journal import (
     unpack_events,
 )
 from oxiseq.live.errors import BoundError, BusyError
-from oxiseq.live.intake import Reading, Reason
+from oxiseq.live.intake import Reading, Reason, SharedTerms
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.settings import LiveSettings
 from oxiseq.live.worker import Worker
@@ -42,8 +41,8 @@ LATE: Final = "older than the stream's watermark: stored, but queries do not mat
 class Pushed:
     """What became of a batch: its events have the offsets first, ..., first + accepted - 1.
 
-    late: how many of them are older than the watermark; left_out: how many a CEQL query that reads the stream leaves
-    out, because they are no tuple events (both None for a repeated batch: it was told then); rejected: lines and events
+    late: how many of them are older than the watermark; left_out: how many a query that reads the stream leaves out,
+    because its language cannot take them (both None for a repeated batch: it was told then); rejected: lines and events
     left out; reasons: the first of them. time: what an event was stamped with on arrival (µs).
     """
 
@@ -61,6 +60,7 @@ class Streams:
     """Create, list, delete, push, read. Safe for many threads."""
 
     def __init__(self, journal: Journal, worker: Worker, settings: LiveSettings, metrics: Metrics) -> None:
+        self._terms = SharedTerms()  # to set up a dictionary for each push takes longer than a small push
         self._journal, self._worker = journal, worker
         self._settings, self._metrics = settings, metrics
         counters = (metrics.events, metrics.late, metrics.rejected)
@@ -156,20 +156,20 @@ class Streams:
         return "".join(pieces).encode(), max(first, min(first + limit, record.next))
 
     def _left_out(self, iri: str, reading: Reading) -> tuple[int, tuple[Reason, ...]]:
-        """How many events some CEQL query that reads the stream leaves out, and why."""
-        runs = [(query.name, query.run) for query in self._worker.readers(iri) if isinstance(query.run, TupleRun)]
+        """How many events some query that reads the stream leaves out, and why."""
+        runs = [(query.name, query.run) for query in self._worker.readers(iri)
+                if isinstance(query.run, AloneRun) and query.run.leaves_out]  # fmt: skip
         if not runs or not len(reading.time):
             return 0, ()
-        terms = TermDictionary()
-        batch = unpack_events([reading.blob], terms)
-        faulty = np.zeros(len(batch), np.bool_)
-        told: list[Reason] = []
-        for name, run in runs:
-            fault = run.faults_in(batch, terms)
-            if fault is not None:
-                faulty |= fault != 0
-                named = named_faults(iri, batch.time, fault, run.attributes)
-                told += [Reason(f"left out by the query {name}: {each}") for each in named]
+        with self._terms.borrowed() as terms:
+            batch = unpack_events([reading.blob], terms)
+            faulty = np.zeros(len(batch), np.bool_)
+            told: list[Reason] = []
+            for name, run in runs:
+                unfit = run.unfit(iri, batch, terms)
+                if unfit is not None:
+                    faulty |= unfit.wrong
+                    told += [Reason(f"left out by the query {name}: {each}") for each in unfit.named()]
         return int(np.count_nonzero(faulty)), tuple(told[:_REASONS])
 
     def _late(self, iri: str, appended: Appended, reading: Reading) -> int:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
 import oxiseq
-from oxiseq.engine.errors import EventError, LimitError, QueryError
+from oxiseq.engine.errors import LimitError, QueryError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.intervals.rows import NEVER
 from oxiseq.engine.output.batch import MatchBatch
@@ -227,11 +227,6 @@ def test_an_event_may_say_its_start() -> None:
         assert [(m.start, m.end) for m in found] == [(2, 5)]
     every = oxiseq.run("SELECT * { ?s ?p ?o }", streams={"urn:s": [(2, 5, "<urn:a> <urn:b> 1 .")]}, language="epsparql")
     assert len(every) == 1
-
-
-def test_an_event_cannot_start_after_its_end() -> None:
-    with pytest.raises(EventError, match="starts at"):
-        oxiseq.run("SELECT * { ?s ?p ?o }", streams={"urn:s": [(6, 5, "<urn:a> <urn:b> 1 .")]}, language="epsparql")
 
 
 def test_limits_are_whole_microseconds() -> None:

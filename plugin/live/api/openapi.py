@@ -117,7 +117,8 @@ SCHEMAS: Final[dict[str, Any]] = {
                        last={"type": ["integer", "null"]}),
     ),
     "WhatIf": _object(
-        ("columns", "kept", "gained", "lost"), columns=_TEXTS, kept=_COUNT, gained=_LIST, lost=_LIST,
+        ("columns", "kept", "gained", "lost", "notes"), columns=_TEXTS, kept=_COUNT, gained=_LIST, lost=_LIST,
+        notes=_TEXTS,
     ),
     "MadeOf": _object(
         ("id", "query", "time", "bindings", "events", "facts"), id=_COUNT, query=_TEXT, time=_TEXT,

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode, Triple, Variable
 
-from oxiseq.engine.cea.faults import RDF_TYPE, Faults, asked_of, faults_in
+from oxiseq.engine.cea.faults import RDF_TYPE, asked_of, faults_in, unfit
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import decode_events, encode_events
+from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.events.tuples import Naming, TupleRows, is_table, is_tuple_file, open_rows, read_rows
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -49,8 +50,9 @@ def tuples_of(plan: CeaPlan, history: History) -> tuple[History, Faults]:
     for iri, batch in history.batches.items():
         fault = faults_in(plan.query.vocab or "", asked_of(plan), batch, history.terms)
         if fault is not None:
-            faults = faults.more(iri, batch.time, fault, asked_of(plan))
-            batches[iri] = batch.take(np.flatnonzero(fault == 0))
+            wrong = unfit(iri, batch.time, fault, asked_of(plan))
+            faults = faults.more(wrong)
+            batches[iri] = batch.take(wrong.fit)
     return replace(history, batches=batches), faults
 
 

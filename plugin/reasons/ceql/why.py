@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.ceql.event import ComplexEvent
-from oxiseq.engine.cea.faults import Faults
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.errors import OxiseqError
@@ -53,14 +52,8 @@ def why_ceql(plan: CeaPlan, history: History, provenance: int = SHOWN, bounds: B
         None if whole else " | ".join(place.text for place in at),
         tuple(sorted(reasons, key=lambda reason: -reason.matches)), len(found.batch),
         found.cut or (query.limit is None and found.most >= MOST), history.late,
-        tuple(provenances(found, provenance, events)), "ceql", notes=_notes(faults),
+        tuple(provenances(found, provenance, events)), "ceql", notes=faults.lines,
     )  # fmt: skip
-
-
-def _notes(faults: Faults) -> tuple[str, ...]:
-    """What was left out."""
-    more = [f"left out: {faults.count - len(faults.first):,} more"] * (faults.count > len(faults.first))
-    return (*(f"left out: {fault}" for fault in faults.first), *more)
 
 
 def _stage(place: Place, completed: dict[int, NDArray[np.int64]]) -> Stage:

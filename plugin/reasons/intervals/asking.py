@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.intervals.query import compile_intervals
-from oxiseq.engine.intervals.stamps import spanned
+from oxiseq.engine.intervals.stamps import Stamps, spanned
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
@@ -32,6 +33,17 @@ def opener(events: Any, terms: TermDictionary, reading: Reading) -> Iterator[Eve
     if not isinstance(events, str | Path) and not callable(events):
         events = list(spanned(events))
     return opened(events, terms, reading)
+
+
+def intervals_of(history: History) -> tuple[History, Faults]:
+    """A history without the events that are no intervals, and those."""
+    faults, batches, stamps = Faults(), dict(history.batches), Stamps(history.terms)
+    for iri, batch in history.batches.items():
+        wrong = stamps.unfit(iri, batch, stamps.starts(batch).wrong)
+        if wrong is not None:
+            faults = faults.more(wrong)
+            batches[iri] = batch.take(wrong.fit)
+    return replace(history, batches=batches), faults
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from oxiseq.grammar.algebra import GraphPattern, Group, PathPattern, PatternElem
 from oxiseq.grammar.render import render_group
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import inner_groups
-from oxiseq.reasons.intervals.asking import Source
+from oxiseq.reasons.intervals.asking import Source, intervals_of
 from oxiseq.reasons.provenance import Provenance
 from oxiseq.reasons.read import Span
 from oxiseq.reasons.report import SHOWN, Funnel, Reason, Stage, Step, Why
@@ -25,6 +25,8 @@ from oxiseq.reasons.where.rows import MOST, Rows
 
 def why_intervals(source: Source, provenance: int = SHOWN) -> Why:
     """Of a history. Raises OxiseqError as `run` does, KbError, LimitError."""
+    history, faults = intervals_of(source.history)
+    source = replace(source, history=history)
     query, prefixes = source.query, dict(source.query.prefixes)
     told = source.whole()
     ladder = parts(query.where, prefixes)
@@ -38,7 +40,7 @@ def why_intervals(source: Source, provenance: int = SHOWN) -> Why:
     return Why(
         tuple(_funnels(source)), stages, None if stopped is None else ladder[stopped].text,
         tuple(found), len(told), told.more, source.history.late, tuple(_provenances(source, told, provenance)),
-        "epsparql",
+        "epsparql", notes=faults.lines,
     )  # fmt: skip
 
 
