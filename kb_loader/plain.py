@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
+from pathlib import Path
 from typing import IO
 
 from pyoxigraph import Quad
@@ -36,7 +37,7 @@ def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
     total = sum(source.size for source in job.sources)
     with report.timed("loading"):
         work.into(store)
-    report.read, report.stored = work.read, len(store)
+    report.read, report.stored, report.without = work.read, len(store), work.without
     if job.reasoning:
         job.watch(Progress("reasoning", total, total, work.read))
         with report.timed("reasoning"):
@@ -48,10 +49,11 @@ def load_plain(job: Job, store: RdfStore, report: LoadReport) -> None:
 
 
 class PlainLoad:
-    """Files to statements in the store; `read` counts the valid ones."""
+    """Files to statements in the store; `read` counts the valid ones, `without` are the files that had none."""
 
     def __init__(self, job: Job) -> None:
         self.read = 0
+        self.without: list[Path] = []
         self._job = job
         self._total = sum(source.size for source in job.sources)
         self._before = 0
@@ -61,6 +63,7 @@ class PlainLoad:
         """Load all. Raises KbError at the first fault if the quarantine is strict."""
         for source in self._job.sources:
             faults: list[Fault] = []
+            before = self.read
 
             def tell(fault: Fault, source: Source = source, faults: list[Fault] = faults) -> None:
                 self._job.quarantine.judge(source, fault)
@@ -74,6 +77,7 @@ class PlainLoad:
                     quads = in_graph(self._statements(source, content, tell), self._job.graph)
                     store.bulk_extend(self._counted(quads, raw))
             self._job.quarantine.write(source, faults)
+            self.without += [source.path] * (self.read == before)
             self._before += source.size
 
     def _load_lines(

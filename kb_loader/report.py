@@ -42,6 +42,8 @@ class LoadReport:
     quarantine: Path | None = None
     faults: list[str] = field(default_factory=list)
     """The first few, as `file:line: reason`."""
+    without: list[Path] = field(default_factory=list)
+    """Sources of which no statement came: empty, all bad, or tables of whose rows the mapping makes nothing."""
     inferred: int = 0
     statistics: int = 0
     """Statements of the VoID description."""

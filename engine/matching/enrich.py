@@ -1,7 +1,8 @@
 """KB answers and their join with rows (matching.md, section 6).
 
 Where it stands: P_D, the GRAPH patterns of a GPM → **materialised answer** → join with the GPM's rows, before or
-after matching. The answer is asked for once and again only when the KB's version changed.
+after matching. A run asks for the answer once, and again only when the KB's version changed (`KbInTime`): the pattern
+is compiled and keeps nothing, for one plan may run over several stores.
 """
 
 from __future__ import annotations
@@ -43,18 +44,9 @@ class KbPattern:
         names = " ".join(f"?{v.value}" for v in self.variables) or "(1 AS ?oxiseq_one)"
         self.text = f"SELECT DISTINCT {names} WHERE {render_group(pattern)}"
         self.texts = (self.text,)
-        self._answer: KbAnswer | None = None
-        self._version: int | None = None
 
     def answer(self, kb: KnowledgeBase) -> KbAnswer:
-        """The answer for the KB's present version."""
-        version = kb.version
-        if self._answer is None or version != self._version:
-            self._answer = self._ask(kb)
-            self._version = version
-        return self._answer
-
-    def _ask(self, kb: KnowledgeBase) -> KbAnswer:
+        """Ask for it. Raises KbError."""
         ids: dict[Term | None, int] = {None: 0}
         flat: list[int] = []
         rows = 0

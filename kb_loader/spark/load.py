@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -95,7 +96,9 @@ class _SparkLoad:
         with report.timed("reading"):
             with self._watching("reading", report):
                 self._clean(clean)
-            report.read = self._judge(clean)
+            read = self._judge(clean)
+            report.read = sum(read.values())
+            report.without = [s.path for number, s in enumerate(self._job.sources) if not read.get(number)]
         reasoning = self._job.reasoning
         with report.timed("sorting"), self._watching("sorting", report):
             lines = self._spark.read.parquet(clean.as_uri()).where(f.col("line").isNotNull()).select("line")
@@ -131,9 +134,10 @@ class _SparkLoad:
             .parquet(folder.as_uri())
         )
 
-    def _judge(self, clean: Path) -> int:
-        """The notes: faults to the quarantine; returns how many statements were read. Raises KbError if strict."""
-        read = 0
+    def _judge(self, clean: Path) -> Counter[int]:
+        """The notes: faults to the quarantine; returns how many statements were read, by source. Raises KbError if
+        strict."""
+        read = Counter[int]()
         for number, rows in groupby(self._notes(clean), lambda row: int(row["source"])):
             source = self._job.sources[number]
             faults = []
@@ -143,7 +147,7 @@ class _SparkLoad:
                 if row["number"] == 0:
                     before += lines
                     lines = note["lines"]
-                    read += note["read"]
+                    read[number] += note["read"]
                     continue
                 if self._job.quarantine.strict:
                     before = self._lines_before(number, row["start"])  # tasks have been stopped: their counts are short

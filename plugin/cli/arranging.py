@@ -8,7 +8,7 @@ from typing import cast
 import click
 from pyoxigraph import NamedNode
 
-from oxiseq.cli.progress import counted
+from oxiseq.cli.progress import counted, nothing_of
 from oxiseq.cli.request import EventsRequest
 from oxiseq.durations import duration_text
 from oxiseq.kb_loader.tables import Mapping
@@ -34,5 +34,7 @@ def arrange_events(request: EventsRequest) -> None:
     parts = [counted(done.events, "event", "events"), counted(done.files, "file", "files"),
              f"{done.late:,} late", f"{done.bad:,} bad", f"{done.events / seconds:,.0f} events/s"]  # fmt: skip
     click.echo(" · ".join(parts), err=True)
+    for note in nothing_of(done.without, "event"):
+        click.echo(note, err=True)
     if done.quarantine is not None:
         click.echo(f"what is wrong with {done.late + done.bad:,}: {done.quarantine}", err=True)

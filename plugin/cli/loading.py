@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Shown
 
-from oxiseq.cli.progress import counted
+from oxiseq.cli.progress import counted, nothing_of
 from oxiseq.cli.request import LoadRequest
 from oxiseq.grammar.errors import OxiseqError
 from oxiseq.kb_loader import LoadReport, Progress, load
@@ -67,6 +67,7 @@ def told(report: LoadReport) -> str:
     if report.inferred:
         lines.append(f"{counted(report.inferred, 'statement', 'statements')} inferred, in <urn:oxiseq:inferred>")
     lines.append(f"{counted(report.statistics, 'statement', 'statements')} of statistics, in <urn:oxiseq:statistics>")
+    lines += nothing_of(report.without, "statement")
     lines += [f"quarantined: {fault}" for fault in report.faults]
     if report.quarantined:
         lines.append(f"all {report.quarantined:,} with their text: {report.quarantine}")

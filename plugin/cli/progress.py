@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from oxiseq.engine.events.report import ReadReport
+
+_NAMED = 5
+"""Sources that are told by name."""
 
 
 class Bar:
@@ -59,6 +63,16 @@ def progress_bar(reports: Callable[[], Sequence[ReadReport]], *, quiet: bool) ->
 def counted(number: int, one: str, many: str) -> str:
     """`1 event`, `1,200 events`."""
     return f"{number:,} {one if number == 1 else many}"
+
+
+def nothing_of(files: Sequence[Path], what: str) -> list[str]:
+    """Notes about sources of which nothing came, the first few by name."""
+    told = [
+        f"note: no {what} came of {file}: it has no rows, all are bad, or the mapping makes nothing of them"
+        for file in files[:_NAMED]
+    ]
+    more = len(files) - len(told)
+    return told + [f"note: no {what} came of {counted(more, 'more source', 'more sources')}"] * (more > 0)
 
 
 def closing(reports: Sequence[ReadReport], parts: Sequence[str], events: int, seconds: float) -> str:

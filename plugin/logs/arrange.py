@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -37,13 +37,15 @@ _TOGETHER: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """What has become of a log: events written and files of them; `late` and `bad` rows, which are in `quarantine`."""
+    """What has become of a log: events written and files of them; `late` and `bad` rows, which are in `quarantine`;
+    sources `without` any event, though it were late: no rows, all bad, or the mapping makes nothing of them."""
 
     events: int
     files: int
     late: int
     bad: int
     quarantine: Path | None
+    without: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,9 @@ def arrange(
             (spool / _name(plan, start)).replace(folder / _name(plan, start))
     finally:
         shutil.rmtree(spool, ignore_errors=True)
-    late, wrong = (sum(column) for column in zip(*counts, strict=True))
-    return Arranged(sum(written), len(written), late, wrong, bad if late + wrong else None)
+    late, wrong = sum(count.late for count in counts), sum(count.bad for count in counts)
+    without = tuple(source.path for source, count in zip(found, counts, strict=True) if not count.told)
+    return Arranged(sum(written), len(written), late, wrong, bad if late + wrong else None, without)
 
 
 @contextmanager
@@ -129,12 +132,21 @@ def _tasks(engine: Engine, master: str, memory: str) -> Iterator[Any]:
             stop_session(spark)
 
 
-def _spool(plan: _Plan, number: int, source: Source) -> tuple[int, int]:
-    """A source's events into files by range; how many were late, and how many faults there were."""
-    terms, faults, late = TermDictionary(), list[Fault](), 0
+class _Spooled(NamedTuple):
+    """Of a source: how many events there were that say something, how many were late, how many faults there were."""
+
+    told: int
+    late: int
+    bad: int
+
+
+def _spool(plan: _Plan, number: int, source: Source) -> _Spooled:
+    """A source's events into files by range."""
+    terms, faults, late, told = TermDictionary(), list[Fault](), 0, 0
     waiting: list[EventBatch] = []
     part = 0
     for batch in read_source(source, plan.meaning, terms, faults.append):
+        told += int(np.count_nonzero(np.diff(batch.offset)))
         if plan.closed is not None:
             behind = batch.time < plan.closed
             late += int(behind.sum())
@@ -149,7 +161,7 @@ def _spool(plan: _Plan, number: int, source: Source) -> tuple[int, int]:
     _put(plan, EventBatch.concat(waiting), terms, f"{number}-{part}")
     if faults:
         Quarantine(plan.quarantine / f"{number:04}").write(source, faults)
-    return late, len(faults) - late
+    return _Spooled(told, late, len(faults) - late)
 
 
 def _put(plan: _Plan, batch: EventBatch, terms: TermDictionary, name: str) -> None:

@@ -1,23 +1,27 @@
 """What is refused before the store sees it: calls to other servers, and texts that would exhaust the stack.
 
-pyoxigraph (0.5) fetches for SERVICE and LOAD and has no switch for that. Whether a text has such a call is asked
-of pyoxigraph's own parser: if the word occurs at all, every occurrence is changed to a word of no meaning and
-the result is run on an empty store. It is still SPARQL exactly when the word was a name, a comment or part of a
-literal. No tokenizer can be led astray here, for none is used; keywords cannot be written with escapes.
+pyoxigraph (0.5) fetches for SERVICE and LOAD and has no switch for that. LOAD is carried out by us (`loading`) or not
+at all. Whether a text has such a call is asked of pyoxigraph's own parser: if the word occurs at all, every occurrence
+is changed to a word of no meaning and the result is run on an empty store. It is still SPARQL exactly when the word was
+a name, a comment or part of a literal. No tokenizer can be led astray here, for none decides; keywords cannot be
+written with escapes.
 """
 
 from __future__ import annotations
 
 import re
 import string
+from collections.abc import Sequence
 
 from pyoxigraph import DefaultGraph
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.sparql.loading import NOTHING, Loading, loadings, replaced
 from oxiseq.sparql.problems import Problem, syntax_problem
 from oxiseq.sparql.settings import SparqlSettings
 from oxiseq.sparql.tokens import depth
 
+_APART = "send each LOAD as an update of its own, or write blanks around each < that stands for less-than"
 _END = "\n\x00"  # never SPARQL, in no string or comment either
 _LONG_BEFORE_COUNTED = 200
 
@@ -51,9 +55,22 @@ def check_update(text: str, settings: SparqlSettings, base: str) -> None:
 
 
 def check_calls(text: str, settings: SparqlSettings, base: str, *, update: bool) -> None:
-    """Raises Problem: 400 (malformed), 403 (SERVICE or LOAD that is not allowed)."""
-    words = (("service", settings.allow_service), ("load", settings.allow_load or not update))
-    _refuse(text, tuple(word for word, allowed in words if not allowed), base, update=update)
+    """Raises Problem: 400 (malformed), 403 (SERVICE or LOAD that is not allowed). The LOADs that are (`loadings`) are
+    all that there are, and are nothing else."""
+    found = loadings(text, base) if update and settings.allow_load else ()
+    words = ("service",) * (not settings.allow_service) + ("load",) * update
+    rest = replaced(text, found, [NOTHING] * len(found))
+    _refuse(rest, words, base, update=update, loads=len(found), allowed=settings.allow_load)
+    for loading in found:
+        _check_keyword(text, found, loading, base)
+
+
+def _check_keyword(text: str, found: Sequence[Loading], looked_at: Loading, base: str) -> None:
+    """Raises Problem 400 if one of an update's LOADs is none for pyoxigraph: then the update, which is SPARQL without
+    them, is so with another word there, too."""
+    kept = [text[each.start : each.end] if each is looked_at else NOTHING for each in found]
+    if _failure(_without(replaced(text, found, kept), "load"), base, update=True) is None:
+        raise Problem(400, "it cannot be told where LOAD stands", _APART)
 
 
 def _check_depth(text: str, settings: SparqlSettings) -> None:
@@ -65,18 +82,26 @@ def _check_depth(text: str, settings: SparqlSettings) -> None:
         raise Problem(400, "nested too deeply", f"brackets are nested {found} deep, at most {limit}")
 
 
-def _refuse(text: str, words: tuple[str, ...], base: str, *, update: bool) -> None:
+def _refuse(
+    text: str, words: tuple[str, ...], base: str, *, update: bool, loads: int = 0, allowed: bool = False
+) -> None:
+    """`loads`: how many LOADs have been taken out of the text, which is then to be well-formed in any case; `allowed`:
+    whether it might have had them."""
     changed = text
     for word in words:
         changed = _without(changed, word)
-    if changed == text:
+    if changed == text and not loads:
         return
     failed = _failure(changed, base, update=update)
     if failed is None:
         return
-    if not _could_be_complete(text, base, update=update):
+    used = [word for word in words if re.search(word, text, re.IGNORECASE | re.ASCII)]
+    if not used or not _could_be_complete(text, base, update=update):
         raise syntax_problem("malformed SPARQL", _failure(text + _END, base, update=update) or failed) from None
-    used = [word.lower() for word in words if re.search(word, text, re.IGNORECASE | re.ASCII)]
+    if allowed:
+        used = [word for word in used if word != "load"]
+    if not used:
+        raise Problem(400, "it cannot be told where LOAD stands", _APART)
     called = " or ".join(word.upper() for word in used)
     options = " or ".join(f"--allow-{word}" for word in used)
     elsewhere = " of what is no stream here" if "service" in used else ""

@@ -12,6 +12,7 @@ from oxiseq.sparql.backend import Backend
 from oxiseq.sparql.counting import counter_of
 from oxiseq.sparql.evaluation import Evaluations, Sink, Stopped
 from oxiseq.sparql.guards import check_calls, check_query, check_size, check_syntax, check_update
+from oxiseq.sparql.loading import loaded
 from oxiseq.sparql.media import GRAPHS, RESULTS, content_type, wanted
 from oxiseq.sparql.messages import Request, Response
 from oxiseq.sparql.operations import Operation, query_of, update_of
@@ -77,7 +78,10 @@ class Querying:
         text = with_using(operation.text, operation.default_graphs, operation.named_graphs)
 
         def work() -> None:
-            self.store.update(self._checked_update(text, request.url), base_iri=request.url)
+            checked = self._checked_update(text, request.url)
+            if self.settings.allow_load:
+                checked = loaded(checked, request.url, self.settings.limits)
+            self.store.update(checked, base_iri=request.url)
 
         self.evaluations.call(work)
         return Response(204)

@@ -27,8 +27,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SparqlSettings:
-    """`union_default_graph`: queries see all graphs as one; `allow_service`, `allow_load`: the store may
-    fetch from other servers."""
+    """`union_default_graph`: queries see all graphs as one; `allow_service`, `allow_load`: queries and
+    updates may fetch from other servers (LOAD: by http only, see `loading`)."""
 
     read_only: bool = False
     union_default_graph: bool = False

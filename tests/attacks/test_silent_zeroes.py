@@ -150,3 +150,42 @@ def test_a_stream_without_events_is_told(tmp_path: Path) -> None:
     (tmp_path / "e.nq").write_text("")
     code, output = run("run", tmp_path / "q.spaseq", "-s", f"S={tmp_path / 'e.nq'}", "-f", "csv")
     assert code == 0 and f"note: there is no event in {tmp_path / 'e.nq'}" in output
+
+
+# --- sources of which nothing comes -----------------------------------------------------------------
+
+
+def sources_of_nothing(folder: Path) -> Path:
+    """A folder of a table with a row, and three of which nothing comes; and the mapping."""
+    folder.mkdir()
+    head = "time,truck,speed\n"
+    for name, text in {"a-full": head + "2026-11-20T10:00:00Z,a,1\n", "b-head": head, "c-empty": "",
+                       "d-unmapped": head + "2026-11-20T10:00:01Z,b,-1\n"}.items():  # fmt: skip
+        (folder / f"{name}.csv").write_text(text)
+    mapping = folder.parent / "m.rq"
+    mapping.write_text(MAPPING.replace("truk", "truck").replace("AS ?s)", "AS ?s) FILTER(?truck != 'b')"))
+    return mapping
+
+
+@pytest.mark.parametrize(("command", "where", "what"), [("load", "--location", "statement"), ("events", "-o", "event")])
+def test_sources_of_which_nothing_comes_are_told(command: str, where: str, what: str, tmp_path: Path) -> None:
+    mapping = sources_of_nothing(tmp_path / "in")
+    given = [command, tmp_path / "in", "-m", mapping, where]
+    code, output = run(*given, tmp_path / "out")
+    notes = [line for line in output.splitlines() if line.startswith("note: no")]
+    assert code == 0 and len(notes) == 3
+    for name, note in zip(["b-head", "c-empty", "d-unmapped"], notes, strict=True):
+        assert note.startswith(f"note: no {what} came of {tmp_path / 'in' / name}.csv: it has no rows, all are bad,")
+    assert "note" not in run(*given, tmp_path / "quiet", "-q")[1]
+    for number in range(4):
+        (tmp_path / "in" / f"e{number}.csv").write_text("")
+    assert f"note: no {what} came of 2 more sources" in run(*given, tmp_path / "again")[1]
+
+
+def test_rdf_files_of_which_nothing_comes_are_told(tmp_path: Path) -> None:
+    for name, text in {"a.nt": "", "b.ttl": "# nothing", "c.nq": "<a:b> <a:b> <a:b> .\n"}.items():
+        (tmp_path / name).write_text(text)
+    report = load(tmp_path, tmp_path / "kb")
+    assert (report.read, report.without) == (1, [tmp_path / "a.nt", tmp_path / "b.ttl"])
+    done = arrange(tmp_path / "c.nq", tmp_path / "out")
+    assert done.without == (tmp_path / "c.nq",)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from pyoxigraph import RdfFormat
+from pyoxigraph import Store as RdfStore
 
 import oxiseq
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 
@@ -45,3 +50,27 @@ def test_limit_counts_what_is_told() -> None:
     assert [match.time for match in once] == [1, 2]
     checked = oxiseq.run(query("GRAPH :kb { ?k :is :T }", "LIMIT 1"), {"S": EVENTS}, KB)
     assert [match.time for match in checked] == [1, 3]
+
+
+def test_one_plan_over_two_stores_asks_each_of_them() -> None:
+    terms = TermDictionary()
+    plan = compile_query(load(query("GRAPH :kb { ?k :is :T }")), terms)
+    contents = [KB, KB.replace("k3", "k2"), ""]
+    stores = [RdfStore() for _ in contents]
+    for store, content in zip(stores, contents, strict=True):
+        store.load(content.encode(), RdfFormat.N_QUADS)
+    kbs = [StoreKb(store) for store in stores]
+    runs = [QueryRun(plan, terms, kb) for kb in kbs]
+    assert len({kb.version for kb in kbs}) == 1
+
+    def found(run: QueryRun, event: tuple[int, str]) -> list[int]:
+        run.push(f"{E}s", encode_events([event], terms))
+        run.push(f"{E}s", encode_events([(event[0] + 1, f"<{E}a> <{E}b> <{E}c> .")], terms))
+        return [int(t) for batch in run.advance() for t in batch.time]
+
+    by_turns = [[found(run, (10 * t, text)) for t, text in EVENTS] for run in runs]
+    assert by_turns == [[[10], [], [30]], [[10], [20], []], [[], [], []]]
+    stores[2].load(KB.encode(), RdfFormat.N_QUADS)
+    kbs[2].touch()
+    kbs[1].touch()
+    assert [found(run, (40, EVENTS[2][1])) for run in runs] == [[40], [], [40]]

@@ -14,6 +14,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Store, Va
 from oxiseq.engine import kinds
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.enrich import KbAnswer, KbPattern
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.scope import split_gpm
@@ -59,14 +60,15 @@ def test_answer_is_distinct_and_asked_again_only_after_a_change() -> None:
     assert pattern is not None
     asked = KbPattern(pattern, (Variable("x"),), terms)
     assert asked.shared_certain
-    assert len(asked.answer(kb)) == 0
+    made = KbInTime(kb).materialised("pattern", asked)
+    assert len(made.now) == 0
     a, owner, graph = (NamedNode(f"http://e/{name}") for name in ("a", "owner", "kb"))
     integer = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
     store.add(Quad(a, owner, Literal("01", datatype=integer), graph))
-    assert len(asked.answer(kb)) == 0
+    assert len(made.now) == 0
     kb.touch()
-    answer = asked.answer(kb)
-    assert asked.answer(kb) is answer
+    answer = made.now
+    assert made.now is answer
     assert answer.variables == (Variable("x"), Variable("o"))
     assert [terms.term(int(i)) for i in answer.columns[0]] == [a, Literal("1", datatype=integer)]
 
@@ -121,16 +123,16 @@ def test_a_blank_node_of_the_kb_is_the_same_in_all_answers_as_long_as_one_is_hel
     kb = StoreKb(store)
     one, other = (split_gpm(parsed(f"?q :p ?w GRAPH :kb {{ {pattern} }}")).kb for pattern in ("?x :p ?y", "?y :p ?x"))
     assert one is not None and other is not None
-    asked = KbPattern(one, (), terms)
-    (label,) = asked.answer(kb).columns[0, :1].tolist()
+    made = KbInTime(kb).materialised("pattern", KbPattern(one, (), terms))
+    (label,) = made.now.columns[0, :1].tolist()
     assert (KbPattern(other, (), terms).answer(kb).columns == label).all()
     kb.touch()
-    assert (asked.answer(kb).columns == label).all()
+    assert (made.now.columns == label).all()
     terms.collect()
     assert terms.kb_blanks == {"x": label}
     store.clear()
     kb.touch()
-    assert not len(asked.answer(kb))
+    assert not len(made.now)
     terms.collect()
     assert not terms.kb_blanks
 

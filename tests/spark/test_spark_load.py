@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 def counts(report: LoadReport) -> dict[str, object]:
     return {name: getattr(report, name) for name in
-            ("files", "read", "stored", "duplicates", "quarantined", "faults", "inferred", "statistics")}  # fmt: skip
+            ("files", "read", "stored", "duplicates", "quarantined", "faults", "inferred", "statistics",
+             "without")}  # fmt: skip
 
 
 @pytest.mark.parametrize(("reasoning", "graph", "skolemise"), [("rdfs", None, False), (None, "http://e.org/all", True)])
@@ -35,12 +36,15 @@ def test_dirty_sources_give_the_same(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(pieces.tasks, "__defaults__", (5_000,))  # several pieces of a file
     given = write_all(tmp_path / "in")
+    for name, text in {"nothing.nt": "", "nothing.csv": "", "rowless.csv": "id,name,kind,age\n"}.items():
+        (given / name).write_text(text)
     reports = {
         engine: load(given, tmp_path / engine, engine=engine, reasoning=reasoning, mapping=given / "mapping.rq",
                      graph=graph, skolemise=skolemise)
         for engine in ("plain", "spark")
     }  # fmt: skip
     assert counts(reports["spark"]) == counts(reports["plain"])
+    assert {"nothing.nt", "nothing.csv", "rowless.csv"} <= {path.name for path in reports["plain"].without}
     assert reports["plain"].quarantined > 20
     assert reports["plain"].duplicates > 100
     assert contents(open_kb(tmp_path / "spark")) == contents(open_kb(tmp_path / "plain"))

@@ -42,10 +42,12 @@ def written(folder: Path) -> dict[str, bytes]:
 
 def test_spark_writes_what_one_process_writes(spark: SparkSession, tmp_path: Path) -> None:
     write_logs(tmp_path / "logs")
+    (tmp_path / "logs" / "rowless.csv").write_text("time,name,watts\n")
     meaning = Meaning(mapping=Mapping(MAPPING))
     plain = arrange(tmp_path / "logs", tmp_path / "plain", meaning=meaning)
     shared = arrange(tmp_path / "logs", tmp_path / "spark", meaning=meaning, engine="spark")
     assert (shared.events, shared.files, shared.late, shared.bad) == (plain.events, plain.files, plain.late, plain.bad)
     assert (plain.events, plain.bad) == (270, 3)
+    assert shared.without == plain.without == (tmp_path / "logs" / "rowless.csv",)
     assert written(tmp_path / "spark") == written(tmp_path / "plain")
     assert plain.files > 24

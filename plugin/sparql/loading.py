@@ -1,0 +1,211 @@
+"""LOAD in an update: fetched and read here, and written into the update's text as INSERT DATA.
+
+    update ─▶ its LOADs ─▶ fetch (bounded) ─▶ `engine.rdf`'s parser ─▶ the update without LOAD, one transaction
+
+pyoxigraph would fetch and parse by itself, without bounds and with RDF/XML's entities. So it never sees a LOAD. Where
+one stands is told by tokens, which can be led astray; so it is asked of pyoxigraph's parser, too: without all that was
+found no LOAD may be left (`guards`), and each of them must be a keyword, for the text is malformed when it is changed
+to a word of no meaning. An update of which tokens and parser think differently is refused.
+
+All is fetched before the first operation. A document's relative IRIs are resolved against the IRI that LOAD names. What
+cannot be loaded refuses the whole update, unless LOAD says SILENT: then nothing comes of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+from pyoxigraph import NamedNode, RdfFormat
+from pyoxigraph import Store as RdfStore
+
+from oxiseq.engine.rdf import parse
+from oxiseq.sparql.media import rdf_format
+from oxiseq.sparql.problems import Problem, syntax_problem
+from oxiseq.sparql.settings import Limits
+from oxiseq.sparql.tokens import Token, tokens
+
+NOTHING: Final = "INSERT DATA {}"
+MOST: Final = 10
+"""LOADs of one update: its text is parsed once more for each."""
+SECONDS: Final = 300.0
+"""For all documents of an update, where requests have no time limit."""
+_SILENCE: Final = 30.0
+"""Seconds that a server may say nothing."""
+_REDIRECTS: Final = 5
+_HEADERS: Final = {
+    "accept": "application/n-triples, text/turtle;q=0.9, application/rdf+xml;q=0.8",
+    "accept-encoding": "identity",  # what is packed could grow
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """A LOAD, which is `start` : `end` of the text; `graph`: where to, None for the default graph."""
+
+    start: int
+    end: int
+    source: str
+    graph: str | None
+    silent: bool
+
+
+def loadings(text: str, base: str) -> tuple[Loading, ...]:
+    """The LOADs of an update in their order, as its tokens have them. Raises Problem 400."""
+    if "load" not in text.lower():
+        return ()
+    found: list[Loading] = []
+    prologue: list[str] = []
+    outside = list(_outside(text))
+    for number, token in enumerate(outside):
+        if token.is_word("PREFIX", "BASE"):
+            prologue.append(_words(outside, number, 3 if token.is_word("PREFIX") else 2))
+        elif token.is_word("LOAD") and (loading := _loading(outside[number : number + 6], " ".join(prologue), base)):
+            found.append(loading)
+    if len(found) > MOST:
+        raise Problem(400, "too many LOADs", f"{len(found)} in one update, at most {MOST}: send several updates")
+    return tuple(found)
+
+
+def replaced(text: str, found: Sequence[Loading], instead: Sequence[str]) -> str:
+    """The text with something else for each LOAD."""
+    parts: list[str] = []
+    done = 0
+    for loading, other in zip(found, instead, strict=True):
+        parts += [text[done : loading.start], other]
+        done = loading.end
+    return "".join([*parts, text[done:]])
+
+
+def loaded(text: str, base: str, limits: Limits) -> str:
+    """The update with what its LOADs name. All documents together have `limits.body` bytes, as they are sent and as
+    N-Triples, and the time of a request. Raises Problem: 400, 502, 504."""
+    found = loadings(text, base)
+    deadline = time.monotonic() + (SECONDS if limits.seconds is None else limits.seconds)
+    room = limits.body
+    instead: list[str] = []
+    for loading in found:
+        try:
+            data = _data(loading, room, deadline)
+        except Problem as problem:
+            if not loading.silent:
+                told = f"<{loading.source}>: {problem.title}" + (f": {problem.detail}" if problem.detail else "")
+                raise Problem(problem.status, "LOAD cannot be carried out", told) from None
+            data = NOTHING
+        room -= len(data)
+        instead.append(data)
+    return replaced(text, found, instead)
+
+
+# --- the text ---------------------------------------------------------------------------------------
+
+
+def _outside(text: str) -> Iterator[Token]:
+    """The tokens outside of braces."""
+    level = 0
+    for token in tokens(text):
+        level += (token.text == "{") - (token.text == "}")
+        if level == 0:
+            yield token
+
+
+def _words(found: Sequence[Token], first: int, count: int) -> str:
+    return " ".join(token.text for token in found[first : first + count])
+
+
+def _loading(found: Sequence[Token], prologue: str, base: str) -> Loading | None:
+    """`LOAD SILENT? iri (INTO GRAPH iri)?` at the first of the tokens; None for what is none, which is malformed."""
+    load, rest = found[0], list(found[1:])
+    if silent := bool(rest) and rest[0].is_word("SILENT"):
+        rest = rest[1:]
+    if not rest or rest[0].kind not in ("iri", "name"):
+        return None
+    source, into = rest[0], rest[1:4]
+    graph = into[2] if len(into) == 3 and into[0].is_word("INTO") and into[1].is_word("GRAPH") else None
+    named = [source] if graph is None else [source, graph]
+    iris = _resolved([token.text for token in named], prologue, base)
+    return Loading(load.start, named[-1].end, iris[0], iris[1] if graph is not None else None, silent)
+
+
+def _resolved(names: Sequence[str], prologue: str, base: str) -> list[str]:
+    """IRIs as they stand in a text, or names with a prefix, as absolute IRIs. Raises Problem 400."""
+    columns = " ".join(f"({name} AS ?i{number})" for number, name in enumerate(names))
+    try:
+        solutions: Any = RdfStore().query(f"{prologue} SELECT {columns} {{}}", base_iri=base)
+    except SyntaxError as error:
+        raise syntax_problem("malformed SPARQL", SyntaxError(f"LOAD {' '.join(names)}: {error}")) from None
+    (solution,) = solutions
+    return [solution[number].value for number in range(len(names))]
+
+
+# --- the documents ----------------------------------------------------------------------------------
+
+
+def _data(loading: Loading, room: int, deadline: float) -> str:
+    """A document as an operation. Raises Problem."""
+    content, format_ = _fetched(loading.source, room, deadline)
+    lines: list[str] = []
+    size = 0
+    try:
+        quads = parse(content, format_, base_iri=loading.source, without_named_graphs=True, rename_blank_nodes=True)
+        for quad in quads:
+            lines.append(f"{quad.triple} .\n")
+            size += len(lines[-1])
+            if size > room:
+                raise _too_big(room)
+    except (SyntaxError, ValueError) as error:
+        raise Problem(502, "malformed RDF", str(error)) from None
+    triples = "".join(lines)
+    return f"INSERT DATA {{\n{triples}}}" if loading.graph is None else (
+        f"INSERT DATA {{ GRAPH {NamedNode(loading.graph)} {{\n{triples}}} }}"
+    )
+
+
+def _fetched(source: str, room: int, deadline: float) -> tuple[bytes, RdfFormat]:
+    """What is there. Raises Problem."""
+    if not source.lower().startswith(("http://", "https://")):
+        raise Problem(400, "not an http address", "LOAD fetches by http and https only")
+    timeout = httpx.Timeout(min(_SILENCE, max(0.1, deadline - time.monotonic())))
+    try:
+        with (
+            httpx.Client(
+                headers=_HEADERS, timeout=timeout, trust_env=False, follow_redirects=True, max_redirects=_REDIRECTS
+            ) as client,
+            client.stream("GET", source) as response,
+        ):
+            return _body(response, room, deadline), _format_of(response)
+    except httpx.TimeoutException:
+        raise Problem(504, "no answer in time") from None
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+        raise Problem(502, "cannot be fetched", str(error)) from None
+
+
+def _body(response: httpx.Response, room: int, deadline: float) -> bytes:
+    if response.status_code != 200:
+        raise Problem(502, "cannot be fetched", f"the server answers {response.status_code}")
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Problem(502, "cannot be read", f"it is packed by {response.headers['content-encoding']}, unasked")
+    _format_of(response)
+    pieces = bytearray()
+    for piece in response.iter_raw():
+        pieces += piece
+        if len(pieces) > room:
+            raise _too_big(room)
+        if time.monotonic() > deadline:
+            raise Problem(504, "no answer in time")
+    return bytes(pieces)
+
+
+def _format_of(response: httpx.Response) -> RdfFormat:
+    try:
+        return rdf_format(response.headers.get("content-type"))
+    except Problem as problem:
+        raise Problem(502, problem.title, problem.detail) from None
+
+
+def _too_big(room: int) -> Problem:
+    return Problem(502, "too large", f"more than the {room} bytes that are left for this update's documents as "
+                   "N-Triples; send it in pieces to /store")  # fmt: skip
