@@ -12,7 +12,7 @@ from typing import Final
 
 from oxiseq.journal.names import query_id
 from oxiseq.journal.reader import Reader
-from oxiseq.journal.writer import Writer
+from oxiseq.journal.writer import Need, Writer
 
 _REASON: Final = 500
 """Characters of a reason that are kept."""
@@ -63,7 +63,7 @@ class SetAside:
                      each.query),
                 )  # fmt: skip
 
-        self._writer.run(work, grows=False)
+        self._writer.run(work, Need.DELETING)
 
     def positions(self, query: str) -> frozenset[int]:
         """Which entries a query passes over. Raises UnknownError."""

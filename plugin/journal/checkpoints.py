@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from oxiseq.journal.matches import Found, storing
 from oxiseq.journal.positions import drop, put
 from oxiseq.journal.reader import Reader
-from oxiseq.journal.writer import Writer
+from oxiseq.journal.writer import Need, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ class Checkpoints:
                 checkpoint.position, self._clock(),
             )
 
-        self._writer.run(work)
+        self._writer.run(work, Need.PROGRESS)
 
     def drop(self, owner: str) -> None:
         """Give up a checkpoint, and with it its hold on the log."""
-        self._writer.run(lambda connection: drop(connection, owner), grows=False)
+        self._writer.run(lambda connection: drop(connection, owner), Need.DELETING)
 
     def latest(self, owner: str) -> Checkpoint | None:
         """The owner's checkpoint, None if it has none."""

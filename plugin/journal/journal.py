@@ -27,7 +27,7 @@ from oxiseq.journal.schema import Durability, limit_size, lock, open_reader, ope
 from oxiseq.journal.streams import Streams
 from oxiseq.journal.verify import faults
 from oxiseq.journal.wal import WalFrames, look, lost
-from oxiseq.journal.writer import Writer
+from oxiseq.journal.writer import Need, Writer
 
 LOG: Final = logging.getLogger("oxiseq.journal")
 FILE_NAME: Final = "journal.oxiseq"
@@ -101,7 +101,7 @@ class Journal:
             for head, (stream, blob) in zip(heads, events, strict=True):
                 store_events(connection, stream, head, blob, self._clock())
 
-        self._writer.run(work)
+        self._writer.run(work, Need.PROGRESS)
 
     # --- upkeep -------------------------------------------------------------------------------------
 

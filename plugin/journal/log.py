@@ -20,12 +20,12 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import LAST_TIME
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal.envelope import Summary, summary
-from oxiseq.journal.errors import ConflictError, CursorError, DamagedBatchError, DamagedError, JournalError
+from oxiseq.journal.errors import ConflictError, CursorError, DamagedBatchError, DamagedError, FullError, JournalError
 from oxiseq.journal.events import KIND, pack_events, stamped, unpack_events
 from oxiseq.journal.names import last_position, stream_id, unknown_stream
 from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, Row, page
 from oxiseq.journal.retention import Old, Retention, delete, expired, oldest
-from oxiseq.journal.writer import Writer
+from oxiseq.journal.writer import Need, Writer
 
 BATCH_EVENTS: Final = 8192
 """Events after which small batches are no longer put together for reading."""
@@ -148,7 +148,15 @@ class EventLog:
                 )
             return appended
 
-        return self._writer.run(work)
+        try:
+            return self._writer.run(work)
+        except FullError:  # what is stored already is answered all the same
+            if batch_id is None:
+                raise
+            with self._reader.snapshot() as connection:
+                if (known := _receipt(connection, stream, batch_id, digest)) is None:
+                    raise
+                return known
 
     def append_batch(
         self, stream: str, batch: EventBatch, terms: TermDictionary, batch_id: str | None = None
@@ -311,7 +319,7 @@ class EventLog:
                 )
             return len(gone)
 
-        return self._writer.run(work, grows=False)
+        return self._writer.run(work, Need.DELETING)
 
     def forget(self, now: int, slice_: int = 1000) -> int:
         """Forget a slice of batch ids that came more than a day ago; how many."""
@@ -322,7 +330,7 @@ class EventLog:
             connection.executemany("DELETE FROM receipt WHERE id = ?", [(number,) for number in old])
             return len(old)
 
-        return self._writer.run(work, grows=False)
+        return self._writer.run(work, Need.DELETING)
 
 
 def _digest(blob: bytes, batch_id: str | None) -> bytes:

@@ -13,7 +13,7 @@ from oxiseq.journal.names import query_id
 from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, Row, page
 from oxiseq.journal.retention import Retention, delete, expired, oldest
 from oxiseq.journal.rows import KIND, StoredMatches, unpack_matches
-from oxiseq.journal.writer import Writer
+from oxiseq.journal.writer import Need, Writer
 
 FIRST: Final = 1
 """The first match's id."""
@@ -44,8 +44,7 @@ class MatchLog:
 
         Raises UnknownError, ConflictError when it would leave a gap, DamagedError, FullError.
         """
-        work = storing(found, self._clock)
-        self._writer.run(work)
+        self._writer.run(storing(found, self._clock), Need.PROGRESS)
 
     def read(self, query: str, since: int = 0, limit: int | None = None) -> list[StoredMatches]:
         """The matches with ids above `since`, at most `limit` (default: what makes up about a megabyte).
@@ -90,7 +89,7 @@ class MatchLog:
                 )
             return len(gone)
 
-        return self._writer.run(work, grows=False)
+        return self._writer.run(work, Need.DELETING)
 
 
 def storing(found: tuple[Found, ...], clock: Callable[[], int]) -> Callable[[sqlite3.Connection], None]:

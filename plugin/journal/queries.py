@@ -13,7 +13,7 @@ from oxiseq.journal.names import DELETED, last_position, query_id, stream_id
 from oxiseq.journal.positions import begin, drop
 from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
-from oxiseq.journal.writer import Writer
+from oxiseq.journal.writer import Need, Writer
 
 _COLUMNS: Final = (
     "name, text, language, options, state, first, next, keep_time, keep_count, created, changed, error, begun, rebuilt"
@@ -111,7 +111,7 @@ class Queries:
             )
             return _record(_row(connection, name))
 
-        return self._writer.run(work, grows=False)
+        return self._writer.run(work, Need.DELETING)
 
     def set_rebuilt(self, name: str, how: str) -> None:
         """Its state had to be made anew from the log: how. Raises UnknownError."""
@@ -120,7 +120,7 @@ class Queries:
             query_id(connection, name)
             connection.execute("UPDATE query SET rebuilt = ? WHERE name = ?", (how, name))
 
-        self._writer.run(work, grows=False)
+        self._writer.run(work, Need.DELETING)
 
     def delete(self, name: str) -> None:
         """Forget the query, its matches and its checkpoint; that ids of matches are used up is remembered.
@@ -139,7 +139,7 @@ class Queries:
             connection.execute("DELETE FROM set_aside WHERE query = ?", (number,))
             drop(connection, name)
 
-        self._writer.run(work, grows=False)
+        self._writer.run(work, Need.DELETING)
 
     def all(self) -> list[QueryRecord]:
         """All queries, in the order in which their names came first."""

@@ -10,7 +10,7 @@ from oxiseq.journal.errors import ConflictError
 from oxiseq.journal.names import stream_id, unknown_stream
 from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
-from oxiseq.journal.writer import Writer
+from oxiseq.journal.writer import Need, Writer
 
 _COLUMNS = "iri, first, next, keep_time, keep_count, created"
 
@@ -51,7 +51,7 @@ class Streams:
                 )
             return _record(connection.execute(f"SELECT {_COLUMNS} FROM stream WHERE iri = ?", (iri,)).fetchone())
 
-        return self._writer.run(work, grows=False)  # retention must be settable on a full disk
+        return self._writer.run(work, Need.DELETING)  # retention must be settable on a full disk
 
     def delete(self, iri: str) -> None:
         """Forget the stream, its events and batch ids. Raises UnknownError; ConflictError while a checkpoint stands in
@@ -66,7 +66,7 @@ class Streams:
             connection.execute("DELETE FROM receipt WHERE stream = ?", (number,))
             connection.execute("DELETE FROM stream WHERE id = ?", (number,))
 
-        self._writer.run(work, grows=False)
+        self._writer.run(work, Need.DELETING)
 
     def all(self) -> list[StreamRecord]:
         """All streams, in the order of their creation."""

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from enum import IntEnum
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any, Final, Generic, TypeVar, cast
@@ -24,16 +25,32 @@ Work = Callable[[sqlite3.Connection], T]
 
 _GROUP: Final = 1024
 """Works of one transaction at most."""
+_RESERVE: Final = 8
+"""Of a file whose size is limited this part is left for what makes room: one in so many pages."""
+_UNLIMITED: Final = 1 << 29
+"""Pages: without a limit SQLite allows more, or as many as it can."""
+
+
+class Need(IntEnum):
+    """What a work needs room for."""
+
+    DELETING = 0
+    """It deletes, or adds next to nothing."""
+    PROGRESS = 1
+    """Matches and checkpoints: nothing that a checkpoint still needs can be deleted, so they may have half of what is
+    left free. Else a journal that filled before its first checkpoint would stay full."""
+    GROWING = 2
+    """All else that is added."""
 
 
 class _Ticket(Generic[T]):
     """One work on the list, and what became of it. `wake` is released when there is something to look at."""
 
-    __slots__ = ("done", "error", "grows", "value", "wake", "work")
+    __slots__ = ("done", "error", "need", "value", "wake", "work")
 
-    def __init__(self, work: Work[T], grows: bool) -> None:
+    def __init__(self, work: Work[T], need: Need) -> None:
         self.work = work
-        self.grows = grows
+        self.need = need
         self.value: T | None = None
         self.error: BaseException | None = None
         self.done = False
@@ -47,14 +64,15 @@ class _Ticket(Generic[T]):
 class Writer:
     """The one connection that writes. Safe for many threads.
 
-    `keep_free`: bytes of the disk below which what makes the file larger is refused. On a disk that is full to the
-    last byte nothing could be deleted either: that too is written to the WAL first.
+    `keep_free`: bytes of the disk below which what makes the file larger is refused (see `Need`). On a disk that is
+    full to the last byte nothing could be deleted either: that too is written to the WAL first.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, keep_free: int = 0) -> None:
         self._connection = connection
         self._path = path
         self._keep_free = keep_free
+        self._most_pages = int(connection.execute("PRAGMA max_page_count").fetchone()[0])
         self._list: deque[_Ticket[Any]] = deque()
         self._leading = False
         self._lock = threading.Lock()
@@ -65,13 +83,12 @@ class Writer:
         self.commits = 0
         """Transactions so far."""
 
-    def run(self, work: Work[T], *, grows: bool = True) -> T:
+    def run(self, work: Work[T], need: Need = Need.GROWING) -> T:
         """Do the work and commit it, together with others'; its result, when that is durable.
 
-        `grows`: it adds more than it deletes. Raises what the work raises, FullError, LockedError, JournalError; then
-        nothing of it is stored.
+        Raises what the work raises, FullError, LockedError, JournalError; then nothing of it is stored.
         """
-        ticket = _Ticket(work, grows)
+        ticket = _Ticket(work, need)
         with self._lock:
             self._list.append(ticket)
         while not ticket.done:
@@ -96,7 +113,24 @@ class Writer:
     @property
     def short(self) -> bool:
         """Whether less of the disk is free than is to be left."""
-        return self._keep_free > 0 and disk_usage(self._path.parent).free < self._keep_free
+        return self._short_of(Need.GROWING)
+
+    def _short_of(self, need: Need) -> bool:
+        """Whether less of the disk is free than is to be left by such works."""
+        part = need / Need.GROWING
+        return self._keep_free > 0 and disk_usage(self._path.parent).free < self._keep_free * part
+
+    def _lacking(self, need: Need) -> str:
+        """Why there is no room for such works, empty if there is. (Of a file without a limit SQLite counts no pages
+        here: its limit is then some four thousand million.)"""
+        if self._short_of(need):
+            return f"less than {self._keep_free:,} bytes are free"
+        if self._most_pages > _UNLIMITED:
+            return ""
+        used, spare = (int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
+                       for name in ("page_count", "freelist_count"))  # fmt: skip
+        left = self._most_pages - used + spare
+        return "the file has the size that it may have" if left * _RESERVE * 2 < self._most_pages * need else ""
 
     def close(self) -> None:
         """Wait for the running commit; later writes are refused."""
@@ -123,11 +157,12 @@ class Writer:
             for ticket in group:
                 ticket.fail(JournalError(f"{self._path}: the journal is closed"))
             return
-        if self.short:
-            for ticket in group:
-                if ticket.grows:
-                    ticket.fail(FullError(f"{self._path}: no room: less than {self._keep_free:,} bytes are free"))
-            group = [ticket for ticket in group if not ticket.grows]
+        for need in (Need.GROWING, Need.PROGRESS):
+            if lacking := self._lacking(need):
+                for ticket in group:
+                    if ticket.need is need:
+                        ticket.fail(FullError(f"{self._path}: no room left: {lacking}"))
+                group = [ticket for ticket in group if ticket.need is not need]
         try:
             if group:
                 self._attempt(group)

@@ -118,7 +118,7 @@ def test_what_is_no_tuple_costs_nothing_else(situation: CeqlSituation, seed: int
     """The answer is that of the other events, order and positions included, however they are pushed together."""
     dice = random.Random(seed)
     stores = [oxiseq.Store() for _ in range(2)]
-    queries = [store.register(situation.text, language="ceql", lateness=2) for store in stores]
+    queries = [store.register(situation.text, language="ceql", lateness="2us") for store in stores]
     found: tuple[list[oxiseq.ComplexEvent], ...] = ([], [])
     for query, mine in zip(queries, found, strict=True):
         query.on_match(mine.append)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.events.tuples import read_rows
+from oxiseq.engine.events.tuples import Naming, read_rows
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
@@ -48,7 +48,7 @@ def rows(first: int, count: int, keys: np.ndarray, kinds: str = "A") -> pa.Recor
 
 def fed(run: TupleRun, batch: pa.RecordBatch) -> list[tuple[int, int]]:
     """Start and end of what is found."""
-    for part in read_rows(batch):
+    for part in read_rows(batch, Naming(unit="us")):
         run.push(f"{VOCAB}S", part)
     return [(int(found.start[i]), int(found.end[i])) for found in run.advance() for i in range(len(found))]
 

@@ -64,6 +64,16 @@ def test_writing_works_again_when_there_is_room(tight: Journal) -> None:
     assert read(tight) == [(i, i) for i in range(taken - 3, taken + 1)]
 
 
+def test_what_holds_the_log_is_brought_forward_when_it_is_full(tight: Journal) -> None:
+    tight.checkpoints.commit(Checkpoint("q", b"1", {STREAM: 0}, {"q": 1}), found("q", 1, [5]))
+    taken = fill(tight)
+    tight.streams.create(STREAM, Retention(count=3))
+    assert tight.retain() == 0  # the checkpoint still needs it all
+    tight.checkpoints.commit(Checkpoint("q", bytes(20_000), {STREAM: taken}, {"q": 2}), found("q", 2, [6]))
+    assert tight.retain() == taken - 3
+    assert tight.log.append(STREAM, big(taken), "after").first == taken
+
+
 def test_a_small_write_finds_room_where_a_large_one_does_not(tight: Journal) -> None:
     with pytest.raises(FullError):
         tight.log.append(STREAM, big(1, 4 << 20), "large")
