@@ -60,6 +60,10 @@ def test_thousands_of_members_are_one_body(address: str) -> None:
         gzip.compress(bytes(range(256)) * 999)[:-9], gzip.compress(b"x" * 99) + b"\x1f\x8b\x09" + b"\0" * 99,
         EMPTY[:-4] + b"\0\0\0\1",
     ],
+    ids=[
+        "nothing", "a byte", "two bytes", "an end without its last byte", "half a member", "a zero in front",
+        "a byte behind", "text", "a member cut off", "another method", "a wrong sum",
+    ],
 )  # fmt: skip
 def test_what_is_damaged_is_refused(address: str, body: bytes) -> None:
     assert ask(address, "POST", "/store?default", QUADS, body).status in ((204,) if not body else (400,))
