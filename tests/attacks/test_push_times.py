@@ -127,7 +127,7 @@ def test_windows_whose_sum_with_a_time_overflows_are_refused(tmp_path: Path, tex
         status, told = here.ask("PUT", "/queries/long", query.encode(), headers)
         assert (status, told["code"]) == (400, "window")
         longest = query.replace(text, "WITHIN 3650000 DAYS SLIDING")
-        assert here.ask("PUT", "/queries/long?lateness=9999999999", longest.encode(), headers)[0] == 200
+        assert here.ask("PUT", "/queries/long?lateness=9999999999s", longest.encode(), headers)[0] == 200
         still_works(here)
 
 

@@ -41,7 +41,7 @@ def filled(*arguments: str) -> Iterator[Attacked]:
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
     """One for several tests, over a store on disk or in memory."""
     place = ["--location", str(tmp_path_factory.mktemp("data") / "kb")] if request.param == "disk" else []
-    with filled("--timeout", "4", "--query-memory", str(64 << 20), *place) as running:
+    with filled("--timeout", "4s", "--query-memory", str(64 << 20), *place) as running:
         yield running
 
 

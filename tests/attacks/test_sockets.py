@@ -57,7 +57,7 @@ def test_more_sockets_than_open_files_leave_it_answering_and_idle() -> None:
 
 
 def test_a_connection_that_is_at_work_is_not_closed_for_others() -> None:
-    with attacked("--timeout", "20") as server:
+    with attacked("--timeout", "20s") as server:
         triples = " ".join(f"<http://e/{i}> <http://e/p> {i} ." for i in range(700))
         assert server.update(f"INSERT DATA {{ {triples} }}") == 204
         found: list[bytes] = []
