@@ -166,9 +166,10 @@ def run(
     without_reports(front, options)
     if front.asks_kb:
         kb = opened(kb)
+    replay = front.replay(query, kb, options)
+    if front.asks_kb:
         for lint in missing_graphs(query, text, knowledge_of(kb), options.rules):
             warnings.warn(f"{lint.message}: {lint.hint}", MissingGraphWarning, stacklevel=2)
-    replay = front.replay(query, kb, options)
     front.prepare()
     for name, events in streams.items():
         replay.attach(name, events, on_error, time_predicate)

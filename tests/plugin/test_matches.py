@@ -116,10 +116,13 @@ def test_a_slice_of_the_matches() -> None:
     assert [m.time for m in found[1:]] == [3]
 
 
-def test_times_beyond_the_year_9999_are_shown() -> None:
-    found = oxiseq.run(query("SELECT ?first", "A"), streams={S: [(300_000_000_000_000_000, paid(1))]})
-    assert "11476" in repr(found[0])
-    assert "11476" in found._repr_html_()
+def test_the_last_day_of_the_year_9999_is_shown_and_the_next_is_refused() -> None:
+    last, day = 253_402_300_799_999_999, 86_400_000_000
+    found = oxiseq.run(query("SELECT ?first", "A"), streams={S: [(last, paid(1))]})
+    assert "9999-12-31" in repr(found[0])
+    assert "9999-12-31" in found._repr_html_()
+    with pytest.raises(oxiseq.EventError, match="outside of the years 1 to 9999"):
+        oxiseq.run(query("SELECT ?first", "A"), streams={S: [(last + day, paid(1))]}).to_arrow()
 
 
 # --- tables -----------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_what_a_stream_raises_comes_through(language: str) -> None:
 
 def test_which_rule_is_wrong_is_told() -> None:
     rule = P + "CONSTRUCT { ?x :q ?y } " + PATTERN
-    rules = [rule, rule.replace("?y }", "?z }", 1)]
+    rules = [rule, rule.replace(":q", "none:q", 1)]
     with pytest.raises(oxiseq.QueryError) as raised:
         oxiseq.run(QUERIES["epsparql"], {"urn:s": []}, language="epsparql", rules=rules)
     assert raised.value.__notes__ == ["in rule 2"]
