@@ -158,11 +158,13 @@ class Writer:
                 ticket.fail(JournalError(f"{self._path}: the journal is closed"))
             return
         for need in (Need.GROWING, Need.PROGRESS):
-            if lacking := self._lacking(need):
-                for ticket in group:
-                    if ticket.need is need:
-                        ticket.fail(FullError(f"{self._path}: no room left: {lacking}"))
-                group = [ticket for ticket in group if ticket.need is not need]
+            lacking = self._lacking(need)
+            if not lacking:
+                break  # what needs less finds room, too: the disk is asked once a commit
+            for ticket in group:
+                if ticket.need is need:
+                    ticket.fail(FullError(f"{self._path}: no room left: {lacking}"))
+            group = [ticket for ticket in group if ticket.need is not need]
         try:
             if group:
                 self._attempt(group)
