@@ -45,6 +45,11 @@ class ConjunctiveQuery:
     """Of each pattern the number of the window whose triples it is about; empty: there is one."""
 
     @property
+    def keys(self) -> tuple[Key, ...]:
+        """Its variables and blank nodes in order of appearance."""
+        return tuple(_keys(self.patterns))
+
+    @property
     def placed(self) -> dict[_Placed, None]:
         """Source, subject, predicate and object of each pattern, each once."""
         sources = self.sources or (0,) * len(self.patterns)

@@ -1,0 +1,6 @@
+"""Standing queries as delta operators: what has changed in, what has changed of the answer out (operators.md).
+
+    plan.py        a query as a table of operators; relations.py: what SPARQL's algebra makes of them
+    delta.py       rows that come and go
+    nodes/         operators at work
+"""

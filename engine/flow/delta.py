@@ -1,0 +1,101 @@
+"""Rows that come and go (operators.md, 2.1), and the buffers in which operators hand them on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels.flow.buffers import Flowing
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.pointers import WORDS, address_of
+
+I64: TypeAlias = NDArray[np.int64]
+Ids: TypeAlias = NDArray[np.uint32]
+MOST_ROWS: Final = 50_000_000
+"""Of one operator's output for one batch, past which LimitError is raised."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delta:
+    """n changes. at: i64[n], ticks, ascending; weight: i64[n], never 0, how many such rows come or (below 0) go; rows:
+    u32[n, columns], term ids, 0 being unbound. C-contiguous. Within a tick order means nothing."""
+
+    at: I64
+    weight: I64
+    rows: Ids
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def take(self, index: NDArray[np.integer] | NDArray[np.bool_]) -> Delta:
+        """Some of them, in ascending order of ticks."""
+        return Delta(self.at[index], self.weight[index], self.rows[index])
+
+    @classmethod
+    def none(cls, width: int) -> Delta:
+        """No change."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, width), np.uint32))
+
+    @classmethod
+    def concat(cls, parts: Sequence[Delta], width: int) -> Delta:
+        """Several as one: in order of ticks, of equal ones in the order of the parts."""
+        some = [part for part in parts if len(part)]
+        if not some:
+            return cls.none(width)
+        if len(some) == 1:
+            return some[0]
+        at = np.concatenate([part.at for part in some])
+        order = np.argsort(at, kind="stable")
+        weight, rows = np.concatenate([p.weight for p in some]), np.concatenate([p.rows for p in some])
+        return cls(at[order], weight[order], rows[order])
+
+
+class Buffer:
+    """A delta with room for more. Kernels read and write it by its `address`, which stays the same when it grows."""
+
+    def __init__(self, width: int, room: int = 16) -> None:
+        self.width = width
+        self._count = np.zeros(1, np.int64)
+        self._table = np.zeros(WORDS * len(Flowing._fields), np.int64)
+        self.address = address_of(self._table)
+        self._point(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, width), np.uint32))
+
+    def _point(self, at: I64, weight: I64, rows: Ids) -> None:
+        self._arrays = Flowing(at, weight, rows, self._count)
+        for number, array in enumerate(self._arrays):
+            columns = array.shape[1] if array.ndim == 2 else 1
+            self._table[WORDS * number : WORDS * (number + 1)] = address_of(array), len(array), columns
+
+    def __len__(self) -> int:
+        return int(self._count[0])
+
+    @property
+    def delta(self) -> Delta:
+        """What it holds, as views that the next step writes over."""
+        count, arrays = len(self), self._arrays
+        return Delta(arrays.at[:count], arrays.weight[:count], arrays.rows[:count])
+
+    def clear(self) -> None:
+        """Hold nothing."""
+        self._count[0] = 0
+
+    def put(self, delta: Delta) -> None:
+        """Hold this one."""
+        self._point(
+            np.require(delta.at, np.int64, ("C", "W")), np.require(delta.weight, np.int64, ("C", "W")),
+            np.require(delta.rows, np.uint32, ("C", "W")),
+        )  # fmt: skip
+        self._count[0] = len(delta)
+
+    def grow(self) -> None:
+        """Room for twice as many, with what it holds. Raises LimitError past MOST_ROWS."""
+        at, weight, rows, _ = self._arrays
+        if len(at) >= MOST_ROWS:
+            raise LimitError(len(at), MOST_ROWS, "rows of one operator in one batch; push smaller batches")
+        room = min(max(2 * len(at), 16), MOST_ROWS)
+        self._point(longer(at, room), longer(weight, room), longer(rows, room))

@@ -1,0 +1,317 @@
+"""A standing query as a graph of operators over rows that come and go (operators.md).
+
+Where it stands: algebra → **plan** → nodes at work. Immutable. A plan is a table: each operator names its inputs by
+their places in it, so equal operators on equal inputs are one, and columns are places, not names, so what variables are
+called does not tell operators apart. In expressions the column at place 3 is the variable `column(3)`.
+
+    Patterns, Asked, Given, Constant      where rows come from
+    Filter, Extend, Pick, Negate, Union   row by row, without memory
+    Arrange, Join                         pairs; the memory of joins is in what is arranged
+    Distinct, Consolidate, Group          rows counted
+    Best                                  ranks
+    Reach                                 paths of any length
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.engine.terms.texts import Term
+from oxiseq.engine.windows import ConjunctiveQuery
+from oxiseq.grammar.algebra import Expression
+
+
+@lru_cache(maxsize=256)
+def column(place: int) -> Variable:
+    """What stands for the column at a place in the expressions of a plan."""
+    return Variable(f"c{place}")
+
+
+# --- where rows come from -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlace:
+    """What a window holds: the number of its content in the query."""
+
+    content: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPlace:
+    """A graph of the knowledge base; None: its default graph."""
+
+    name: NamedNode | None
+
+
+Place: TypeAlias = WindowPlace | GraphPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """A conjunction of triple patterns, each on a window or on a graph of the knowledge base, with FILTERs on their
+    variables: each of its rows once (engine/windows). `query.sources` are places in `places`. Columns: its variables
+    and blank nodes in order of appearance, called `column(0)`, `column(1)`... there."""
+
+    query: ConjunctiveQuery
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A SELECT to the knowledge base alone, asked again when that has changed; its rows with their multiplicity."""
+
+    text: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Rows that whoever runs the plan gives."""
+
+    name: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Rows that are there from the first tick on: VALUES; `{}` is one row without columns. None: unbound."""
+
+    rows: tuple[tuple[Term | None, ...], ...]
+    width: int
+
+
+# --- row by row -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The rows for which all conditions hold. Without EXISTS."""
+
+    child: int
+    conditions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """The rows with the value of an expression behind them, unbound where it is an error. Without EXISTS."""
+
+    child: int
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Other columns: each is the first of some places that is bound; of none: unbound. Projections, what fills a joined
+    row's columns from both sides, the columns that a branch of UNION has not."""
+
+    child: int
+    columns: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """What comes, goes, and the other way about."""
+
+    child: int
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """The rows of all children, which are of one width."""
+
+    children: tuple[int, ...]
+
+
+# --- pairs ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Arrange:
+    """Rows kept, to be found by their columns at `key` (unbound being a value like others) and at `loose`, which agree
+    where both sides have a value."""
+
+    child: int
+    key: tuple[int, ...]
+    loose: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The pairs of two arrangements that agree: all columns of the left, then all of the right. `key` and `loose` of
+    both are as long."""
+
+    left: int
+    right: int
+
+
+# --- rows counted ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Each row once, as long as its weight is above 0."""
+
+    child: int
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidate:
+    """The same rows, what comes and goes within a tick left out. Without memory."""
+
+    child: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """An aggregate of a group that is a sum: COUNT of rows (`place` None) or of bound values, SUM, AVG; or all its
+    values (GROUP_CONCAT, which are written in term order)."""
+
+    name: Literal["COUNT", "SUM", "AVG", "GROUP_CONCAT"]
+    place: int | None
+    separator: str = " "
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A row for each group: its key, unbound being a value like others, then its sums, unbound where SPARQL has an
+    error. Without keys there is one group, also of no rows, from the first tick on."""
+
+    child: int
+    key: tuple[int, ...]
+    sums: tuple[Sum, ...]
+
+
+# --- ranks ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A column to order by, as ORDER BY does."""
+
+    place: int
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """By key the rows of the ranks [start, stop), or (`ties`) all that are equal to the first in `order`. Ranks go by
+    `order`, then by the other columns, in term order, so that they are a function of what there is. A row of weight 3
+    has three ranks. stop None: to the end."""
+
+    child: int
+    key: tuple[int, ...]
+    order: tuple[Rank, ...]
+    start: int = 0
+    stop: int | None = None
+    ties: bool = False
+
+
+# --- paths ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Edges (the last two columns of the child) → each pair of nodes that one step or more connect, once. Columns
+    before those are context: paths stay within one."""
+
+    child: int
+
+
+Form: TypeAlias = (
+    Patterns | Asked | Given | Constant | Filter | Extend | Pick | Negate | Union | Arrange | Join | Distinct
+    | Consolidate | Group | Best | Reach
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlan:
+    """Operators in an order in which each comes after its inputs; `widths`: how many columns each has; `root`: the one
+    whose rows are the answer."""
+
+    forms: tuple[Form, ...]
+    widths: tuple[int, ...]
+    root: int
+
+
+def inputs(form: Form) -> tuple[int, ...]:
+    """The places of its inputs."""
+    match form:
+        case Patterns() | Asked() | Given() | Constant():
+            return ()
+        case Union(children):
+            return children
+        case Join(left, right):
+            return left, right
+        case _:
+            return (form.child,)
+
+
+class Sheet:
+    """A plan in the making: a form that is there is not added again."""
+
+    def __init__(self) -> None:
+        self._places: dict[Form, int] = {}
+        self._widths: list[int] = []
+
+    def add(self, form: Form) -> int:
+        """The place of a form."""
+        place = self._places.get(form)
+        if place is None:
+            place = self._places[form] = len(self._widths)
+            self._widths.append(self._width_of(form))
+        return place
+
+    def width(self, place: int) -> int:
+        """How many columns an operator has."""
+        return self._widths[place]
+
+    def _width_of(self, form: Form) -> int:
+        match form:
+            case Patterns(query, _):
+                return len(query.keys)
+            case Asked(_, width) | Given(_, width) | Constant(_, width):
+                return width
+            case Extend(child):
+                return self._widths[child] + 1
+            case Pick(_, columns):
+                return len(columns)
+            case Union(children):
+                return self._widths[children[0]]
+            case Join(left, right):
+                return self._widths[left] + self._widths[right]
+            case Group(_, key, sums):
+                return len(key) + len(sums)
+            case _:
+                return self._widths[form.child]
+
+    def plan(self, root: int) -> FlowPlan:
+        """The operators that an answer needs."""
+        forms = list(self._places)
+        needed = {root}
+        for place in range(root, -1, -1):
+            if place in needed:
+                needed.update(inputs(forms[place]))
+        if len(needed) == len(forms):
+            return FlowPlan(tuple(forms), tuple(self._widths), root)
+        smaller = Sheet()
+        renamed: dict[int, int] = {}
+        for place in sorted(needed):
+            renamed[place] = smaller.add(_renamed(forms[place], renamed))
+        return FlowPlan(tuple(smaller._places), tuple(smaller._widths), renamed[root])
+
+
+def _renamed(form: Form, places: dict[int, int]) -> Form:
+    match form:
+        case Patterns() | Asked() | Given() | Constant():
+            return form
+        case Union(children):
+            return Union(tuple(places[c] for c in children))
+        case Join(left, right):
+            return Join(places[left], places[right])
+        case _:
+            return replace(form, child=places[form.child])

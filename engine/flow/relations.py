@@ -1,0 +1,283 @@
+"""Relations: operators whose columns have names, and what SPARQL's algebra makes of them (operators.md, 4.1).
+
+Where it stands: a language's algebra → **relations** → plan. A, B: relations; P = A ⋈ B with the columns of both sides;
+S(A, K) = the rows of A that are among K, unbound being a value:
+
+    LeftJoin(A, B, F)  σF(P) + A − S(A, the left parts of σF(P))
+    Minus(A, B)        A − S(A, the left parts of those of P in which both sides bind a variable that they share)
+    Exists(A, B)       S(A, the left parts of P)
+
+Where F is empty and both sides surely bind what they share, the keys of B serve in place of left parts of P.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.rewriting import placed
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.scope import conjuncts
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A column that no expression can name: a blank node of a pattern, a mark."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A column that says in which of several cases a row stands: always bound, compared wherever rows are, and no
+    variable of the pattern (operators.md, 7.2)."""
+
+    number: int
+
+
+Column: TypeAlias = Variable | BlankNode | Hidden | Context
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """An operator and what its columns are. certain: those that every row binds."""
+
+    node: int
+    columns: tuple[Column, ...]
+    certain: frozenset[Column]
+
+    def place(self, column: Column) -> int:
+        """Where a column stands. Raises ValueError for one that it has not."""
+        return self.columns.index(column)
+
+    def places(self, columns: Iterable[Column]) -> tuple[int, ...]:
+        """Where columns stand."""
+        return tuple(map(self.columns.index, columns))
+
+    @property
+    def context(self) -> tuple[Context, ...]:
+        """The columns that say in which case a row stands."""
+        return tuple(c for c in self.columns if isinstance(c, Context))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """A ⋈ B: a node with all columns of A, then all of B, and the relation that they make."""
+
+    node: int
+    relation: Relation
+
+
+class Relations:
+    """What can be made of relations. Their operators stand in one sheet."""
+
+    def __init__(self, sheet: p.Sheet) -> None:
+        self.sheet = sheet
+        self._numbers = 0
+
+    def hidden(self) -> Hidden:
+        """A column that nothing else is."""
+        self._numbers += 1
+        return Hidden(self._numbers)
+
+    # --- where rows come from -----------------------------------------------------------------------
+
+    def unit(self) -> Relation:
+        """One row without columns: the empty group pattern."""
+        return Relation(self.sheet.add(p.Constant(((),), 0)), (), frozenset())
+
+    def values(self, columns: Sequence[Variable], rows: Sequence[Sequence[Term | None]]) -> Relation:
+        """VALUES."""
+        made = tuple(tuple(row) for row in rows)
+        certain = frozenset(c for i, c in enumerate(columns) if all(row[i] is not None for row in made))
+        return Relation(self.sheet.add(p.Constant(made, len(columns))), tuple(columns), certain)
+
+    # --- row by row ---------------------------------------------------------------------------------
+
+    def filter(self, a: Relation, conditions: Iterable[Expression]) -> Relation:
+        """The rows for which all conditions hold. They hold no EXISTS."""
+        every = tuple(self._placed(each, a) for whole in conditions for each in conjuncts(whole))
+        return Relation(self.sheet.add(p.Filter(a.node, every)), a.columns, a.certain) if every else a
+
+    def extend(self, a: Relation, expression: Expression, name: Column) -> Relation:
+        """With the value of an expression as a column more. It holds no EXISTS."""
+        node = self.sheet.add(p.Extend(a.node, self._placed(expression, a)))
+        certain = a.certain
+        if isinstance(expression, NamedNode | Literal) or expression in a.certain:
+            certain |= {name}
+        return Relation(node, (*a.columns, name), certain)
+
+    def _placed(self, expression: Expression, a: Relation) -> Expression:
+        """With columns' places for variables."""
+        return placed(expression, {c: p.column(i) for i, c in enumerate(a.columns) if isinstance(c, Variable)})
+
+    def project(self, a: Relation, columns: Sequence[Column]) -> Relation:
+        """Some columns, in another order; those that there are not are unbound."""
+        if tuple(columns) == a.columns:
+            return a
+        places = tuple((a.place(c),) if c in a.columns else () for c in columns)
+        return Relation(self.sheet.add(p.Pick(a.node, places)), tuple(columns), a.certain & frozenset(columns))
+
+    def renamed(self, a: Relation, columns: Sequence[Column]) -> Relation:
+        """The same columns under other names, which are all different."""
+        known = dict(zip(a.columns, columns, strict=True))
+        return Relation(a.node, tuple(columns), frozenset(known[c] for c in a.certain))
+
+    def union(self, parts: Sequence[Relation]) -> Relation:
+        """The rows of all."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = tuple(dict.fromkeys(c for part in parts for c in part.columns))
+        certain = frozenset[Column].intersection(*(part.certain for part in parts))
+        nodes = tuple(self.project(part, columns).node for part in parts)
+        return Relation(self.sheet.add(p.Union(nodes)), columns, certain)
+
+    # --- pairs --------------------------------------------------------------------------------------
+
+    def join(self, a: Relation, b: Relation) -> Relation:
+        """The joins of compatible rows."""
+        for one, other in ((a, b), (b, a)):
+            if not other.columns and other == self.unit():
+                return one
+        return self._pairs(a, b).relation
+
+    def _pairs(self, a: Relation, b: Relation) -> _Pairs:
+        shared = [c for c in a.columns if c in b.columns]
+        sure = [c for c in shared if c in a.certain and c in b.certain]
+        loose = [c for c in shared if c not in sure]
+        left = self.sheet.add(p.Arrange(a.node, a.places(sure), a.places(loose)))
+        right = self.sheet.add(p.Arrange(b.node, b.places(sure), b.places(loose)))
+        return self._made(self.sheet.add(p.Join(left, right)), a, b)
+
+    def _made(self, node: int, a: Relation, b: Relation) -> _Pairs:
+        """Pairs that stand in a node with the columns of both."""
+        width = len(a.columns)
+        more = [c for c in b.columns if c not in a.columns]
+        places = [
+            (i,) if c in a.certain or c not in b.columns else (i, width + b.place(c)) for i, c in enumerate(a.columns)
+        ]
+        places += [(width + b.place(c),) for c in more]
+        columns = (*a.columns, *more)
+        return _Pairs(node, Relation(self.sheet.add(p.Pick(node, tuple(places))), columns, a.certain | b.certain))
+
+    def _passing(self, pairs: _Pairs, a: Relation, b: Relation, conditions: Sequence[Expression]) -> _Pairs:
+        """The pairs that satisfy conditions on what they make."""
+        if not conditions:
+            return pairs
+        # the conditions see the joined row, and the pair has to stay: what either side may bind is added to it
+        width, joined = len(a.columns), pairs.relation
+        either = [c for c in a.columns if c in b.columns and c not in a.certain]
+        node, known = pairs.node, dict[Variable, Variable]()
+        if either:
+            both = [(i,) for i in range(width + len(b.columns))]
+            node = self.sheet.add(p.Pick(node, (*both, *((a.place(c), width + b.place(c)) for c in either))))
+        for c in joined.columns:
+            if isinstance(c, Variable):
+                known[c] = p.column(
+                    width + len(b.columns) + either.index(c) if c in either
+                    else a.place(c) if c in a.columns else width + b.place(c)
+                )  # fmt: skip
+        every = tuple(placed(each, known) for whole in conditions for each in conjuncts(whole))
+        return self._made(self.sheet.add(p.Filter(node, every)), a, b)
+
+    def left_join(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
+        """OPTIONAL: conditions are on the joined rows, and hold no EXISTS."""
+        pairs = self._passing(self._pairs(a, b), a, b, conditions)
+        met = self._met_by_key(a, b) if not conditions and self._plain(a, b) else self._met(a, pairs.node)
+        joined, alone = pairs.relation, self._without(a, met)
+        node = self.sheet.add(p.Union((joined.node, self.project(alone, joined.columns).node)))
+        return Relation(node, joined.columns, a.certain)
+
+    def minus(self, a: Relation, b: Relation) -> Relation:
+        """The rows of A that are compatible with no row of B with which they share a bound variable."""
+        shared = [c for c in a.columns if c in b.columns and not isinstance(c, Context)]
+        if not shared:
+            return a
+        if self._plain(a, b):
+            return self._without(a, self._met_by_key(a, b))
+        pairs = self._pairs(a, b)
+        if any(c in a.certain and c in b.certain for c in shared):
+            return self._without(a, self._met(a, pairs.node))
+        width = len(a.columns)
+        both = [_and(_bound(a.place(c)), _bound(width + b.place(c))) for c in shared]
+        meet = both[0] if len(both) == 1 else Call("||", tuple(both))
+        return self._without(a, self._met(a, self.sheet.add(p.Filter(pairs.node, (meet,)))))
+
+    def semijoin(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
+        """The rows of A for which a compatible row of B is there: EXISTS. Conditions are on the joined rows."""
+        if not conditions and self._plain(a, b):
+            return self._met_by_key(a, b)
+        pairs = self._passing(self._pairs(a, b), a, b, conditions)
+        return self._met(a, pairs.node)
+
+    def antijoin(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
+        """The others: NOT EXISTS."""
+        return self._without(a, self.semijoin(a, b, conditions))
+
+    @staticmethod
+    def _plain(a: Relation, b: Relation) -> bool:
+        """Whether both surely bind all that they share."""
+        return all(c in a.certain and c in b.certain for c in a.columns if c in b.columns)
+
+    def _met_by_key(self, a: Relation, b: Relation) -> Relation:
+        shared = [c for c in a.columns if c in b.columns]
+        keys = self.distinct(self.project(b, shared))
+        return self._among(a, a.places(shared), keys.node)
+
+    def _met(self, a: Relation, pairs: int) -> Relation:
+        """The rows of A that are the left part of a pair."""
+        width = len(a.columns)
+        parts = self.sheet.add(p.Distinct(self.sheet.add(p.Pick(pairs, tuple((i,) for i in range(width))))))
+        return self._among(a, tuple(range(width)), parts)
+
+    def _among(self, a: Relation, places: tuple[int, ...], keys: int) -> Relation:
+        """S: the rows of A whose columns at `places` are a row of `keys`."""
+        left = self.sheet.add(p.Arrange(a.node, places))
+        right = self.sheet.add(p.Arrange(keys, tuple(range(len(places)))))
+        joined = self.sheet.add(p.Join(left, right))
+        kept = self.sheet.add(p.Pick(joined, tuple((i,) for i in range(len(a.columns)))))
+        return Relation(kept, a.columns, a.certain)
+
+    def _without(self, a: Relation, met: Relation) -> Relation:
+        """A less some of its rows."""
+        both = self.sheet.add(p.Union((a.node, self.sheet.add(p.Negate(met.node)))))
+        return Relation(self.sheet.add(p.Consolidate(both)), a.columns, a.certain)
+
+    # --- rows counted, ranks, paths -----------------------------------------------------------------
+
+    def distinct(self, a: Relation) -> Relation:
+        """Each row once."""
+        return Relation(self.sheet.add(p.Distinct(a.node)), a.columns, a.certain)
+
+    def group(self, a: Relation, key: Sequence[Column], sums: Sequence[tuple[Column, p.Sum]]) -> Relation:
+        """A row for each group; `sums`: names and what they are, their places those of A."""
+        node = self.sheet.add(p.Group(a.node, a.places(key), tuple(s for _, s in sums)))
+        counts = frozenset(name for name, s in sums if s.name == "COUNT")
+        return Relation(node, (*key, *(name for name, _ in sums)), (a.certain & frozenset(key)) | counts)
+
+    def best(
+        self, a: Relation, key: Sequence[Column], order: Sequence[tuple[Column, bool]], start: int = 0,
+        stop: int | None = None, *, ties: bool = False,
+    ) -> Relation:  # fmt: skip
+        """By key the rows of the ranks [start, stop); order: columns, and whether descending."""
+        ranks = tuple(p.Rank(a.place(c), down) for c, down in order)
+        return Relation(
+            self.sheet.add(p.Best(a.node, a.places(key), ranks, start, stop, ties)), a.columns, a.certain
+        )
+
+    def reach(self, a: Relation) -> Relation:
+        """Of edges (context, from, to) the pairs that one step or more connect."""
+        return Relation(self.sheet.add(p.Reach(a.node)), a.columns, a.certain)
+
+
+def _bound(place: int) -> Expression:
+    return Call("BOUND", (p.column(place),))
+
+
+def _and(a: Expression, b: Expression) -> Expression:
+    return Call("&&", (a, b))

@@ -1,0 +1,1 @@
+"""Kernels of delta operators: rows that come and go (operators.md)."""

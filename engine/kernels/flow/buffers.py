@@ -1,0 +1,36 @@
+"""A delta in memory: rows that come or go, each at a tick (operators.md, 2.1).
+
+Kernels take the addresses of the deltas that they read and of the one that they write, and of nothing else but their
+own memory; so all of them can be driven by a table.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+
+DONE, NEED_OUT, NEED_ROOM = range(3)
+"""What a kernel answers: that it is through; that it wants more room for its output, or in its memory. It is called
+again then, and goes on where it was."""
+
+
+class Flowing(NamedTuple):
+    """A delta. `count` rows are in use; the others are room."""
+
+    at: Array
+    """i64: ticks, ascending."""
+    weight: Array
+    """i64, never 0: how many such rows come, or (below 0) go."""
+    rows: Array
+    """u32[room, columns]: term ids, 0 being unbound."""
+    count: Array
+    """i64[1]."""
+
+
+at: Any = view_of(Flowing, "at", np.int64)
+weight: Any = view_of(Flowing, "weight", np.int64)
+rows: Any = view_of(Flowing, "rows", np.uint32, 2)
+count: Any = view_of(Flowing, "count", np.int64)
