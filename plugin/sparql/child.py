@@ -30,8 +30,9 @@ from pyoxigraph import (
     serialize,
 )
 
-KIND, DATA, END, FAILED = b"k", b"d", b"e", b"f"
-"""Kinds of frames: whether results or triples follow; bytes of the answer; its end; why there is none."""
+TAKEN, KIND, DATA, END, FAILED = b"t", b"k", b"d", b"e", b"f"
+"""Kinds of frames: a job has been taken; whether results or triples follow; bytes of the answer; its end; why there is
+none."""
 HEAD: Final = struct.Struct(">cI")
 STACK: Final = 256 << 20
 """Bytes of the evaluating thread's stack: the parser is recursive."""
@@ -152,6 +153,7 @@ def serve() -> None:
     sources, output = _Sources(), _Output(1)
     try:
         for line in sys.stdin.buffer:
+            output.frame(TAKEN)
             evaluate(json.loads(line), sources, output)
     finally:
         os._exit(0)

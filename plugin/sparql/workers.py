@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final, Protocol
 
-from oxiseq.sparql.child import DATA, END, FAILED, HEAD, KIND
+from oxiseq.sparql.child import DATA, END, FAILED, HEAD, KIND, TAKEN
 from oxiseq.sparql.problems import Problem
 
 CHILD: Final = Path(__file__).with_name("child.py")
@@ -49,11 +49,12 @@ class Receiver(Protocol):
 
 
 class Died(Exception):
-    """The process has ended by itself; `status` as subprocess tells it."""
+    """The process has ended by itself; `status` as subprocess tells it; `taken`: whether it had taken the job."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, taken: bool = True) -> None:
         super().__init__(status)
         self.status = status
+        self.taken = taken
 
 
 class _Failed(Exception):
@@ -85,8 +86,8 @@ class Worker:
             _stream(self._process.stdin).write(json.dumps(job).encode() + b"\n")
             _stream(self._process.stdin).flush()
         except OSError:
-            raise Died(self._process.wait()) from None
-        frames = _Frames(_stream(self._process.stdout).fileno())
+            raise Died(self._process.wait(), taken=False) from None
+        frames, taken = _Frames(_stream(self._process.stdout).fileno()), False
         while True:
             frame = frames.next(_LOOK)
             receiver.check()
@@ -95,6 +96,8 @@ class Worker:
             kind, data = frame
             if kind == DATA:
                 receiver.write(data)
+            elif kind == TAKEN:
+                taken = True
             elif kind == KIND:
                 receiver.begin(data.decode())
             elif kind == FAILED:
@@ -102,7 +105,7 @@ class Worker:
             elif kind == END:
                 return
             else:
-                raise Died(self._process.wait())
+                raise Died(self._process.wait(), taken)
 
     def yield_to_others(self) -> None:
         """It works for long already: others come first."""
@@ -168,19 +171,30 @@ class Workers:
     ) -> None:
         """Let a process do a job; `begun` gets it. Raises Problem, what the receiver raises, and the job's failure:
         SyntaxError, ValueError, RuntimeError."""
-        worker = self._taken()
-        begun(worker)
-        whole = False
         try:
-            worker.run(job, receiver)
-            whole = True
-        except _Failed as failed:
-            whole = True  # told by a process that goes on
-            raise failed.error from None
+            self._run(job, receiver, begun)
         except Died as error:
             raise self._died(error.status) from None
-        finally:
-            self._back(worker, whole=whole)
+
+    def _run(self, job: dict[str, Any], receiver: Receiver, begun: Callable[[Worker], None]) -> None:
+        """Until a process has taken the job: one that waited may have been killed meanwhile."""
+        while True:
+            worker, waited = self._taken()
+            begun(worker)
+            whole = False
+            try:
+                worker.run(job, receiver)
+                whole = True
+            except _Failed as failed:
+                whole = True  # told by a process that goes on
+                raise failed.error from None
+            except Died as died:
+                if died.taken or not waited:
+                    raise
+                continue
+            finally:
+                self._back(worker, whole=whole)
+            return
 
     def close(self) -> None:
         """End them all."""
@@ -190,11 +204,13 @@ class Workers:
         for worker in ended:
             worker.kill()
 
-    def _taken(self) -> Worker:
+    def _taken(self) -> tuple[Worker, bool]:
+        """A process, and whether it has waited for a job."""
         with self._lock:
             worker = self._ready.pop() if self._ready else None
             alone = not self._ready
-        if worker is None or not worker.alive:
+        waited = worker is not None and worker.alive
+        if worker is None or not waited:
             if worker is not None:
                 worker.kill()
             worker = Worker(self.memory)
@@ -202,7 +218,7 @@ class Workers:
             threading.Thread(target=self._start_one, daemon=True).start()
         with self._lock:
             self._busy.add(worker)
-        return worker
+        return worker, waited
 
     def _start_one(self) -> None:
         with self._lock:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,8 @@ QUERIES = [
     "SELECT * { ?s ?p ?o . FILTER(?o > }",
     "SELECT (SUM(?o) AS ?all) { ?s ?p ?o }",
 ]
+COUNTED = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
+"""No plain query: those are answered in the server itself."""
 ACCEPTED = [None, "text/csv", "application/sparql-results+xml", "application/n-triples", "application/ld+json",
             "image/png", 'application/ld+json;profile="http://www.w3.org/ns/json-ld#streaming"']  # fmt: skip
 
@@ -48,6 +53,14 @@ def both(
     processes = Processes(Workers(256 << 20), snapshots)
     yield SparqlEndpoint(store, None, processes), SparqlEndpoint(store)
     processes.close()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Within ten seconds."""
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def seen(response: Response) -> tuple[object, ...]:
@@ -89,6 +102,22 @@ def test_row_limits_hold_for_processes() -> None:
         assert ask(to, "SELECT ?o { ?s ?p ?o FILTER(?o > 1) }").status == 200
     finally:
         processes.close()
+
+
+def test_a_query_goes_to_another_process_where_the_one_that_waited_was_killed(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    store.update(DATA)
+    workers = Workers(256 << 20)
+    processes = Processes(workers, on_disk(store, tmp_path))
+    endpoint = SparqlEndpoint(store, None, processes)
+    wait_until(lambda: bool(workers._ready))
+    for waiting in [*workers._ready]:
+        process = waiting._process
+        os.kill(process.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        process.poll = lambda: None  # type: ignore[method-assign]  # as if it ended right after it was looked at
+    assert ask(endpoint, COUNTED).status == 200
+    processes.close()
 
 
 def test_a_large_store_in_memory_is_asked_here_and_a_small_one_again_in_a_process() -> None:
