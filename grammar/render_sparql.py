@@ -7,7 +7,8 @@ Parentheses are written where the grammar needs them to give the same tree back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
@@ -294,3 +295,12 @@ def event_pattern(pattern: EventPattern) -> str:
             operator = f"SEQ^{choice.value}" if choice.value else "SEQ"
             right = event_pattern(second)
             return f"{event_pattern(first)} {operator} " + (f"({right})" if isinstance(second, Following) else right)
+
+
+def select_text(query: SubSelect, shown: Sequence[Variable | tuple[Expression, Variable]]) -> str:
+    """The query as text, answering these columns; one that means nothing where there are none."""
+    writer = SparqlWriter()
+    if shown:
+        return writer.sub_select(replace(query, projection=tuple(shown)), "")
+    mode = "DISTINCT " if query.distinct else ""
+    return f"SELECT {mode}(1 AS ?oxiseq_one) {writer.rest_of_select(query, '')}"

@@ -33,7 +33,6 @@ from oxiseq.grammar.algebra import (
     Values,
     WindowPattern,
 )
-from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import nested_elements
 
 _WINDOW: Final = "urn:oxiseq:window:"
@@ -42,7 +41,6 @@ _ROW: Final = "urn:oxiseq:row:"
 ROW_MARK: Final = NamedNode("urn:oxiseq:row")
 """Predicate of the triple that says of a row that it is one."""
 ROW_VARIABLE: Final = Variable("oxiseq_row")
-ONE: Final = "(1 AS ?oxiseq_one)"
 _TRUE: Final = Literal(True)
 
 
@@ -238,12 +236,3 @@ def _rows(asked: AskedMatch) -> PatternElement:
     if asked.timed:
         shown.append(ROW_VARIABLE)
     return Group((SubSelect(tuple(shown) or ((_TRUE, Variable("oxiseq_there")),), Group((graph,))),))
-
-
-def select_text(query: SubSelect, shown: Sequence[Variable | tuple[Expression, Variable]]) -> str:
-    """The query as text, answering these columns; one that means nothing where there are none."""
-    writer = SparqlWriter()
-    if shown:
-        return writer.sub_select(replace(query, projection=tuple(shown)), "")
-    mode = "DISTINCT " if query.distinct else ""
-    return f"SELECT {mode}{ONE} {writer.rest_of_select(query, '')}"

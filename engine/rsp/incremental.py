@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.engine.expressions.functions import IMPURE
-from oxiseq.engine.rsp.asking import ROW_MARK, asked_by_name, blank_variable, select_text, value_predicate
+from oxiseq.engine.rsp.asking import ROW_MARK, asked_by_name, blank_variable, value_predicate
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.windows import ConjunctiveQuery, Window, compile_windows, not_native
 from oxiseq.grammar.algebra import (
@@ -38,6 +38,7 @@ from oxiseq.grammar.algebra import (
     Union,
     WindowPattern,
 )
+from oxiseq.grammar.render_sparql import select_text
 from oxiseq.grammar.rsp_algebra import RangeWindow, RspQuery
 from oxiseq.grammar.scope import (
     certain_variables,

@@ -23,7 +23,6 @@ from oxiseq.engine.rsp.asking import (
     Rewriting,
     asked_by_name,
     blank_variable,
-    select_text,
     window_graph,
 )
 from oxiseq.engine.rsp.incremental import NativePlan, NotIncrementalError, Surroundings, compile_native
@@ -55,6 +54,7 @@ from oxiseq.grammar.algebra import (
     TriplePattern,
     WindowPattern,
 )
+from oxiseq.grammar.render_sparql import select_text
 from oxiseq.grammar.rsp_algebra import (
     Consume,
     Every,

@@ -154,6 +154,16 @@ class WindowRun:
         self._clock, self._low = int(each.time[-1]), each.low[-1].copy()
         return self._answers(each.time, parts)
 
+    def move(self, batches: Sequence[EventBatch], clock: I64s, low: I64s) -> Answers:
+        """One instant. batches: by source the events that come into its window; clock: i64[all of them], ascending
+        within a source, also from instant to instant; low: i64[sources], never falling, the clocks up to which events
+        are out. Raises LimitError as `push`."""
+        source = np.repeat(np.arange(len(batches), dtype=np.int32), [len(batch) for batch in batches])
+        batch = EventBatch.concat(batches)
+        parts = self._run(batch, clock, source, np.array([0, len(batch)]), low[None].copy())
+        self._low = low.copy()
+        return self._answers(_ONE_INSTANT, parts)
+
     def tick(self, time: int, low: int | None = None) -> Answers:
         """An instant without events: what has left by now. Raises ValueError for a window that counts."""
         if self.windows[0].counted and low is None:
@@ -338,6 +348,7 @@ class WindowRun:
 _Part = tuple[NDArray[np.void], NDArray[np.uint32]]
 _I64: Final = np.dtype(np.int64)
 _U32: Final = np.dtype(np.uint32)
+_ONE_INSTANT: Final = np.zeros(1, np.int64)
 _NO_INSTANT: Final = np.zeros(0, np.int64)
 _NO_SOURCE: Final = np.zeros(0, np.int32)
 

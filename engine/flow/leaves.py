@@ -1,0 +1,136 @@
+"""Where the rows of patterns come from: one run of engine/windows for all conjunctions of a plan.
+
+Where it stands: events that come into windows, bounds below which they are out, the KB's graphs when they have
+changed → **rows that are new or have ended**, by instant → operators. A window is a source of that run; so is a graph
+of the KB, which holds the newest answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.delta import I64, Delta
+from oxiseq.engine.flow.knowledge import KbGraph
+from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Patterns, Place, WindowPlace
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.windows import Answers, ConjunctiveQuery, Report, Rows, Window, WindowRun, compile_windows
+from oxiseq.grammar.algebra import TriplePattern
+
+_NEWEST: Final = Window(1, 1, counted=True)
+"""Of a source that holds its last event."""
+
+
+class Leaves:
+    """The conjunctions of a plan at work. `windows`: those of its contents, by number."""
+
+    def __init__(self, plan: FlowPlan, windows: Sequence[Window], terms: TermDictionary) -> None:
+        self._nodes = [place for place, form in enumerate(plan.forms) if isinstance(form, Patterns)]
+        forms = [form for form in plan.forms if isinstance(form, Patterns)]
+        self.graphs = _graphs(forms)
+        """What is asked of the KB: further sources, behind the windows."""
+        number: dict[Place, int] = {WindowPlace(n): n for n in range(len(windows))}
+        number |= {graph.place: len(windows) + n for n, graph in enumerate(self.graphs)}
+        self._windows = len(windows)
+        self._versions = 0
+        self._lows = np.zeros(len(windows) + len(self.graphs), np.int64)
+        queries = [_numbered(form, number) for form in forms]
+        every = (*windows, *(_NEWEST for _ in self.graphs))
+        both = Report.NEW | Report.ENDED
+        self._run = (
+            WindowRun(compile_windows(queries, terms, len(every)), terms, every, both) if queries else None
+        )
+
+    def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> tuple[I64, list[Delta]]:
+        """Events by window, each in order of time, and what the KB's graphs hold now, at the time of the first event,
+        if it has changed. The instants' times, and each node's changes, that of instant k at `tick` + k."""
+        if self._run is None:
+            times = np.unique(np.concatenate([batch.time for batch in batches]))
+            return times, []
+        answers = self._run.push_each([*batches, *(graphs or [EventBatch.empty() for _ in self.graphs])])
+        return answers.time, self._deltas(answers, tick)
+
+    def move(
+        self, batches: Sequence[EventBatch], places: Sequence[int], low: Sequence[int], graphs: Sequence[EventBatch],
+        tick: int,
+    ) -> list[Delta]:  # fmt: skip
+        """One instant, for a run whose windows are told what is in them: by window the events that come in, the place
+        of the first of them, and the places below which events are out."""
+        if self._run is None:
+            return []
+        clock = [np.arange(place, place + len(batch)) + 1 for place, batch in zip(places, batches, strict=True)]
+        lows = self._lows.copy()
+        lows[: self._windows] = low
+        if graphs:
+            self._versions += 1
+            clock += [np.array([self._versions]) for _ in graphs]
+            lows[self._windows :] = self._versions - 1
+        self._lows = lows
+        answers = self._run.move([*batches, *graphs], np.concatenate([np.zeros(0, np.int64), *clock]), lows)
+        return self._deltas(answers, tick)
+
+    @property
+    def nodes(self) -> list[int]:
+        """The places of the plan whose changes are told, in their order."""
+        return self._nodes
+
+    def _deltas(self, answers: Answers, tick: int) -> list[Delta]:
+        return [_delta(new, ended, tick) for new, ended in zip(answers.new, answers.ended, strict=True)]
+
+    # --- what it holds ------------------------------------------------------------------------------
+
+    @property
+    def triples(self) -> int:
+        """Stored; a triple in two views is two."""
+        return 0 if self._run is None else len(self._run)
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        return 0 if self._run is None else self._run.bytes
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between pushes."""
+        run = None if self._run is None else self._run.save(terms)
+        return {"run": run, "versions": self._versions, "lows": self._lows.copy()}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        self._versions, self._lows = int(state["versions"]), state["lows"].copy()
+        if self._run is not None:
+            self._run.restore(state["run"], terms)
+
+
+def _graphs(forms: Sequence[Patterns]) -> list[KbGraph]:
+    """The KB's graphs, each with all patterns that are about it."""
+    found: dict[GraphPlace, dict[TriplePattern, None]] = {}
+    for form in forms:
+        for pattern, source in zip(form.query.patterns, form.query.sources, strict=True):
+            place = form.places[source]
+            if isinstance(place, GraphPlace):
+                found.setdefault(place, {})[pattern] = None
+    return [KbGraph(place, tuple(patterns)) for place, patterns in found.items()]
+
+
+def _numbered(form: Patterns, number: dict[Place, int]) -> ConjunctiveQuery:
+    return replace(form.query, sources=tuple(number[form.places[source]] for source in form.query.sources))
+
+
+def _delta(new: Rows, ended: Rows, tick: int) -> Delta:
+    """Both in order of instants; they have no row in common at an instant."""
+    if not len(ended):
+        return Delta(new.at + tick, np.ones(len(new), np.int64), new.values)
+    if not len(new):
+        return Delta(ended.at + tick, np.full(len(ended), -1), ended.values)
+    return Delta.concat(
+        [
+            Delta(ended.at + tick, np.full(len(ended), -1), ended.values),
+            Delta(new.at + tick, np.ones(len(new), np.int64), new.values),
+        ],
+        new.values.shape[1],
+    )

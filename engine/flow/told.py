@@ -1,0 +1,77 @@
+"""What is told of an answer at an instant: all of it, what is new, what is gone (operators.md, 2.3).
+
+Where it stands: changes of the answer, consolidated by tick → **rows to tell**, each as often as its multiplicity says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oxiseq.engine.flow.delta import I64, Delta, Ids
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.rsp_algebra import Report
+
+
+class Told:
+    """Remembers the answer, if all of it is told."""
+
+    def __init__(self, report: Report, width: int) -> None:
+        self._report, self._width = report, width
+        self._answer: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._answer)
+
+    def rows(self, delta: Delta, ticks: I64) -> tuple[I64, Ids]:
+        """Numbers of instants, ascending, and the rows told at them. ticks: of the instants, ascending; what changes
+        between two of them counts at the later one."""
+        if self._report is Report.RSTREAM:
+            return self._all(delta, ticks)
+        weight = delta.weight if self._report is Report.ISTREAM else -delta.weight
+        kept = np.flatnonzero(weight > 0)
+        index = np.repeat(kept, weight[kept])
+        return np.searchsorted(ticks, delta.at[index]), delta.rows[index]
+
+    def _all(self, delta: Delta, ticks: I64) -> tuple[I64, Ids]:
+        keys = [row.tobytes() for row in delta.rows]
+        weights = delta.weight.tolist()
+        ends = np.searchsorted(delta.at, ticks, "right").tolist()
+        parts, done, shown = list[Ids](), 0, None
+        for end in ends:
+            if end > done or shown is None:
+                for key, weight in zip(keys[done:end], weights[done:end], strict=True):
+                    count = self._answer.get(key, 0) + weight
+                    if count:
+                        self._answer[key] = count
+                    else:
+                        del self._answer[key]
+                shown, done = self._shown(), end
+            parts.append(shown)
+        at = np.repeat(np.arange(len(ticks)), [len(part) for part in parts])
+        return at, np.concatenate(parts) if parts else np.zeros((0, self._width), np.uint32)
+
+    def _shown(self) -> Ids:
+        """The answer, each row as often as it is there."""
+        counts = np.array([*self._answer.values()], np.int64)
+        return np.repeat(self._rows(), np.maximum(counts, 0), axis=0)
+
+    def _rows(self) -> Ids:
+        if not self._width:
+            return np.zeros((len(self._answer), 0), np.uint32)
+        return np.frombuffer(bytearray(b"".join(self._answer)), np.uint32).reshape(len(self._answer), self._width)
+
+    # --- what it holds ------------------------------------------------------------------------------
+
+    def held_ids(self) -> Ids:
+        """The terms of the answer."""
+        return self._rows()
+
+    def save(self, terms: SavedTerms) -> State:
+        """The answer, in the order in which its rows came."""
+        return {"rows": terms.ids(self._rows()), "counts": np.array([*self._answer.values()], np.int64)}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        counts = state["counts"].tolist()
+        rows = np.ascontiguousarray(terms.ids(state["rows"]))
+        self._answer = {row.tobytes(): count for row, count in zip(rows, counts, strict=True)}
