@@ -1,0 +1,131 @@
+"""What a plan does, as plain facts: for explanations in text, JSON and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.rewriting import placed
+from oxiseq.grammar.algebra import Expression, TriplePattern
+from oxiseq.grammar.render_sparql import SparqlWriter
+
+_ASKED: Final = "asked of the knowledge base, again when it changes"
+_PLAIN: Final = "row by row"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operator. number: its place; inputs: their places; what: its name; detail: what it does, line by line;
+    columns: names of its columns; keeps: what it remembers."""
+
+    number: int
+    inputs: tuple[int, ...]
+    what: str
+    detail: tuple[str, ...]
+    columns: tuple[str, ...]
+    keeps: str
+
+    @property
+    def asked(self) -> bool:
+        """Whether Oxigraph answers it."""
+        return self.keeps == _ASKED
+
+
+def steps(plan: p.FlowPlan, names: Mapping[int, tuple[str, ...]], prefixes: Mapping[str, str]) -> tuple[Step, ...]:
+    """All operators of a plan, inputs first. `names` of columns, by operator; without: their places."""
+    known = [names.get(n, tuple(f"c{i}" for i in range(width))) for n, width in enumerate(plan.widths)]
+    return tuple(_Describing(known, prefixes).step(n, form) for n, form in enumerate(plan.forms))
+
+
+class _Describing:
+    def __init__(self, names: list[tuple[str, ...]], prefixes: Mapping[str, str]) -> None:
+        self.names = names
+        self.writer = SparqlWriter(dict(prefixes))
+
+    def step(self, number: int, form: p.Form) -> Step:
+        what, keeps, *detail = self.described(number, form)
+        return Step(number, p.inputs(form), what, tuple(detail), self.names[number], keeps)
+
+    def described(self, number: int, form: p.Form) -> tuple[str, ...]:
+        """Name, what it keeps, details."""
+        match form:
+            case p.Patterns(query, places):
+                each = zip(query.patterns, query.sources, strict=True)
+                lines = [self.pattern(number, t, places[s]) for t, s in each]
+                filters = [f"FILTER({self.of(number, f)})" for f in query.filters]
+                return ("patterns", "the triples that agree with a pattern", *lines, *filters)
+            case p.Asked(text, _):
+                return ("asked", _ASKED, *text.splitlines())
+            case p.Given(name, _):
+                return ("rows", "nothing", name)
+            case p.Constant(rows, _):
+                return ("values", "nothing", f"{len(rows)} row{'s' if len(rows) != 1 else ''}")
+            case p.Filter(child, conditions):
+                return ("filter", _PLAIN, *(self.of(child, each) for each in conditions))
+            case p.Extend(child, expression):
+                return ("extend", _PLAIN, self.of(child, expression))
+            case p.Pick(child, columns):
+                return ("columns", _PLAIN, ", ".join(self.picked(child, each) for each in columns))
+            case p.Negate():
+                return ("less", _PLAIN)
+            case p.Union():
+                return ("union", _PLAIN)
+            case p.Arrange(child, key, loose):
+                return ("arranged by", "its rows", self.keys(child, key, loose))
+            case p.Join():
+                return ("join", "nothing: its inputs are arranged")
+            case p.Distinct():
+                return ("distinct", "its rows")
+            case p.Consolidate():
+                return ("consolidate", _PLAIN)
+            case p.Group(child, key, sums):
+                shown = (self.sum(child, s) for s in sums)
+                return ("group by", "a row for each group", self.keys(child, key, ()), *shown)
+            case p.Best(child, key, order, start, stop, ties):
+                return ("best", "its rows, ranked", *self.ranks(child, key, order, start, stop, ties))
+            case p.Reach():
+                return ("reach", "all pairs that are connected, a path for each")
+
+    def pattern(self, number: int, t: TriplePattern, place: p.Place) -> str:
+        """`number`: of the operator whose columns its variables are."""
+        match place:
+            case p.WindowPlace(content):
+                where = f"in window {content}"
+            case p.GraphPlace(None):
+                where = "in the knowledge base"
+            case p.GraphPlace(name):
+                where = f"in {name} of the knowledge base"
+        names = self.variables(number)
+        subject, verb, object_ = (names.get(x, x) for x in (t.subject, t.predicate, t.object))  # type: ignore[call-overload]
+        return f"{self.writer.term(subject)} {self.writer.verb(verb)} {self.writer.term(object_)}  {where}"
+
+    def of(self, child: int, e: Expression) -> str:
+        """An expression over the columns of an operator."""
+        return self.writer.one_line(placed(e, self.variables(child)))
+
+    def variables(self, number: int) -> dict[Variable, Variable]:
+        """Columns of an operator → what they are called."""
+        return {p.column(i): Variable(name) for i, name in enumerate(self.names[number])}
+
+    def picked(self, child: int, places: tuple[int, ...]) -> str:
+        return " or ".join(f"?{self.names[child][i]}" for i in places) or "unbound"
+
+    def keys(self, child: int, key: tuple[int, ...], loose: tuple[int, ...]) -> str:
+        names = self.names[child]
+        shown = [f"?{names[i]}" for i in key] + [f"?{names[i]} where bound" for i in loose]
+        return ", ".join(shown) or "nothing: all pairs"
+
+    def sum(self, child: int, s: p.Sum) -> str:
+        return f"{s.name}({'*' if s.place is None else '?' + self.names[child][s.place]})"
+
+    def ranks(
+        self, child: int, key: tuple[int, ...], order: tuple[p.Rank, ...], start: int, stop: int | None, ties: bool
+    ) -> tuple[str, ...]:
+        names = self.names[child]
+        by = ", ".join(f"?{names[r.place]}{' descending' if r.descending else ''}" for r in order) or "all columns"
+        which = "all that come first" if ties else f"from {start}" + ("" if stop is None else f" to {stop}")
+        return (f"by {by}", f"within {self.keys(child, key, ())}" if key else "of all", which)

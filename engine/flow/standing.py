@@ -1,0 +1,109 @@
+"""A plan at work over windows and the knowledge base.
+
+Where it stands: events that come into windows, the KB's changes, rows that others give → operators → **rows to tell**,
+by instant. A tick is an instant here: all that comes and goes then is worked on as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.delta import I64, Delta, Ids
+from oxiseq.engine.flow.flow import Flow
+from oxiseq.engine.flow.knowledge import Knowledge
+from oxiseq.engine.flow.leaves import Leaves
+from oxiseq.engine.flow.plan import Asked, FlowPlan, Given
+from oxiseq.engine.flow.told import Told
+from oxiseq.engine.kb_in_time import KbInTime
+from oxiseq.engine.terms.blanks import KbBlanks
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.windows import Window
+from oxiseq.grammar.rsp_algebra import Report
+
+
+class Standing:
+    """All that changes for a plan. `windows`: of its contents, by number; for `move` they are not asked."""
+
+    def __init__(
+        self, plan: FlowPlan, report: Report, windows: Sequence[Window], kb: KbInTime, blanks: KbBlanks,
+        terms: TermDictionary,
+    ) -> None:  # fmt: skip
+        self._flow = Flow(plan, terms)
+        self._leaves = Leaves(plan, windows, terms)
+        self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
+        asked = [form for form in plan.forms if isinstance(form, Asked)]
+        self._knowledge = Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
+        self._given = {form.name: place for place, form in enumerate(plan.forms) if isinstance(form, Given)}
+        self._told = Told(report, plan.widths[plan.root])
+        self._tick = 0
+        """The next one."""
+
+    def push(self, batches: Sequence[EventBatch]) -> tuple[I64, I64, Ids]:
+        """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
+        rows to tell at them. Raises KbError, LimitError."""
+        graphs = self._know()
+        times, deltas = self._leaves.push(batches, graphs, self._tick)
+        return times, *self._step(deltas, len(times))
+
+    def move(
+        self, batches: Sequence[EventBatch], places: Sequence[int], low: Sequence[int], given: Mapping[str, Delta]
+    ) -> Ids:
+        """One instant: by window the events that come in, the place of the first, the places below which events are
+        out; by name what comes and goes of the rows that are given. The rows to tell. Raises KbError, LimitError."""
+        graphs = self._know()
+        deltas = self._leaves.move(batches, places, low, graphs, self._tick)
+        for name, delta in given.items():
+            self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
+        return self._step(deltas, 1)[1]
+
+    def _know(self) -> Sequence[EventBatch]:
+        """What the KB's graphs hold now, if that has changed; tables go to their operators."""
+        answers = self._knowledge.changed()
+        if answers is None:
+            return ()
+        for place, delta in zip(self._tables, self._knowledge.changes(answers, self._tick), strict=True):
+            self._flow.feed(place, delta)
+        return answers.graphs
+
+    def _step(self, deltas: Sequence[Delta], instants: int) -> tuple[I64, Ids]:
+        for place, delta in zip(self._leaves.nodes, deltas, strict=True):
+            self._flow.feed(place, delta)
+        first, self._tick = self._tick, self._tick + instants
+        return self._told.rows(self._flow.step(first), np.arange(first, self._tick))
+
+    # --- what it holds ------------------------------------------------------------------------------
+
+    def held_ids(self) -> Iterator[Ids]:
+        """The terms of all that it may still look at."""
+        yield from self._flow.held_ids()
+        yield from self._knowledge.held_ids()
+        yield self._told.held_ids()
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Numbers of live records."""
+        return {"triples": self._leaves.triples, "rows": self._flow.records + len(self._told)}
+
+    @property
+    def bytes(self) -> int:
+        """How large it is."""
+        return self._leaves.bytes + self._flow.bytes
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between instants."""
+        return {
+            "tick": self._tick, "flow": self._flow.save(terms), "leaves": self._leaves.save(terms),
+            "kb": self._knowledge.save(terms), "told": self._told.save(terms),
+        }  # fmt: skip
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        self._tick = int(state["tick"])
+        self._flow.restore(state["flow"], terms)
+        self._leaves.restore(state["leaves"], terms)
+        self._knowledge.restore(state["kb"], terms)
+        self._told.restore(state["told"], terms)
