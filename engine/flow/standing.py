@@ -26,10 +26,11 @@ from oxiseq.grammar.rsp_algebra import Report
 
 
 class Standing:
-    """All that changes for a plan. `windows`: of its contents, by number; for `move` they are not asked."""
+    """All that changes for a plan. compared: how many columns of its root, from the first, tell rows apart; windows: of
+    its contents, by number; for `move` they are not asked."""
 
     def __init__(
-        self, plan: FlowPlan, report: Report, windows: Sequence[Window], kb: KbInTime, blanks: KbBlanks,
+        self, plan: FlowPlan, report: Report, compared: int, windows: Sequence[Window], kb: KbInTime, blanks: KbBlanks,
         terms: TermDictionary,
     ) -> None:  # fmt: skip
         self._flow = Flow(plan, terms)
@@ -38,7 +39,7 @@ class Standing:
         asked = [form for form in plan.forms if isinstance(form, Asked)]
         self._knowledge = Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
         self._given = {form.name: place for place, form in enumerate(plan.forms) if isinstance(form, Given)}
-        self._told = Told(report, plan.widths[plan.root])
+        self._told = Told(report, plan.widths[plan.root], compared)
         self._tick = 0
         """The next one."""
 
