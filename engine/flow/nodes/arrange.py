@@ -9,7 +9,7 @@ import numpy as np
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.delta import Buffer, Delta, Ids
+from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row
@@ -108,7 +108,7 @@ class Arrange(Node):
         made[: len(memory.words), : memory.words.shape[1]] = memory.words
         self._memory.set(memory._replace(words=made, halves=made.view(np.uint32), links=made.view(np.int32)))
 
-    def _keep(self, rows: Ids, weight: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    def _keep(self, rows: Ids, weight: I64) -> None:
         """Keep these and no others, all from before the next tick."""
         self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
         kept = Buffer(rows.shape[1], 0)
@@ -116,7 +116,7 @@ class Arrange(Node):
         while arrange(self.address, kept.address):
             self.make_room()
 
-    def _rows(self) -> tuple[Ids, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    def _rows(self) -> tuple[Ids, I64]:
         """The rows that are there, and their weights."""
         memory = self._memory.arrays
         live = np.flatnonzero(memory.words[: memory.scalars[k.TOP], k.DIED] == k.NEVER)

@@ -60,7 +60,7 @@ def key_tag(rows: Any, i: int, first: int, key: Any, loose: Any, mask: int, subs
 @inner
 def same_rows(a: Any, i: int, a0: int, b: Any, j: int, b0: int, width: int) -> bool:
     """Whether two rows are equal."""
-    for c in range(width):
+    for c in range(width):  # noqa: SIM110  kernels have no generators
         if a[i, a0 + c] != b[j, b0 + c]:
             return False
     return True
