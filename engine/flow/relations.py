@@ -12,8 +12,8 @@ Where F is empty and both sides surely bind what they share, the keys of B serve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
@@ -34,8 +34,8 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A column that says in which of several cases a row stands: always bound, compared wherever rows are, and no
-    variable of the pattern (operators.md, 7.2)."""
+    """A column that says in which of several cases a row stands: compared wherever rows are, unbound being a value
+    like others, and no variable of the pattern (operators.md, 7.2). Every relation has it among `certain`."""
 
     number: int
 
@@ -64,6 +64,11 @@ class Relation:
         """The columns that say in which case a row stands."""
         return tuple(c for c in self.columns if isinstance(c, Context))
 
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """The columns that expressions can name."""
+        return frozenset(c for c in self.columns if isinstance(c, Variable))
+
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
@@ -85,7 +90,17 @@ class Relations:
         self._numbers += 1
         return Hidden(self._numbers)
 
+    def context(self) -> Context:
+        """A column for cases that no other relation knows."""
+        self._numbers += 1
+        return Context(self._numbers)
+
     # --- where rows come from -----------------------------------------------------------------------
+
+    def source(self, form: p.Patterns | p.Asked | p.Given, columns: Sequence[Column],
+               certain: Iterable[Column]) -> Relation:  # fmt: skip
+        """The rows of an operator without inputs, under these names."""
+        return Relation(self.sheet.add(form), tuple(columns), frozenset(certain))
 
     def unit(self) -> Relation:
         """One row without columns: the empty group pattern."""
@@ -122,6 +137,20 @@ class Relations:
             return a
         places = tuple((a.place(c),) if c in a.columns else () for c in columns)
         return Relation(self.sheet.add(p.Pick(a.node, places)), tuple(columns), a.certain & frozenset(columns))
+
+    def without_columns(self, a: Relation, dropped: Iterable[Column]) -> Relation:
+        """All columns but some."""
+        gone = frozenset(dropped)
+        return self.project(a, [c for c in a.columns if c not in gone])
+
+    def copied(self, a: Relation, copies: Mapping[Column, Column]) -> Relation:
+        """With columns once more behind the others: column → its copy's name."""
+        if not copies:
+            return a
+        places = (*range(len(a.columns)), *a.places(copies))
+        certain = a.certain | {new for old, new in copies.items() if old in a.certain or isinstance(new, Context)}
+        node = self.sheet.add(p.Pick(a.node, tuple((i,) for i in places)))
+        return Relation(node, (*a.columns, *copies.values()), certain)
 
     def renamed(self, a: Relation, columns: Sequence[Column]) -> Relation:
         """The same columns under other names, which are all different."""
@@ -189,24 +218,45 @@ class Relations:
         """OPTIONAL: conditions are on the joined rows, and hold no EXISTS."""
         pairs = self._passing(self._pairs(a, b), a, b, conditions)
         met = self._met_by_key(a, b) if not conditions and self._plain(a, b) else self._met(a, pairs.node)
-        joined, alone = pairs.relation, self._without(a, met)
-        node = self.sheet.add(p.Union((joined.node, self.project(alone, joined.columns).node)))
-        return Relation(node, joined.columns, a.certain)
+        return self._with_others(pairs.relation, a, met)
 
-    def minus(self, a: Relation, b: Relation) -> Relation:
-        """The rows of A that are compatible with no row of B with which they share a bound variable."""
-        shared = [c for c in a.columns if c in b.columns and not isinstance(c, Context)]
+    def left_join_where(self, a: Relation, b: Relation, passing: Callable[[Relation], Relation]) -> Relation:
+        """OPTIONAL with a condition of any kind: `passing` takes some of the joined rows, and all their columns."""
+        # a column that the right side may fill is kept as the left has it, too: so the left row stays known
+        loose = [c for c in a.columns if c in b.columns and c not in a.certain]
+        kept: dict[Column, Column] = {c: self.hidden() for c in loose}
+        met = passing(self._pairs(self.copied(a, kept), b).relation)
+        left = self.project(met, [kept.get(c, c) for c in a.columns])
+        joined = self.project(met, [*a.columns, *(c for c in b.columns if c not in a.columns)])
+        return self._with_others(joined, a, self._among(a, tuple(range(len(a.columns))), self.distinct(left).node))
+
+    def _with_others(self, joined: Relation, a: Relation, met: Relation) -> Relation:
+        """Joined rows, and those of A that were not met."""
+        alone = self.project(self.without(a, met), joined.columns)
+        return Relation(self.sheet.add(p.Union((joined.node, alone.node))), joined.columns, a.certain)
+
+    def attached(self, a: Relation, b: Relation, key: Sequence[Column]) -> Relation:
+        """OPTIONAL where rows agree if their keys do, unbound being a value like others; the key is all that they
+        share."""
+        left, right = (replace(each, certain=each.certain | frozenset(key)) for each in (a, b))
+        return replace(self.left_join(left, right), certain=a.certain)
+
+    def minus(self, a: Relation, b: Relation, counted: Iterable[Column] | None = None) -> Relation:
+        """The rows of A that are compatible with no row of B with which they share a bound variable; `counted`: the
+        variables of which one must be shared, if not any."""
+        known = frozenset(a.columns if counted is None else counted)
+        shared = [c for c in a.columns if c in b.columns and c in known and not isinstance(c, Context)]
         if not shared:
             return a
         if self._plain(a, b):
-            return self._without(a, self._met_by_key(a, b))
+            return self.without(a, self._met_by_key(a, b))
         pairs = self._pairs(a, b)
         if any(c in a.certain and c in b.certain for c in shared):
-            return self._without(a, self._met(a, pairs.node))
+            return self.without(a, self._met(a, pairs.node))
         width = len(a.columns)
         both = [_and(_bound(a.place(c)), _bound(width + b.place(c))) for c in shared]
         meet = both[0] if len(both) == 1 else Call("||", tuple(both))
-        return self._without(a, self._met(a, self.sheet.add(p.Filter(pairs.node, (meet,)))))
+        return self.without(a, self._met(a, self.sheet.add(p.Filter(pairs.node, (meet,)))))
 
     def semijoin(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
         """The rows of A for which a compatible row of B is there: EXISTS. Conditions are on the joined rows."""
@@ -217,7 +267,7 @@ class Relations:
 
     def antijoin(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
         """The others: NOT EXISTS."""
-        return self._without(a, self.semijoin(a, b, conditions))
+        return self.without(a, self.semijoin(a, b, conditions))
 
     @staticmethod
     def _plain(a: Relation, b: Relation) -> bool:
@@ -243,7 +293,7 @@ class Relations:
         kept = self.sheet.add(p.Pick(joined, tuple((i,) for i in range(len(a.columns)))))
         return Relation(kept, a.columns, a.certain)
 
-    def _without(self, a: Relation, met: Relation) -> Relation:
+    def without(self, a: Relation, met: Relation) -> Relation:
         """A less some of its rows."""
         both = self.sheet.add(p.Union((a.node, self.sheet.add(p.Negate(met.node)))))
         return Relation(self.sheet.add(p.Consolidate(both)), a.columns, a.certain)
