@@ -17,19 +17,17 @@ from oxiseq.engine.flow.delta import Delta
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.matcher import StreamMatcher
-from oxiseq.engine.rsp.flown import full_rows
+from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.given import MatchRows, match_name
 from oxiseq.engine.rsp.growing import Change, Growing, grows, rows_of
 from oxiseq.engine.rsp.items import Content, Held, Items, oldest
 from oxiseq.engine.rsp.mappings import Events, Stored, codes, evaluate
-from oxiseq.engine.rsp.ordering import in_order
 from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
-from oxiseq.engine.rsp.reports import FullRows, Reporter
+from oxiseq.engine.rsp.steady import full_rows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows import Window
-from oxiseq.grammar.rsp_algebra import Report
 
 _TOLD: Final = Window(None)
 """Of a flow that is told what its windows hold."""
@@ -56,23 +54,14 @@ class GeneralAnswers:
         self.settled = not plan.volatile
         """Whether the last answer stays while the windows hold the same: it has no volatile function, and it has
         consumed nothing."""
-        self._standing = self._stand(terms, kb)
-        self._reporter = Reporter(plan.report, len(plan.matches[0].variables), plan.timed) if plan.direct else None
+        windows = [_TOLD for _ in plan.contents]
+        flow = plan.flow
+        self._standing = Standing(flow.plan, plan.report, flow.compared, windows, kb, self._blanks, terms)
         self._given = [MatchRows(len(m.variables) + m.timed, terms) for m in plan.matches]
         by_name = {stored.plan.name: stored for stored in self._stored}
         of_window = {event.name: self._contents[event.content] for event in plan.events}
-        whole = plan.direct and plan.report is Report.RSTREAM
-        self._growing = [
-            Growing(m, by_name, of_window) if grows(m, plan) and not whole else None for m in plan.matches
-        ]
+        self._growing = [Growing(m, by_name, of_window) if grows(m, plan) else None for m in plan.matches]
         """By MATCH; None where it is evaluated anew at each instant."""
-
-    def _stand(self, terms: TermDictionary, kb: KbInTime) -> Standing | None:
-        plan = self._plan
-        if plan.flow is None:
-            return None
-        windows = [_TOLD for _ in plan.contents]
-        return Standing(plan.flow.plan, plan.report, plan.flow.compared, windows, kb, self._blanks, terms)
 
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Complete events by stream, in order of time. Raises LimitError, KbError."""
@@ -98,7 +87,7 @@ class GeneralAnswers:
         KbError."""
         entered = self._move(at)
         found = self._matches()
-        rows = self._direct(found[0]) if self._standing is None else self._flown(self._standing, entered, found)
+        rows = self._flown(entered, found)
         self._forget()
         return rows
 
@@ -137,24 +126,14 @@ class GeneralAnswers:
             for atom, stream in enumerate(events.of):
                 self._used[stream] = np.union1d(self._used[stream], events.items[:, atom])
 
-    def _direct(self, found: Events | Change) -> FullRows:
-        assert self._reporter is not None  # for it is direct
-        if isinstance(found, Events):
-            return self._ordered(self._reporter.told(_distinct(self._plan.matches[0], found)))
-        return self._ordered(found.new if self._plan.report is Report.ISTREAM else found.gone)
-
-    def _ordered(self, rows: FullRows) -> FullRows:
-        at = np.zeros(len(rows), np.int64)
-        return rows.take(in_order(at, rows.values, rows.span, (), self._blanks.ids, self._terms))
-
-    def _flown(self, standing: Standing, entered: Sequence[EventBatch], found: Sequence[Events | Change]) -> FullRows:
+    def _flown(self, entered: Sequence[EventBatch], found: Sequence[Events | Change]) -> FullRows:
         given = dict[str, Delta]()
         for number, (each, rows) in enumerate(zip(found, self._given, strict=True)):
             match = self._plan.matches[number]
             delta = rows.changed(each) if isinstance(each, Change) else rows.whole(_distinct(match, each))
             given[match_name(number)] = delta
         places = [content.stop - len(batch) for content, batch in zip(self._contents, entered, strict=True)]
-        values = standing.move(entered, places, [content.start for content in self._contents], given)
+        values = self._standing.move(entered, places, [content.start for content in self._contents], given)
         at = np.zeros(len(values), np.int64)
         return full_rows(self._plan, at, values, self._blanks.ids, self._terms)[1]
 
@@ -177,10 +156,7 @@ class GeneralAnswers:
             yield from stored.held_ids()
         for rows in self._given:
             yield rows.held_ids()
-        if self._standing is not None:
-            yield from self._standing.held_ids()
-        if self._reporter is not None:
-            yield self._reporter.before.values
+        yield from self._standing.held_ids()
         yield self._blanks.ids
 
     @property
@@ -190,14 +166,14 @@ class GeneralAnswers:
             "items": sum(items.end - items.first for items in self._items),
             "mappings": sum(map(len, self._stored)),
             "matches": sum(len(growing) for growing in self._growing if growing is not None),
-            **({} if self._standing is None else self._standing.state),
+            **self._standing.state,
         }
 
     @property
     def bytes(self) -> int:
         """About how large it is."""
         arrays = sum(items.bytes for items in self._items) + sum(stored.bytes for stored in self._stored)
-        return arrays + (0 if self._standing is None else self._standing.bytes)
+        return arrays + self._standing.bytes
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between instants."""
@@ -208,8 +184,7 @@ class GeneralAnswers:
             "used": list(self._used),
             "kb": self._blanks.save(terms),
             "given": [rows.save(terms) for rows in self._given],
-            "standing": None if self._standing is None else self._standing.save(terms),
-            "reporter": None if self._reporter is None else self._reporter.save(terms),
+            "standing": self._standing.save(terms),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -224,10 +199,7 @@ class GeneralAnswers:
             content.start, content.stop = int(start), int(stop)
         for rows, saved in zip(self._given, state["given"], strict=True):
             rows.restore(saved, terms)
-        if self._standing is not None:
-            self._standing.restore(state["standing"], terms)
-        if self._reporter is not None:
-            self._reporter.restore(state["reporter"], terms)
+        self._standing.restore(state["standing"], terms)
         for growing in self._growing:
             if growing is not None:
                 growing.step()

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.flow.delta import Delta, Ids
+from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.growing import Change
-from oxiseq.engine.rsp.reports import FullRows
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 

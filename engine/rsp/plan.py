@@ -1,10 +1,7 @@
 """A query over windows, compiled: what is kept of the streams, what is asked of it, what is told.
 
-Where it stands: algebra → **plan** → run. Equal windows are one content. A query is answered in one of three ways:
-
-    native   conjunctions of patterns over windows and the KB, by `engine/windows` alone (incremental.py)
-    direct   MATCH alone: its event mappings are the rows
-    flow     everything else, by operators over rows that come and go (engine/flow)
+Where it stands: algebra → **plan** → run. Equal windows are one content. WHERE is a plan of operators over rows that
+come and go (engine/flow); what MATCH finds is one of their sources.
 """
 
 from __future__ import annotations
@@ -17,10 +14,9 @@ from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns
-from oxiseq.engine.flow.sparql import Around, Lowered, Matched, Told, compile_where
+from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where
 from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.rsp.given import match_name
-from oxiseq.engine.rsp.incremental import NativePlan, NotIncrementalError, Surroundings, compile_native
 from oxiseq.engine.rsp.items import WindowRange
 from oxiseq.engine.rsp.schedule import Rhythm
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -61,8 +57,6 @@ from oxiseq.grammar.scope import (
 _CHOICES: Final[Mapping[str, type[FirstOf | LastOf]]] = {"FIRST": FirstOf, "LAST": LastOf}
 _VOLATILE: Final = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 Column = Variable | tuple[Expression, Variable]
-UNBOUND: Final = -1
-"""The place of a column that no row has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +126,7 @@ class RspPlan:
     matches: tuple[MatchPlan, ...]
     columns: tuple[str, ...]
     """Names of the answer's variables."""
-    told: tuple[Told, ...]
-    """What they are in full rows."""
-    flow: Lowered | None
-    native: NativePlan | None
-
-    @property
-    def direct(self) -> bool:
-        """Whether the rows are the mappings of a MATCH."""
-        return self.flow is None and self.native is None
+    flow: Lowered
 
     @property
     def timed(self) -> bool:
@@ -150,9 +136,9 @@ class RspPlan:
     @property
     def reads_kb(self) -> bool:
         """Whether answers depend on the KB."""
-        flow = () if self.flow is None else self.flow.plan.forms
-        asked = any(isinstance(form, Asked) or (isinstance(form, Patterns) and _reads_kb(form)) for form in flow)
-        return asked or bool(self.native is not None and self.native.kb) or any(
+        forms = self.flow.plan.forms
+        asked = any(isinstance(form, Asked) or (isinstance(form, Patterns) and _reads_kb(form)) for form in forms)
+        return asked or any(
             request.parts.in_place for plan in self.requests if plan is not None for request in plan.requests
         )
 
@@ -184,31 +170,21 @@ class _Compiler:
         self._matches()
         events, requests = self._events()
         columns = self._columns()
-        native = self._native(rhythm, columns)
-        flow = None if native is not None or self._is_direct(columns) else self._flow()
+        flow = self._flow()
         return RspPlan(
             query,
             query.streams,
             self._report(),
             rhythm,
             (query.consume or self.options.consume or Consume.UNRESTRICTED) is not Consume.UNRESTRICTED,
-            flow is not None and any(each.place is None for each in flow.told),
+            any(each.place is None for each in flow.told),
             tuple(self.contents),
             events,
             requests,
             tuple(self.matches.values()),
             tuple(_name(c).value for c in columns),
-            self._told(columns, native) if flow is None else flow.told,
             flow,
-            native,
         )
-
-    def _told(self, columns: tuple[Column, ...], native: NativePlan | None) -> tuple[Told, ...]:
-        """What the columns are in the rows of a native plan, or of the one MATCH."""
-        full = _native_columns(native, columns) if native is not None else next(iter(self.matches.values())).variables
-        names = [_name(c) for c in full]
-        places = ((_name(c), names.index(_name(c)) if _name(c) in names else UNBOUND) for c in columns)
-        return tuple(Told(name.value, place) for name, place in places)
 
     # --- options ------------------------------------------------------------------------------------
 
@@ -315,14 +291,8 @@ class _Compiler:
         inline = body.values.variables if body.values is not None else ()
         return tuple(dict.fromkeys([*visible_variables(body.where), *inline]))
 
-    def _is_direct(self, columns: tuple[Column, ...]) -> bool:
-        body = self.query.body
-        if not self.plain or body.values is not None or any(isinstance(c, tuple) for c in columns):
-            return False
-        return len(body.where.elements) == 1 and isinstance(body.where.elements[0], MatchPattern)
-
     def _flow(self) -> Lowered:
-        """Everything else."""
+        """WHERE and what is told, as operators."""
         given: dict[MatchPattern, Matched] = {}
         timed: Matched | None = None
         for number, ((pattern, _), plan) in enumerate(self.matches.items()):
@@ -335,22 +305,6 @@ class _Compiler:
         default = tuple(i for i, c in enumerate(self.contents) if c.default)
         around = Around(self.named, default, query.default_graphs, query.named_graphs, given, timed)
         return compile_where(query, around)
-
-    def _native(self, rhythm: Rhythm, columns: tuple[Column, ...]) -> NativePlan | None:
-        """How engine/windows alone answers it, if it does."""
-        around = Surroundings(
-            tuple(c.window.operators for c in self.contents),
-            any(c.window.floored for c in self.contents),
-            self.named,
-            tuple(i for i, c in enumerate(self.contents) if c.default),
-            columns,
-            self.plain,
-            rhythm == Rhythm(),
-        )
-        try:
-            return compile_native(self.query, around)
-        except NotIncrementalError:
-            return None
 
 
 def _reads_kb(form: Patterns) -> bool:
@@ -368,15 +322,6 @@ def _with_choices(pattern: EventPattern, choices: Mapping[str, type[FirstOf | La
             return replace(
                 pattern, first=_with_choices(first, choices), second=_with_choices(second, choices)
             )
-
-
-def _native_columns(native: NativePlan, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """The columns of the rows that it tells."""
-    if native.fold is None:
-        return native.columns
-    if native.fold.distinct or native.fold.grouping is not None:
-        return columns
-    return tuple(native.columns[place] for place in native.fold.columns)
 
 
 def _name(column: Column) -> Variable:

@@ -1,8 +1,7 @@
 """One query over windows and its streams: events in, answers out. All its state is here.
 
-    push ─ arrivals ─ events in order ┬ conjunctions of patterns (engine/windows) ┐
-                                      ├ all instants at once (flown.py)           ┼ rows to tell ─ answers
-                                      └ one instant after the other (general.py)  ┘
+    push ─ arrivals ─ events in order ┬ all instants at once (rsp/steady.py)         ┬ rows to tell ─ answers
+                                      └ one instant after the other (rsp/general.py) ┘
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
-from oxiseq.engine.rsp.flown import FlownAnswers, steady
+from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.general import GeneralAnswers
-from oxiseq.engine.rsp.native import NativeAnswers
 from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.rsp.reports import FullRows
 from oxiseq.engine.rsp.schedule import Schedule, Stretch
+from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.resets import Resets
@@ -52,7 +50,7 @@ class RspRun(AloneRun):
         self._kb = KbInTime(kb)
         self._newest: int | None = None
         self._schedule = Schedule(plan.rhythm)
-        self._told = Columns(plan.told, terms)
+        self._told = Columns(plan.flow.told, terms)
         self.resets = Resets()
         """How often it has forgotten its windows."""
         self._begin()
@@ -60,10 +58,8 @@ class RspRun(AloneRun):
 
     def _begin(self) -> None:
         """Nothing has been seen."""
-        plan, parts = self._plan, (self._plan, self._terms, self._kb)
-        self._general = GeneralAnswers(*parts) if plan.native is None and not steady(plan) else None
-        self._native = NativeAnswers(*parts) if plan.native is not None else None
-        self._flown = FlownAnswers(*parts) if self._native is None and self._general is None else None
+        answers = SteadyAnswers if is_steady(self._plan) else GeneralAnswers
+        self._answers: SteadyAnswers | GeneralAnswers = answers(self._plan, self._terms, self._kb)
 
     @property
     def plan(self) -> RspPlan:
@@ -86,10 +82,11 @@ class RspRun(AloneRun):
 
     def advance(self) -> list[MatchBatch]:
         """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError."""
-        at_once, found = self._native or self._flown, list[MatchBatch]()
+        answers, found = self._answers, list[MatchBatch]()
         for passed in self._kb.stretches(self._arrivals.passed):
             batches = self._arrivals.take(passed)
-            told = self._advance(batches, passed) if at_once is None else at_once.advance(batches)
+            steady = isinstance(answers, SteadyAnswers)
+            told = answers.advance(batches) if steady else self._advance(answers, batches, passed)
             found += [self._batch(at, rows) for at, rows in told if len(rows)]
         self.matches += sum(len(batch) for batch in found)
         if len(found) > 1:
@@ -98,16 +95,17 @@ class RspRun(AloneRun):
             self._terms.hold(batch.values)
         return found
 
-    def _advance(self, batches: list[EventBatch], passed: int) -> Iterable[tuple[NDArray[np.int64], FullRows]]:
-        assert self._general is not None
+    def _advance(
+        self, general: GeneralAnswers, batches: list[EventBatch], passed: int
+    ) -> Iterable[tuple[NDArray[np.int64], FullRows]]:
         times = np.sort(np.concatenate([batch.time for batch in batches]))
         if len(times):
             self._newest = int(times[-1]) if self._newest is None else max(self._newest, int(times[-1]))
         if not len(times) and passed == BEFORE_ALL:
             return
-        self._general.add(batches)
-        for stretch in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, self._general.windows):
-            yield from self._stretch(self._general, stretch)
+        general.add(batches)
+        for stretch in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, general.windows):
+            yield from self._stretch(general, stretch)
 
     def _stretch(self, general: GeneralAnswers, stretch: Stretch) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         """What is told at the ticks at which the windows hold the same. Once the answer has settled, only RSTREAM has
@@ -181,9 +179,3 @@ class RspRun(AloneRun):
     def bytes(self) -> int:
         """About how large its state is: arrays, and the store's triples by an estimate."""
         return self._answers.bytes
-
-    @property
-    def _answers(self) -> NativeAnswers | FlownAnswers | GeneralAnswers:
-        answers = self._general or self._native or self._flown
-        assert answers is not None  # one of them is there
-        return answers

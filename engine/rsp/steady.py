@@ -14,10 +14,10 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Ids
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.kb_in_time import KbInTime
+from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.given import spans
 from oxiseq.engine.rsp.ordering import in_order
 from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.rsp.reports import FullRows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -25,19 +25,18 @@ from oxiseq.engine.windows import Window
 from oxiseq.grammar.rsp_algebra import RangeWindow
 
 
-def steady(plan: RspPlan) -> bool:
+def is_steady(plan: RspPlan) -> bool:
     """Whether a query can be answered so."""
-    return plan.flow is not None and not plan.events and plan.rhythm.every_instant and all(
+    return not plan.events and plan.rhythm.every_instant and all(
         len(c.window.operators) == 1 and isinstance(c.window.operators[0], RangeWindow) and not c.window.floored
         for c in plan.contents
     )  # fmt: skip
 
 
-class FlownAnswers:
+class SteadyAnswers:
     """All that changes for such a query."""
 
     def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
-        assert plan.flow is not None
         self._plan, self._terms = plan, terms
         self._blanks = KbBlanks(terms)
         windows = [_window(content.window.operators[0]) for content in plan.contents]
@@ -78,7 +77,7 @@ class FlownAnswers:
 
 
 def _window(operator: object) -> Window:
-    assert isinstance(operator, RangeWindow)  # `steady` says so
+    assert isinstance(operator, RangeWindow)  # `is_steady` says so
     return Window(operator.size, operator.slide, operator.events)
 
 
@@ -88,7 +87,6 @@ def full_rows(
     """Rows of a plan's root with the numbers of their instants, ascending: both as they are told. `of_kb`: see
     `in_order`."""
     flow = plan.flow
-    assert flow is not None
     span = np.zeros((len(values), 0), np.int64)
     if flow.times is not None:
         span = spans(values[:, flow.times], terms)
