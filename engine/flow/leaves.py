@@ -27,9 +27,10 @@ _NEWEST: Final = Window(1, 1, counted=True)
 
 
 class Leaves:
-    """The conjunctions of a plan at work. `windows`: those of its contents, by number."""
+    """The conjunctions of a plan at work. windows: those of its contents, by number; wanted: which rows operators
+    need."""
 
-    def __init__(self, plan: FlowPlan, windows: Sequence[Window], terms: TermDictionary) -> None:
+    def __init__(self, plan: FlowPlan, windows: Sequence[Window], wanted: Report, terms: TermDictionary) -> None:
         self._nodes = [place for place, form in enumerate(plan.forms) if isinstance(form, Patterns)]
         forms = [form for form in plan.forms if isinstance(form, Patterns)]
         self.graphs = _graphs(forms)
@@ -41,9 +42,8 @@ class Leaves:
         self._lows = np.zeros(len(windows) + len(self.graphs), np.int64)
         queries = [_numbered(form, number) for form in forms]
         every = (*windows, *(_NEWEST for _ in self.graphs))
-        both = Report.NEW | Report.ENDED
         self._run = (
-            WindowRun(compile_windows(queries, terms, len(every)), terms, every, both) if queries else None
+            WindowRun(compile_windows(queries, terms, len(every)), terms, every, wanted) if queries else None
         )
 
     def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> tuple[I64, list[Delta]]:

@@ -20,9 +20,11 @@ from typing import Literal, TypeAlias
 
 from pyoxigraph import NamedNode, Variable
 
+from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.windows import ConjunctiveQuery
-from oxiseq.grammar.algebra import Expression
+from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.scope import subexpressions
 
 
 @lru_cache(maxsize=256)
@@ -249,6 +251,34 @@ def inputs(form: Form) -> tuple[int, ...]:
             return left, right
         case _:
             return (form.child,)
+
+
+def is_one_to_one(plan: FlowPlan) -> bool:
+    """Whether each row of the root is one row of a conjunction of patterns, and no two are alike: then what is new there
+    is new here, and nothing has to be counted."""
+    place = plan.root
+    while True:
+        match plan.forms[place]:
+            case Patterns():
+                return True
+            case Filter(child, conditions) if all(map(is_pure, conditions)):
+                place = child
+            case Extend(child, expression) if is_pure(expression):
+                place = child
+            case Pick(child, columns) if _keeps(columns, plan.widths[child]):
+                place = child
+            case _:
+                return False
+
+
+def is_pure(expression: Expression) -> bool:
+    """Whether its value depends on what it reads alone."""
+    return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
+
+
+def _keeps(columns: tuple[tuple[int, ...], ...], width: int) -> bool:
+    """Whether all columns of the child are among these."""
+    return {places[0] for places in columns if len(places) == 1} >= set(range(width))
 
 
 class Sheet:
