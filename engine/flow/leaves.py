@@ -37,6 +37,7 @@ class Leaves:
         """What is asked of the KB: further sources, behind the windows."""
         number: dict[Place, int] = {WindowPlace(n): n for n in range(len(windows))}
         number |= {graph.place: len(windows) + n for n, graph in enumerate(self.graphs)}
+        self._widths = [plan.widths[place] for place in self._nodes]
         self._windows = len(windows)
         self._versions = 0
         self._lows = np.zeros(len(windows) + len(self.graphs), np.int64)
@@ -80,7 +81,8 @@ class Leaves:
         return self._nodes
 
     def _deltas(self, answers: Answers, tick: int) -> list[Delta]:
-        return [_delta(new, ended, tick) for new, ended in zip(answers.new, answers.ended, strict=True)]
+        each = zip(answers.new, answers.ended, self._widths, strict=True)
+        return [_delta(new, ended, tick, width) for new, ended, width in each]
 
     # --- what it holds ------------------------------------------------------------------------------
 
@@ -121,16 +123,11 @@ def _numbered(form: Patterns, number: dict[Place, int]) -> ConjunctiveQuery:
     return replace(form.query, sources=tuple(number[form.places[source]] for source in form.query.sources))
 
 
-def _delta(new: Rows, ended: Rows, tick: int) -> Delta:
+def _delta(new: Rows, ended: Rows, tick: int, width: int) -> Delta:
     """Both in order of instants; they have no row in common at an instant."""
-    if not len(ended):
-        return Delta(new.at + tick, np.ones(len(new), np.int64), new.values)
-    if not len(new):
-        return Delta(ended.at + tick, np.full(len(ended), -1), ended.values)
-    return Delta.concat(
-        [
-            Delta(ended.at + tick, np.full(len(ended), -1), ended.values),
-            Delta(new.at + tick, np.ones(len(new), np.int64), new.values),
-        ],
-        new.values.shape[1],
-    )
+    parts = [
+        Delta(rows.at + tick, np.full(len(rows), sign), rows.values[:, :width])
+        for rows, sign in ((ended, -1), (new, 1))
+        if len(rows)
+    ]
+    return Delta.concat(parts, width)

@@ -254,8 +254,8 @@ def inputs(form: Form) -> tuple[int, ...]:
 
 
 def is_one_to_one(plan: FlowPlan) -> bool:
-    """Whether each row of the root is one row of a conjunction of patterns, and no two are alike: then what is new there
-    is new here, and nothing has to be counted."""
+    """Whether each row of the root is one row of a conjunction of patterns, and no two are alike: then what is new
+    there is new here, and nothing has to be counted."""
     place = plan.root
     while True:
         match plan.forms[place]:

@@ -18,11 +18,11 @@ from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.rsp.full_rows import FullRows
-from oxiseq.engine.rsp.given import MatchRows, match_name
+from oxiseq.engine.rsp.given import MatchRows
 from oxiseq.engine.rsp.growing import Change, Growing, grows, rows_of
 from oxiseq.engine.rsp.items import Content, Held, Items, oldest
 from oxiseq.engine.rsp.mappings import Events, Stored, codes, evaluate
-from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
+from oxiseq.engine.rsp.plan import MatchPlan, RspPlan, match_name
 from oxiseq.engine.rsp.steady import full_rows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary

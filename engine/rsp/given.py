@@ -22,11 +22,6 @@ _INTERVAL: Final = NamedNode("urn:oxiseq:interval")
 """Datatype of what stands for two times."""
 
 
-def match_name(number: int) -> str:
-    """What a plan calls the rows of this MATCH."""
-    return f"MATCH {number}"
-
-
 class MatchRows:
     """The rows of one MATCH that are there."""
 

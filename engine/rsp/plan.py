@@ -16,7 +16,6 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns
 from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where
 from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
-from oxiseq.engine.rsp.given import match_name
 from oxiseq.engine.rsp.items import WindowRange
 from oxiseq.engine.rsp.schedule import Rhythm
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -305,6 +304,11 @@ class _Compiler:
         default = tuple(i for i, c in enumerate(self.contents) if c.default)
         around = Around(self.named, default, query.default_graphs, query.named_graphs, given, timed)
         return compile_where(query, around)
+
+
+def match_name(number: int) -> str:
+    """What a plan calls the rows of this MATCH."""
+    return f"MATCH {number}"
 
 
 def _reads_kb(form: Patterns) -> bool:

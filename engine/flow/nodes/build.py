@@ -5,9 +5,11 @@ from __future__ import annotations
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.nodes import linear
 from oxiseq.engine.flow.nodes.arrange import Arrange
+from oxiseq.engine.flow.nodes.computing import Extend, Filter
 from oxiseq.engine.flow.nodes.consolidate import Consolidate
 from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.fed import Fed
+from oxiseq.engine.flow.nodes.group import Group
 from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -28,6 +30,10 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary) ->
             return Fed(width)
         case p.Constant():
             return linear.Constant(form, terms)
+        case p.Filter():
+            return Filter(form, children[0], terms)
+        case p.Extend():
+            return Extend(form, children[0], terms)
         case p.Pick():
             return linear.Pick(form, children[0])
         case p.Negate():
@@ -40,6 +46,8 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary) ->
             return Join(_arranged(nodes[left]), _arranged(nodes[right]))
         case p.Distinct():
             return Distinct(children[0])
+        case p.Group():
+            return Group(form, children[0], terms)
         case p.Consolidate():
             return Consolidate(children[0])
         case _:

@@ -53,7 +53,7 @@ class Extend(Node):
         self._drawn = None if p.is_pure(form.expression) else _Drawn(self._values)
 
     @property
-    def records(self) -> int:  # type: ignore[override]
+    def records(self) -> int:
         return 0 if self._drawn is None else len(self._drawn)
 
     def step(self) -> None:

@@ -82,7 +82,6 @@ class Group(Node):
     def _point(self, memory: g.GroupMemory) -> None:
         self._memory = memory
         self._pointers = Pointers(memory)
-        self._account()
 
     # --- the run ------------------------------------------------------------------------------------
 
@@ -111,7 +110,6 @@ class Group(Node):
         self._seen = 0
         self._memory.scalars[g.STRANGE_ROWS] = 0
         self._shrink()
-        self._account()
 
     def _begin_group(self, tick: int) -> None:
         """The group of all rows, which has its row at the first tick."""
@@ -134,9 +132,13 @@ class Group(Node):
             self._point(memory._replace(cells=cells, slots=np.zeros(_slots(len(cells)), g.SLOT)))
             g.fill_slots(self._pointers.address)
 
-    def _account(self) -> None:
-        self.records = int(self._memory.scalars[g.LIVE])
-        self.bytes = sum(array.nbytes for array in self._memory) + sum(kept.bytes for kept in self._kept)
+    @property
+    def records(self) -> int:
+        return int(self._memory.scalars[g.LIVE])
+
+    @property
+    def bytes(self) -> int:
+        return sum(array.nbytes for array in self._memory) + sum(kept.bytes for kept in self._kept)
 
     # --- what the kernel asks -----------------------------------------------------------------------
 
@@ -241,7 +243,6 @@ class Group(Node):
         for kept, saved in zip(self._kept, state["kept"], strict=True):
             kept.restore(saved, terms)
         self._first = state["first"]
-        self._account()
 
 
 def _slots(groups: int) -> int:
