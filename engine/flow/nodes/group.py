@@ -82,6 +82,8 @@ class Group(Node):
     def _point(self, memory: g.GroupMemory) -> None:
         self._memory = memory
         self._pointers = Pointers(memory)
+        self._address = self._pointers.address
+        self._large = len(memory.cells) > _SHRINK_FROM or len(memory.wides) > _SHRINK_FROM
 
     # --- the run ------------------------------------------------------------------------------------
 
@@ -97,19 +99,22 @@ class Group(Node):
             self._first = None
         elif not len(given):
             return
-        while (need := group(self._pointers.address, self._terms.address, given.address, self.out.address)) != DONE:
+        terms, out = self._terms, self.out
+        while (need := group(self._address, terms.address, given.address, out.address)) != DONE:
             if need == NEED_OUT:
-                self.out.grow()
+                out.grow()
             elif need == NEED_ROOM:
                 self._grow()
             elif need == NEED_TERMS:
-                self._terms.reserve(_TERMS_MORE, _TEXT_MORE)
+                terms.reserve(_TERMS_MORE, _TEXT_MORE)
             else:
                 self._memory.scalars[g.ANSWER] = self._answer()
-        self._catch_up(len(given))
-        self._seen = 0
-        self._memory.scalars[g.STRANGE_ROWS] = 0
-        self._shrink()
+        if self._listed or self._memory.scalars[g.STRANGE_ROWS]:
+            self._catch_up(len(given))
+            self._seen = 0
+            self._memory.scalars[g.STRANGE_ROWS] = 0
+        if self._large:
+            self._shrink()
 
     def _begin_group(self, tick: int) -> None:
         """The group of all rows, which has its row at the first tick."""
@@ -118,7 +123,7 @@ class Group(Node):
         scalars[g.TICK] = tick
         cells[0, g.STATE] = g.TOUCHED_BIT
         touched[0] = 0
-        g.fill_slots(self._pointers.address)
+        g.fill_slots(self._address)
 
     def _grow(self) -> None:
         """Twice the room of what the kernel wants."""
@@ -130,7 +135,7 @@ class Group(Node):
         else:
             cells = longer(memory.cells, 2 * len(memory.cells))
             self._point(memory._replace(cells=cells, slots=np.zeros(_slots(len(cells)), g.SLOT)))
-            g.fill_slots(self._pointers.address)
+            g.fill_slots(self._address)
 
     @property
     def records(self) -> int:
@@ -218,7 +223,7 @@ class Group(Node):
             cells=longer(cells, room), slots=np.zeros(_slots(room), g.SLOT), touched=np.zeros(16, np.int64),
             wides=longer(wides, 2 * len(wides) + len(self._added)),
         ))  # fmt: skip
-        g.fill_slots(self._pointers.address)
+        g.fill_slots(self._address)
 
     def _shrink(self) -> None:
         """Give memory back of which hardly any is used."""

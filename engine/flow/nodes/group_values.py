@@ -127,8 +127,8 @@ def result(exact: Exact, *, mean: bool) -> Term | None:
         number = to_double(total)
         return term_of(Value(kinds.DOUBLE, number / count if mean else number))
     if exact.floats:
-        number = to_float(total)
-        with np.errstate(under="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
+            number = to_float(total)
             return term_of(Value(kinds.FLOAT, float(np.float32(number) / np.float32(count)) if mean else number))
     units = total * (_ONE if exact.decimals else 1)
     most = 2**127 if exact.decimals else 2**63

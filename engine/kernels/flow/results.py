@@ -132,12 +132,12 @@ def decimal_term(D: Any, scratch: int, negative: bool, high: np.uint64, low: np.
         at += 1
     number, whole = _nearest(negative, high, low)
     quality = kinds.ROUNDED | (kinds.EXACT_NUMBER if whole else 0)
-    exact, mantissa = _mantissa(first, end)
+    exact, mantissa = _mantissa(first, end, negative)
     scale = max(end - point, 0)
     if not exact or scale > kinds.MAX_SCALE:
         return _written(D, scratch, at, kinds.DECIMAL, number, 0, quality)
     quality |= kinds.EXACT_INTEGER | scale << kinds.SCALE_SHIFT
-    return _written(D, scratch, at, kinds.DECIMAL, number, -mantissa if negative else mantissa, quality)
+    return _written(D, scratch, at, kinds.DECIMAL, number, mantissa, quality)
 
 
 _WHOLE: Final = kinds.EXACT_INTEGER | kinds.EXACT_NUMBER
@@ -156,8 +156,8 @@ def _make_digits(at: int, high: np.uint64, low: np.uint64) -> None:
 
 
 @inner
-def _mantissa(first: int, end: int) -> tuple[bool, int]:
-    """The number that digits write, if it has 64 bits."""
+def _mantissa(first: int, end: int, negative: bool) -> tuple[bool, int]:
+    """The number that digits write, with a sign, if it has 64 bits."""
     while first < end and byte(first) == _NOUGHT:
         first += 1
     if end - first > 19:
@@ -165,6 +165,8 @@ def _mantissa(first: int, end: int) -> tuple[bool, int]:
     value = ZERO
     for place in range(first, end):
         value = value * _TEN + np.uint64(byte(place) - _NOUGHT)
+    if negative:
+        return value <= _MAX_INT + ONE, np.int64(ZERO - value)
     return value <= _MAX_INT, np.int64(value)
 
 
