@@ -172,7 +172,7 @@ def _sequence(form: p.Best, width: int) -> I64:
     steps = [(r.place, k.DOWN if r.descending else k.BY_VALUE) for r in form.order]
     ordered = dict.fromkeys(r.place for r in form.order)
     steps += [(c, k.BY_TERM) for c in range(width) if c not in form.key and c not in ordered]
-    steps += [(c, k.BY_TERM) for c in ordered if c not in form.key]
+    steps += [(c, k.BY_TERM) for c in sorted(ordered) if c not in form.key]
     return np.array(steps, np.int64).reshape(-1, 2)
 
 
