@@ -198,26 +198,28 @@ def _compare_bytes(a: int, size_a: int, b: int, size_b: int) -> int:
 
 @inner
 def _character(at: int) -> int:
-    """The byte that a literal's text has at an address, an escape being what it stands for; -1: its closing quote."""
+    """Four times the byte that a literal's text has at an address, an escape being what it stands for; -1: its closing
+    quote. U+FFFE and U+FFFF, which are escapes too, stand between the bytes 0xEF, with which they begin, and 0xF0."""
     x = byte(at)
     if x == _QUOTE:
         return np.int64(-1)
     if x != _BACKSLASH:
-        return x
+        return 4 * x
     x = byte(at + 1)
     if x == 0x6E:
-        return np.int64(0x0A)
+        return np.int64(4 * 0x0A)
     if x == 0x74:
-        return np.int64(0x09)
+        return np.int64(4 * 0x09)
     if x == 0x72:
-        return np.int64(0x0D)
+        return np.int64(4 * 0x0D)
     if x == 0x62:
-        return np.int64(0x08)
+        return np.int64(4 * 0x08)
     if x == 0x66:
-        return np.int64(0x0C)
-    if x == 0x75:  # control characters alone are written so: the last two of four digits
-        return _digit(byte(at + 4)) << 4 | _digit(byte(at + 5))
-    return x
+        return np.int64(4 * 0x0C)
+    if x == 0x75:  # four digits; otherwise only control characters are written so
+        low = _digit(byte(at + 4)) << 4 | _digit(byte(at + 5))
+        return 4 * low if byte(at + 2) == 0x30 else 4 * 0xEF + low - 0xFD
+    return 4 * x
 
 
 @inner
@@ -237,12 +239,13 @@ def _past(at: int) -> int:
 def _first_bytes(D: Any, t: int) -> int:
     at = _start(D, t) + 1
     found = np.int64(0)
-    for _ in range(_PREFIX_BYTES):
+    for i in range(_PREFIX_BYTES):
         x = _character(at)
-        found <<= 8
         if x >= 0:
-            found |= x
+            found |= (x >> 2) << 8 * (_PREFIX_BYTES - 1 - i)
             at = _past(at)
+        if x & 3 and x > 0:  # U+FFFE, U+FFFF: no byte that may follow is greater
+            return found | ((1 << 8 * (_PREFIX_BYTES - 1 - i)) - 1)
     return found
 
 
