@@ -16,6 +16,7 @@ from oxiseq.grammar.rsp_algebra import RspQuery
 
 STREAMS = ("http://e/S", "http://e/T")
 E = "http://e/"
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 _VARIABLES = ("x", "y", "z")
 _HEADS = {
     "named": (f"FROM NAMED WINDOW :w ON <{STREAMS[0]}> [RANGE 99]\n"
@@ -262,10 +263,10 @@ class Drawing:
 
 @st.composite
 def _facts(draw: st.DrawFn, most: int, blank: bool = False) -> list[str]:
-    objects = [f"<{E}a>", f"<{E}b>", f"<{E}c>", *('"%d"^^<http://www.w3.org/2001/XMLSchema#integer>' % n for n in (1, 2))]
-    subjects = [f"<{E}a>", f"<{E}b>", f"<{E}c>", *(["_:k"] if blank else [])]
+    objects = [f"<{E}a>", f"<{E}b>", f'"1"^^<{INTEGER}>', f'"2"^^<{INTEGER}>']
+    subjects = [f"<{E}a>", f"<{E}b>", *(["_:k"] if blank else [])]
     whole = st.tuples(st.sampled_from(subjects), st.sampled_from("ppqqr"), st.sampled_from([*objects, *subjects]))
-    return [f"{s} <{E}{p}> {o}" for s, p, o in draw(st.lists(whole, max_size=most))]
+    return [f"{s} <{E}{p}> {o}" for s, p, o in draw(st.lists(whole, min_size=2, max_size=most))]
 
 
 @st.composite
@@ -282,8 +283,8 @@ def cases(draw: st.DrawFn) -> Case:
         assume(error.code != "scope")
         raise
     assert isinstance(query, RspQuery)
-    streams = {iri: _parsed("\n".join(f"{fact} ." for fact in draw(_facts(6)))) for iri in STREAMS}
-    quads = [f"{f}{g} ." for g in ("", f" <{E}g>", f" <{E}h>") for f in draw(_facts(5, True))]
+    streams = {iri: _parsed("\n".join(f"{fact} ." for fact in draw(_facts(9)))) for iri in STREAMS}
+    quads = [f"{f}{g} ." for g in ("", f" <{E}g>", f" <{E}h>") for f in draw(_facts(7, True))]
     return Case(query, text, streams, "\n".join(quads))
 
 

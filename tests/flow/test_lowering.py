@@ -7,7 +7,7 @@ from collections import Counter
 from flow_reference import World, answer
 from hypothesis import event, given
 from lowering_strategies import STREAMS, Case, cases
-from profiles import drawn, thorough
+from profiles import thorough
 from reference.rsp import evaluate_rsp
 from reference.values import normal_triple
 

@@ -90,7 +90,8 @@ class Aggregation:
         for aggregate, argument in arguments.items():
             if aggregate in plain:
                 continue
-            if aggregate.name in _SUMS:
+            everywhere = aggregate.name in _SUMS  # a group has its sums, and a value if all rows bind one
+            if everywhere:
                 mine = [c for c in counted if c in whole.columns] if argument is None else [argument]
                 every = self._relations.distinct(
                     self._relations.project(whole, list(dict.fromkeys([*key, *mine])))
@@ -99,7 +100,8 @@ class Aggregation:
             else:
                 assert argument is not None
                 more = self._end(whole, key, aggregate.name, argument, names[aggregate])
-            found = self._relations.attached(found, more, key)
+                everywhere = bool(key) and argument in whole.certain
+            found = self._relations.attached(found, more, key, everywhere=everywhere)
         return found
 
     def _sums(
@@ -133,7 +135,7 @@ class Aggregation:
             whole, key, [(rows, p.Sum("COUNT", None)), (values, p.Sum("COUNT", whole.place(argument)))]
         )
         clean = self._relations.filter(counts, [Call("=", (rows, values))])
-        both = self._relations.attached(self._relations.project(clean, key), first, key)
+        both = self._relations.attached(self._relations.project(clean, key), first, key, everywhere=bool(key))
         return self._relations.project(both, [*key, shown])
 
     def _of_nothing(self, found: Relation, names: dict[Aggregate, Variable]) -> Relation:

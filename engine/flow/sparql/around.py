@@ -14,8 +14,8 @@ from oxiseq.grammar.algebra import Expression, MatchPattern
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The rows of a MATCH: the name of its `Given`, its variables, those of them that every row binds; `timed`: a column
-    behind them says which times a row has."""
+    """The rows of a MATCH: the name of its `Given`, its variables, those of them that every row binds; `timed`: a
+    column behind them says which times a row has."""
 
     name: str
     variables: tuple[Variable, ...]
