@@ -286,6 +286,7 @@ class Sheet:
 
     def __init__(self) -> None:
         self._places: dict[Form, int] = {}
+        self._forms: list[Form] = []
         self._widths: list[int] = []
 
     def add(self, form: Form) -> int:
@@ -293,12 +294,40 @@ class Sheet:
         place = self._places.get(form)
         if place is None:
             place = self._places[form] = len(self._widths)
+            self._forms.append(form)
             self._widths.append(self._width_of(form))
         return place
 
     def width(self, place: int) -> int:
         """How many columns an operator has."""
         return self._widths[place]
+
+    def pick(self, child: int, columns: tuple[tuple[int, ...], ...]) -> int:
+        """The place of other columns of an operator: of the operator itself where they are the same, and of what a
+        Pick takes its columns from."""
+        form = self._forms[child]
+        if isinstance(form, Pick):
+            return self.pick(form.child, tuple(tuple(x for i in each for x in form.columns[i]) for each in columns))
+        if columns == tuple((i,) for i in range(self._widths[child])):
+            return child
+        return self.add(Pick(child, columns))
+
+    def is_set(self, place: int) -> bool:
+        """Whether it surely has each of its rows once."""
+        match self._forms[place]:
+            case Patterns() | Distinct() | Reach() | Group():
+                return True
+            case Constant(rows, _):
+                return len(rows) <= 1
+            case Filter(child) | Extend(child, _) | Arrange(child):
+                return self.is_set(child)
+            case Pick(child, columns):
+                kept = {each[0] for each in columns if len(each) == 1}
+                return len(kept) == self._widths[child] and self.is_set(child)
+            case Join(left, right):
+                return self.is_set(left) and self.is_set(right)
+            case _:
+                return False
 
     def _width_of(self, form: Form) -> int:
         match form:
@@ -321,7 +350,7 @@ class Sheet:
 
     def plan(self, root: int) -> FlowPlan:
         """The operators that an answer needs."""
-        forms = list(self._places)
+        forms = self._forms
         needed = {root}
         for place in range(root, -1, -1):
             if place in needed:
@@ -332,7 +361,7 @@ class Sheet:
         renamed: dict[int, int] = {}
         for place in sorted(needed):
             renamed[place] = smaller.add(_renamed(forms[place], renamed))
-        return FlowPlan(tuple(smaller._places), tuple(smaller._widths), renamed[root])
+        return FlowPlan(tuple(smaller._forms), tuple(smaller._widths), renamed[root])
 
 
 def _renamed(form: Form, places: dict[int, int]) -> Form:

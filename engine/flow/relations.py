@@ -121,9 +121,11 @@ class Relations:
 
     def extend(self, a: Relation, expression: Expression, name: Column) -> Relation:
         """With the value of an expression as a column more. It holds no EXISTS."""
+        if isinstance(expression, Variable) and expression in a.columns:
+            return self.copied(a, {expression: name})
         node = self.sheet.add(p.Extend(a.node, self._placed(expression, a)))
         certain = a.certain
-        if isinstance(expression, NamedNode | Literal) or expression in a.certain:
+        if isinstance(expression, NamedNode | Literal):
             certain |= {name}
         return Relation(node, (*a.columns, name), certain)
 
@@ -136,7 +138,7 @@ class Relations:
         if tuple(columns) == a.columns:
             return a
         places = tuple((a.place(c),) if c in a.columns else () for c in columns)
-        return Relation(self.sheet.add(p.Pick(a.node, places)), tuple(columns), a.certain & frozenset(columns))
+        return Relation(self.sheet.pick(a.node, places), tuple(columns), a.certain & frozenset(columns))
 
     def without_columns(self, a: Relation, dropped: Iterable[Column]) -> Relation:
         """All columns but some."""
@@ -149,7 +151,7 @@ class Relations:
             return a
         places = (*range(len(a.columns)), *a.places(copies))
         certain = a.certain | {new for old, new in copies.items() if old in a.certain or isinstance(new, Context)}
-        node = self.sheet.add(p.Pick(a.node, tuple((i,) for i in places)))
+        node = self.sheet.pick(a.node, tuple((i,) for i in places))
         return Relation(node, (*a.columns, *copies.values()), certain)
 
     def renamed(self, a: Relation, columns: Sequence[Column]) -> Relation:
@@ -192,7 +194,7 @@ class Relations:
         ]
         places += [(width + b.place(c),) for c in more]
         columns = (*a.columns, *more)
-        return _Pairs(node, Relation(self.sheet.add(p.Pick(node, tuple(places))), columns, a.certain | b.certain))
+        return _Pairs(node, Relation(self.sheet.pick(node, tuple(places)), columns, a.certain | b.certain))
 
     def _passing(self, pairs: _Pairs, a: Relation, b: Relation, conditions: Sequence[Expression]) -> _Pairs:
         """The pairs that satisfy conditions on what they make."""
@@ -204,7 +206,7 @@ class Relations:
         node, known = pairs.node, dict[Variable, Variable]()
         if either:
             both = [(i,) for i in range(width + len(b.columns))]
-            node = self.sheet.add(p.Pick(node, (*both, *((a.place(c), width + b.place(c)) for c in either))))
+            node = self.sheet.pick(node, (*both, *((a.place(c), width + b.place(c)) for c in either)))
         for c in joined.columns:
             if isinstance(c, Variable):
                 known[c] = p.column(
@@ -235,10 +237,12 @@ class Relations:
         alone = self.project(self.without(a, met), joined.columns)
         return Relation(self.sheet.add(p.Union((joined.node, alone.node))), joined.columns, a.certain)
 
-    def attached(self, a: Relation, b: Relation, key: Sequence[Column]) -> Relation:
-        """OPTIONAL where rows agree if their keys do, unbound being a value like others; the key is all that they
-        share."""
+    def attached(self, a: Relation, b: Relation, key: Sequence[Column], *, everywhere: bool) -> Relation:
+        """Joined where their keys are the same, unbound being a value like others; the key is all that they share.
+        `everywhere`: B has every key of A; else what it has not is unbound, as by OPTIONAL."""
         left, right = (replace(each, certain=each.certain | frozenset(key)) for each in (a, b))
+        if everywhere:
+            return replace(self.join(left, right), certain=a.certain | (b.certain - frozenset(key)))
         return replace(self.left_join(left, right), certain=a.certain)
 
     def minus(self, a: Relation, b: Relation, counted: Iterable[Column] | None = None) -> Relation:
@@ -282,7 +286,7 @@ class Relations:
     def _met(self, a: Relation, pairs: int) -> Relation:
         """The rows of A that are the left part of a pair."""
         width = len(a.columns)
-        parts = self.sheet.add(p.Distinct(self.sheet.add(p.Pick(pairs, tuple((i,) for i in range(width))))))
+        parts = self.sheet.add(p.Distinct(self.sheet.pick(pairs, tuple((i,) for i in range(width)))))
         return self._among(a, tuple(range(width)), parts)
 
     def _among(self, a: Relation, places: tuple[int, ...], keys: int) -> Relation:
@@ -290,7 +294,7 @@ class Relations:
         left = self.sheet.add(p.Arrange(a.node, places))
         right = self.sheet.add(p.Arrange(keys, tuple(range(len(places)))))
         joined = self.sheet.add(p.Join(left, right))
-        kept = self.sheet.add(p.Pick(joined, tuple((i,) for i in range(len(a.columns)))))
+        kept = self.sheet.pick(joined, tuple((i,) for i in range(len(a.columns))))
         return Relation(kept, a.columns, a.certain)
 
     def without(self, a: Relation, met: Relation) -> Relation:
@@ -302,6 +306,8 @@ class Relations:
 
     def distinct(self, a: Relation) -> Relation:
         """Each row once."""
+        if self.sheet.is_set(a.node):
+            return a
         return Relation(self.sheet.add(p.Distinct(a.node)), a.columns, a.certain)
 
     def group(self, a: Relation, key: Sequence[Column], sums: Sequence[tuple[Column, p.Sum]]) -> Relation:
