@@ -5,6 +5,7 @@ from __future__ import annotations
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.nodes import linear
 from oxiseq.engine.flow.nodes.arrange import Arrange
+from oxiseq.engine.flow.nodes.best import Best
 from oxiseq.engine.flow.nodes.computing import Extend, Filter
 from oxiseq.engine.flow.nodes.consolidate import Consolidate
 from oxiseq.engine.flow.nodes.distinct import Distinct
@@ -13,17 +14,19 @@ from oxiseq.engine.flow.nodes.group import Group
 from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.order import TermOrder
 
 
 def build(plan: p.FlowPlan, terms: TermDictionary) -> list[Node]:
     """A node for each form, in the same order. Raises NotImplementedError for a form that no node is for."""
     nodes: list[Node] = []
+    order = TermOrder(terms)
     for form, width in zip(plan.forms, plan.widths, strict=True):
-        nodes.append(_node(form, width, nodes, terms))
+        nodes.append(_node(form, width, nodes, terms, order))
     return nodes
 
 
-def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary) -> Node:
+def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, order: TermOrder) -> Node:
     children = [nodes[place].out for place in p.inputs(form)]
     match form:
         case p.Patterns() | p.Asked() | p.Given():
@@ -48,6 +51,8 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary) ->
             return Distinct(children[0])
         case p.Group():
             return Group(form, children[0], terms)
+        case p.Best():
+            return Best(form, children[0], terms, order)
         case p.Consolidate():
             return Consolidate(children[0])
         case _:
