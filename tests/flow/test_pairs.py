@@ -21,6 +21,7 @@ from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.consolidate import Consolidate
 from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.join import Join
+from oxiseq.engine.flow.nodes.linear import Negate, Pick, Union
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -217,6 +218,49 @@ def test_consolidate_tells_each_row_of_a_tick_once_unless_it_cancels(case: Case)
     assert [t for t, _, _ in told] == sorted(t for t, _, _ in told)
     for tick in TICKS:
         assert sorted((row, w) for t, w, row in told if t == tick) == sorted(at_tick(side.changed, tick).items())
+
+
+# --- rows handed on ----------------------------------------------------------------------------------
+
+
+@drawn(50)
+@given(st.lists(changes(2), min_size=1, max_size=4), cuts())
+def test_a_union_tells_the_rows_of_all_in_order_of_ticks(parts: list[list[Change]], cut: list[int]) -> None:
+    sources = [Buffer(2) for _ in parts]
+    node, told = Union(sources), list[Change]()
+    node.out = Buffer(2, 1)
+    for batch in zip(*(batches(cut, part) for part in parts), strict=True):
+        for source, changed in zip(sources, batch, strict=True):
+            source.put(delta_of(changed, 2))
+        node.out.clear()
+        node.step()
+        told += changes_of(node.out.delta)
+    assert [t for t, _, _ in told] == sorted(t for t, _, _ in told)
+    assert sorted(told) == sorted(change for part in parts for change in part)
+
+
+@drawn(50)
+@given(changes(3), st.lists(st.lists(st.integers(0, 2), max_size=3), max_size=4))
+def test_a_picked_column_is_the_first_of_its_places_that_is_bound(
+    changed: list[Change], columns: list[list[int]]
+) -> None:
+    source = Buffer(3)
+    node = Pick(p.Pick(0, tuple(map(tuple, columns))), source)
+    node.out = Buffer(len(columns), 1)
+    expected = [
+        (t, w, tuple(next((row[i] for i in places if row[i] != 0), 0) for places in columns))
+        for t, w, row in changed
+    ]  # fmt: skip
+    assert stepped(node, source, changed, range(4)) == expected
+
+
+@drawn(20)
+@given(changes(2))
+def test_what_is_negated_goes_where_it_came(changed: list[Change]) -> None:
+    source = Buffer(2)
+    node = Negate(source)
+    node.out = Buffer(2, 1)
+    assert stepped(node, source, changed, range(4)) == [(t, -w, row) for t, w, row in changed]
 
 
 # --- memory ------------------------------------------------------------------------------------------
