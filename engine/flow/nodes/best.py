@@ -68,16 +68,23 @@ class Best(Node):
     def _point(self, memory: k.RankMemory) -> None:
         self._memory = memory
         self._pointers = Pointers(memory)
-        self.bytes = sum(array.nbytes for array in memory)
 
     @property
     def steps(self) -> int:
         """How many times two rows have been compared."""
         return int(self._memory.scalars[k.STEPS])
 
+    @property
+    def records(self) -> int:
+        return int(self._memory.scalars[k.COUNT])
+
+    @property
+    def bytes(self) -> int:
+        return sum(array.nbytes for array in self._memory)
+
     def step(self) -> None:
         self._run(self.inputs[0], self.out)
-        self.records = count = int(self._memory.scalars[k.COUNT])
+        count = int(self._memory.scalars[k.COUNT])
         if len(self._memory.entries) > max(_MOSTLY * count, _SHRINK_FROM, self._least):
             self._load(*self._content())
 
@@ -141,7 +148,6 @@ class Best(Node):
             # blank nodes that stand in another order than where this was saved: told at the end of the next tick
             entries["told"][e], entries["was"][e] = told[e], weight[e]
             entries["chain"][e], scalars[k.LISTED] = scalars[k.LISTED], e
-        self.records = len(rows)
 
     def held_ids(self) -> Iterable[Ids]:
         yield self._memory.rows[: int(self._memory.scalars[k.TOP])]

@@ -13,12 +13,13 @@ from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.group import Group
 from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.reach import Reach
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder
 
 
 def build(plan: p.FlowPlan, terms: TermDictionary) -> list[Node]:
-    """A node for each form, in the same order. Raises NotImplementedError for a form that no node is for."""
+    """A node for each form, in the same order."""
     nodes: list[Node] = []
     order = TermOrder(terms)
     for form, width in zip(plan.forms, plan.widths, strict=True):
@@ -55,8 +56,8 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
             return Best(form, children[0], terms, order)
         case p.Consolidate():
             return Consolidate(children[0])
-        case _:
-            raise NotImplementedError(f"no node for {type(form).__name__}")
+        case p.Reach():
+            return Reach(children[0])
 
 
 def _arranged(node: Node) -> Arrange:

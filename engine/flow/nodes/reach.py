@@ -52,18 +52,24 @@ class Reach(Node):
     def _point(self, memory: k.PathMemory) -> None:
         self._memory = memory
         self._pointers = Pointers(memory)
-        self.bytes = sum(array.nbytes for array in memory)
 
     @property
     def suspects(self) -> tuple[int, int]:
         """How many pairs have been suspect, and how many of them were deleted."""
         return int(self._memory.scalars[k.SUSPECTS]), int(self._memory.scalars[k.BROKEN])
 
+    @property
+    def records(self) -> int:
+        return int(self._memory.scalars[k.PAIRS])
+
+    @property
+    def bytes(self) -> int:
+        return sum(array.nbytes for array in self._memory)
+
     def step(self) -> None:
         self._run(self.inputs[0], self.out)
         scalars = self._memory.scalars
         pairs, edges = int(scalars[k.PAIRS]), int(scalars[k.EDGES])
-        self.records = pairs
         if (len(self._memory.pairs) > max(_MOSTLY * pairs, _SHRINK_FROM, self._least)
                 or len(self._memory.edges) > max(_MOSTLY * edges, _SHRINK_FROM, self._least)):  # fmt: skip
             self._load(*self._content())
@@ -126,7 +132,6 @@ class Reach(Node):
         self._run(source, Buffer(self.out.width))
         scalars = self._memory.scalars
         scalars[k.SILENT] = 0
-        self.records = int(scalars[k.PAIRS])
 
     def held_ids(self) -> Iterable[Ids]:
         yield self._memory.rows[: int(self._memory.scalars[k.VERTEX_TOP])]
