@@ -53,7 +53,9 @@ class Leaves:
         if self._run is None:
             times = np.unique(np.concatenate([batch.time for batch in batches]))
             return times, []
-        answers = self._run.push_each([*batches, *(graphs or [EventBatch.empty() for _ in self.graphs])])
+        first = np.array([min(int(batch.time[0]) for batch in batches if len(batch))])
+        known = [replace(graph, time=first) for graph in graphs] or [EventBatch.empty() for _ in self.graphs]
+        answers = self._run.push_each([*batches, *known])
         return answers.time, self._deltas(answers, tick)
 
     def move(
