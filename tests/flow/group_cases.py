@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -37,7 +37,7 @@ def integer(value: int) -> Literal:
     return number(str(value), "integer")
 
 
-@lru_cache(maxsize=None)
+@cache
 def in_store(term: Term) -> Term:
     """The term as the store writes it."""
     store, probe = Store(), NamedNode("urn:probe")

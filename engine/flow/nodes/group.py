@@ -141,7 +141,7 @@ class Group(Node):
             g.fill_slots(self._address)
 
     def _account(self) -> None:
-        self.bytes = sum(array.nbytes for array in self._memory) + sum(kept.bytes for kept in self._kept)
+        self.bytes = sum(array.nbytes for array in self._memory) + sum(kept.size for kept in self._kept)
 
     # --- what the kernel asks -----------------------------------------------------------------------
 
@@ -188,7 +188,7 @@ class Group(Node):
 
     def held_ids(self) -> Iterable[Ids]:
         top = int(self._memory.scalars[g.TOP])
-        yield self._memory.cells[:top, g.KEY : self._first_value]  # type: ignore[misc]  # ids in i64 words
+        yield self._memory.cells[:top, g.KEY : self._first_value]
         for listed in self._listed.values():
             yield listed.ids()
 
