@@ -99,6 +99,7 @@ class Running:
         fresh.terms.intern(NamedNode("http://another"))
         fresh.node = Group(self.form, fresh.given, fresh.terms, room=1)
         fresh.node.restore(state["node"], KnownTerms(state["terms"], fresh.terms))
+        assert not fresh.node.begin(0)
         return fresh
 
 

@@ -89,9 +89,9 @@ class Group(Node):
     # --- the run ------------------------------------------------------------------------------------
 
     def begin(self, tick: int) -> bool:
-        if not self._key:
+        if not self._key and not self.records:  # one that is restored has its row
             self._first = tick
-        return not self._key
+        return self._first is not None
 
     def step(self) -> None:
         given = self.inputs[0]
