@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -37,7 +37,7 @@ def integer(value: int) -> Literal:
     return number(str(value), "integer")
 
 
-@lru_cache(maxsize=None)
+@cache
 def in_store(term: Term) -> Term:
     """The term as the store writes it."""
     store, probe = Store(), NamedNode("urn:probe")
@@ -99,6 +99,7 @@ class Running:
         fresh.terms.intern(NamedNode("http://another"))
         fresh.node = Group(self.form, fresh.given, fresh.terms, room=1)
         fresh.node.restore(state["node"], KnownTerms(state["terms"], fresh.terms))
+        assert not fresh.node.begin(0)
         return fresh
 
 

@@ -27,7 +27,8 @@ KEYS: tuple[Term | None, ...] = (A, B, Literal("c"), None)
 
 INTEGERS = [integer(i) for i in (0, 1, -1, 7, 2**53 + 1, -(2**63), 2**63 - 1)]
 DECIMALS = [number(t, "decimal") for t in (
-    "0.1", "-0.1", "2.50", "19.99", "1.000000000000001", "9223372036854775.807", "-9223372036854775.807", "3")]  # fmt: skip
+    "0.1", "-0.1", "2.50", "19.99", "1.000000000000001", "9223372036854775.807", "-9223372036854775.807", "3",
+)]  # fmt: skip
 STRANGE = [number("99999999999999999999", "integer"), *(number(t, "decimal") for t in (
     "0.123456789012345678", "-0.1234567890123456789", "170141183460469231731.687303715884105727",
     "-170141183460469231731.687303715884105728"))]  # fmt: skip
@@ -95,8 +96,8 @@ def test_sums_of_any_doubles_and_floats_are_exact(seed: int) -> None:
 def test_sums_of_any_integers_and_decimals_are_exact(seed: int) -> None:
     dice = random.Random(seed)
     whole = [integer(dice.getrandbits(dice.randint(1, 63)) * dice.choice((1, -1))) for _ in range(3)]
-    parts = [number(f"{dice.choice(('-', ''))}{dice.getrandbits(dice.randint(1, 50))}.{dice.getrandbits(30)}", "decimal")
-             for _ in range(3)]  # fmt: skip
+    sizes = [dice.randint(1, 50) for _ in range(3)]
+    parts = [number(f"{dice.choice(('-', ''))}{dice.getrandbits(n)}.{dice.getrandbits(30)}", "decimal") for n in sizes]
     check(dice, p.Group(0, (0,), (SUM, AVG)), rows_of(whole + parts, (A, None)), count=10)
 
 

@@ -88,9 +88,9 @@ class Group(Node):
     # --- the run ------------------------------------------------------------------------------------
 
     def begin(self, tick: int) -> bool:
-        if not self._key:
+        if not self._key and not self.records:  # one that is restored has its row
             self._first = tick
-        return not self._key
+        return self._first is not None
 
     def step(self) -> None:
         given = self.inputs[0]
@@ -190,7 +190,7 @@ class Group(Node):
 
     def held_ids(self) -> Iterable[Ids]:
         top = int(self._memory.scalars[g.TOP])
-        yield self._memory.cells[:top, g.KEY : self._first_value]  # type: ignore[misc]  # ids in i64 words
+        yield self._memory.cells[:top, g.KEY : self._first_value]
         for listed in self._listed.values():
             yield listed.ids()
 

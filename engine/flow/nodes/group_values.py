@@ -23,8 +23,8 @@ from oxiseq.engine.terms.texts import Term
 
 _ONE: Final = 10**18
 _WORD: Final = 2**64
-_ENTRY_BYTES: Final = 200
-"""Of a dictionary's entry, a guess."""
+_ENTRY_SIZE: Final = 200
+"""Bytes of a dictionary's entry, a guess."""
 
 
 class Kept(ABC):
@@ -36,8 +36,8 @@ class Kept(ABC):
 
     @property
     @abstractmethod
-    def bytes(self) -> int:
-        """About how large it is."""
+    def size(self) -> int:
+        """About how large it is, in bytes."""
 
     @abstractmethod
     def take(self, keys: Ids, ids: Ids, weight: I64) -> None:
@@ -63,8 +63,8 @@ class Numbers(Kept):
         self._totals: dict[bytes, Fraction] = {}
 
     @property
-    def bytes(self) -> int:
-        return _ENTRY_BYTES * len(self._totals)
+    def size(self) -> int:
+        return _ENTRY_SIZE * len(self._totals)
 
     def take(self, keys: Ids, ids: Ids, weight: I64) -> None:
         columns = self._terms.columns
@@ -120,8 +120,8 @@ def _whole(words: I64) -> int:
 
 
 def result(exact: Exact, *, mean: bool) -> Term | None:
-    """SUM, or AVG, which is SUM divided by COUNT; None where the store has an error: more than 64 bits of an integer, or
-    128 of a decimal in units of 10^-18."""
+    """SUM, or AVG, which is SUM divided by COUNT; None where the store has an error: an integer of more than 64 bits, a
+    decimal of more than 128 in units of 10^-18."""
     total, count = exact.total, exact.count
     if exact.doubles:
         number = to_double(total)
@@ -151,8 +151,8 @@ class Listed(Kept):
         self._weights: dict[bytes, dict[int, int]] = {}
 
     @property
-    def bytes(self) -> int:
-        return _ENTRY_BYTES * (len(self._weights) + sum(map(len, self._weights.values())))
+    def size(self) -> int:
+        return _ENTRY_SIZE * (len(self._weights) + sum(map(len, self._weights.values())))
 
     def take(self, keys: Ids, ids: Ids, weight: I64) -> None:
         size = keys.itemsize * keys.shape[1]

@@ -1,7 +1,8 @@
 """Exact sums of values that come and go: integers, decimals, floats and doubles of one column of a group.
 
-A float or double is added to an accumulator of fixed point that reaches over all of them, so a sum depends on what there
-is alone, not on the order in which it came, and a value that goes leaves nothing behind. It is rounded when it is told.
+A float or double is added to an accumulator of fixed point that reaches over all of them. So a sum depends on what
+there is alone, not on the order in which it came, and a value that goes leaves nothing behind. It is rounded when it is
+told.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def take_value(M: Any, D: Any, e: int, at: int, term: int, weight: int) -> None:
 @inner
 def _add_integer(M: Any, e: int, at: int, number: int, weight: int) -> None:
     a, b = magnitude(number), magnitude(weight)
-    _add_word(M, e, at + g.INT0, at + g.INT1 + 1, a * b, high_product(a, b), ZERO, (number < 0) != (weight < 0))
+    _add_words(M, e, at + g.INT0, at + g.INT1 + 1, a * b, high_product(a, b), ZERO, (number < 0) != (weight < 0))
 
 
 @inner
@@ -76,11 +77,11 @@ def _add_decimal(M: Any, e: int, at: int, mantissa: int, scale: int, weight: int
     total = word1 + high * b
     if total < word1:
         word2 += ONE
-    _add_word(M, e, at + g.DEC0, at + g.DEC2 + 1, word0, total, word2, (mantissa < 0) != (weight < 0))
+    _add_words(M, e, at + g.DEC0, at + g.DEC2 + 1, word0, total, word2, (mantissa < 0) != (weight < 0))
 
 
 @inner
-def _add_word(
+def _add_words(
     M: Any, e: int, at: int, end: int, word0: np.uint64, word1: np.uint64, word2: np.uint64, negative: bool
 ) -> None:
     """Add ± three words to the number in two's complement that stands in the cells [at, end) of a group."""

@@ -1,5 +1,5 @@
-"""A Group at work (operators.md, 3.4): rows are taken tick by tick; then each group that they touched tells what it told
-before as gone and what it is now as come, if they differ.
+"""A Group at work (operators.md, 3.4): rows are taken tick by tick; then each group that they touched tells that what
+it told before goes, and that what it is now comes, if they differ.
 
 Whenever room or Python is wanted the kernel returns, and is called again with the same buffers: all that it needs to go
 on stands in the scalars.
@@ -113,7 +113,7 @@ def _wants_room(M: Any) -> bool:
 @inner
 def _tell(M: Any, D: Any, OUT: Any, e: int) -> int:
     """Compare a group with what it has told."""
-    scalars, group, fresh = g.scalars(M), g.cells(M), g.fresh(M)
+    group, fresh = g.cells(M), g.fresh(M)
     keyless, results = g.key(M).shape[0] == 0, g.KEY + g.key(M).shape[0]
     there = keyless or group[e, g.WEIGHT] > 0
     _release(M, e, not there and group[e, g.WEIGHT] == 0)
