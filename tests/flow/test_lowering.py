@@ -7,14 +7,18 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+import pytest
 from flow_reference import World, answer
 from hypothesis import event, given
+from hypothesis import strategies as st
 from lowering_strategies import STREAMS, Case, E, cases
 from profiles import thorough
 from pyoxigraph import BlankNode, NamedNode, Variable
 from reference.rsp import evaluate_rsp
 from reference.values import normal_triple
 
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.flow.plan import Asked
 from oxiseq.engine.flow.sparql import Around, Lowered, compile_where
 from oxiseq.grammar.algebra import GraphPattern, Group, Union, Values
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
@@ -24,11 +28,11 @@ GRAPHS = (NamedNode(f"{E}g"), NamedNode(f"{E}h"))
 """Of the knowledge base; both have triples."""
 
 
-def around(query: RspQuery) -> Around:
+def around(query: RspQuery, asks_kb: bool = True) -> Around:
     """What is known of a query: each window is a content."""
     named = {w.name: i for i, w in enumerate(query.windows) if w.name is not None}
     default = tuple(i for i, w in enumerate(query.windows) if w.name is None)
-    return Around(named, default, query.default_graphs, query.named_graphs)
+    return Around(named, default, query.default_graphs, query.named_graphs, asks_kb=asks_kb)
 
 
 def told(lowered: Lowered, world: World) -> Counter[tuple[tuple[str, str], ...]]:
@@ -76,9 +80,14 @@ def by_graph(query: RspQuery) -> RspQuery:
 
 
 @thorough()
-@given(cases())
-def test_plans_answer_as_oxigraph(case: Case) -> None:
-    lowered = compile_where(case.query, around(case.query))
+@given(cases(), st.booleans())
+def test_plans_answer_as_oxigraph(case: Case, asks_kb: bool) -> None:
+    if "GRAPH ?n" in case.text and not asks_kb:
+        with pytest.raises(OxiseqError, match=r"GRAPH \?n"):
+            compile_where(case.query, around(case.query, asks_kb))
+        return
+    lowered = compile_where(case.query, around(case.query, asks_kb))
+    assert asks_kb or not any(isinstance(form, Asked) for form in lowered.plan.forms)
     streams = {iri: [(NOW, case.streams[iri])] for iri in STREAMS}
     names = {t.name for t in lowered.told}
     expected = Counter(
