@@ -12,7 +12,7 @@ Where F is empty and both sides surely bind what they share, the keys of B serve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -97,8 +97,9 @@ class Relations:
 
     # --- where rows come from -----------------------------------------------------------------------
 
-    def source(self, form: p.Patterns | p.Asked | p.Given, columns: Sequence[Column],
-               certain: Iterable[Column]) -> Relation:  # fmt: skip
+    def source(
+        self, form: p.Patterns | p.Asked | p.Given | p.Constant, columns: Sequence[Column], certain: Iterable[Column]
+    ) -> Relation:
         """The rows of an operator without inputs, under these names."""
         return Relation(self.sheet.add(form), tuple(columns), frozenset(certain))
 
@@ -122,7 +123,7 @@ class Relations:
     def extend(self, a: Relation, expression: Expression, name: Column) -> Relation:
         """With the value of an expression as a column more. It holds no EXISTS."""
         if isinstance(expression, Variable) and expression in a.columns:
-            return self.copied(a, {expression: name})
+            return self.copied(a, [(expression, name)])
         node = self.sheet.add(p.Extend(a.node, self._placed(expression, a)))
         certain = a.certain
         if isinstance(expression, NamedNode | Literal):
@@ -145,14 +146,13 @@ class Relations:
         gone = frozenset(dropped)
         return self.project(a, [c for c in a.columns if c not in gone])
 
-    def copied(self, a: Relation, copies: Mapping[Column, Column]) -> Relation:
-        """With columns once more behind the others: column → its copy's name."""
-        if not copies:
-            return a
-        places = (*range(len(a.columns)), *a.places(copies))
-        certain = a.certain | {new for old, new in copies.items() if old in a.certain or isinstance(new, Context)}
+    def copied(self, a: Relation, copies: Iterable[tuple[Column, Column]]) -> Relation:
+        """With columns once more behind the others: (column, its copy's name)."""
+        pairs = list(copies)
+        places = (*range(len(a.columns)), *a.places(old for old, _ in pairs))
+        certain = a.certain | {new for old, new in pairs if old in a.certain or isinstance(new, Context)}
         node = self.sheet.pick(a.node, tuple((i,) for i in places))
-        return Relation(node, (*a.columns, *copies.values()), certain)
+        return Relation(node, (*a.columns, *(new for _, new in pairs)), certain)
 
     def renamed(self, a: Relation, columns: Sequence[Column]) -> Relation:
         """The same columns under other names, which are all different."""
@@ -227,7 +227,7 @@ class Relations:
         # a column that the right side may fill is kept as the left has it, too: so the left row stays known
         loose = [c for c in a.columns if c in b.columns and c not in a.certain]
         kept: dict[Column, Column] = {c: self.hidden() for c in loose}
-        met = passing(self._pairs(self.copied(a, kept), b).relation)
+        met = passing(self._pairs(self.copied(a, kept.items()), b).relation)
         left = self.project(met, [kept.get(c, c) for c in a.columns])
         joined = self.project(met, [*a.columns, *(c for c in b.columns if c not in a.columns)])
         return self._with_others(joined, a, self._among(a, tuple(range(len(a.columns))), self.distinct(left).node))

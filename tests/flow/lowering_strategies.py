@@ -145,7 +145,13 @@ class Drawing:
             return f" BIND(STR(?{self.one(*sorted(seen))}) AS ?{name}) FILTER(STRLEN(?{name}) > 8)"
         if kind == 5:
             return f" FILTER NOT EXISTS {{ {more.text} FILTER({condition}) }}"
-        return f" {{ SELECT ?{self.one(*names)} {{ {more.text} }} }}"
+        name, count = self.one(*names), self.fresh()
+        return self.one(
+            f" {{ SELECT ?{name} {{ {more.text} FILTER({condition}) }} }}",
+            f" {{ SELECT ?{name} {{ {more.text} }} ORDER BY ?{name} LIMIT 1 }}",
+            f" {{ SELECT ?{name} (COUNT(*) AS ?{count}) {{ {more.text} }} GROUP BY ?{name} HAVING(COUNT(*) > 1) }}",
+            f" {{ SELECT (COUNT(*) AS ?{count}) {{ {more.text} }} HAVING(COUNT(*) > 2) }}",
+        )
 
     def _within(self, text: str) -> str:
         """In a window or a graph."""
@@ -235,7 +241,7 @@ class Drawing:
         """An order of all that is shown, so that a slice is one set of rows."""
         if self.chance(2):
             return ""
-        keys = " ".join(f"{self.one('', 'DESC')}(?{v})" for v in names)
+        keys = self.one("", "DESC(STRLEN(STR(?%s))) " % names[0]) + " ".join(f"{self.one('', 'DESC')}(?{v})" for v in names)
         return f" ORDER BY {keys} {self.one('LIMIT 2', 'LIMIT 1 OFFSET 1', 'OFFSET 1', 'LIMIT 0', '')}"
 
     def aggregates(self, part: Part) -> tuple[str, str, list[str], list[str]]:
@@ -253,8 +259,14 @@ class Drawing:
                 f"(MAX(?{v}) AS ?{name})", f"(COUNT(*) + COUNT(?{v}) AS ?{name})", f"(AVG(?{v}) AS ?{name})",
                 f"(SUM(IF(BOUND(?{v}), 1, 2)) AS ?{name})",
             ))  # fmt: skip
-        tail = f" GROUP BY {' '.join(f'?{k}' for k in keys)}" if keys else ""
-        tail += self.one("", "", " HAVING(COUNT(*) > 1)", " HAVING(COUNT(*) < 3)")
+        by = [f"?{k}" for k in keys]
+        if self.chance(5):
+            made.append(self.fresh())
+            by.append(f"(COALESCE(?{names[0]}, 0) AS ?{made[-1]})")
+            shown.append(f"?{made[-1]}")
+        tail = f" GROUP BY {' '.join(by)}" if by else ""
+        having = [" HAVING(COUNT(*) > 1)", " HAVING(COUNT(*) < 3)", f" HAVING({self.exists(Part('', sure=part.sure & {*keys}), 0)})"]
+        tail += self.one("", "", "", *having)
         return " ".join(shown), tail, keys, made
 
 
@@ -266,7 +278,7 @@ def _facts(draw: st.DrawFn, most: int, blank: bool = False) -> list[str]:
     objects = [f"<{E}a>", f"<{E}b>", f'"1"^^<{INTEGER}>', f'"2"^^<{INTEGER}>']
     subjects = [f"<{E}a>", f"<{E}b>", *(["_:k"] if blank else [])]
     whole = st.tuples(st.sampled_from(subjects), st.sampled_from("ppqqr"), st.sampled_from([*objects, *subjects]))
-    return [f"{s} <{E}{p}> {o}" for s, p, o in draw(st.lists(whole, min_size=2, max_size=most))]
+    return [f"{s} <{E}{p}> {o}" for s, p, o in draw(st.lists(whole, min_size=4, max_size=most))]
 
 
 @st.composite

@@ -67,7 +67,8 @@ class Aggregation:
         found = self._rows(whole, [*whole.context, *keys], arguments, names, counted)
         if not query.group_by and whole.context:
             found = self._of_nothing(found, names)
-        return found, {**known, **names}
+        known.update(names.items())
+        return found, known
 
     def _fresh(self) -> Variable:
         return Variable(f"{OWN}group_{next(self._numbers)}")
@@ -117,7 +118,7 @@ class Aggregation:
     def _end(self, whole: Relation, key: Sequence[Column], name: str, argument: Variable, shown: Variable) -> Relation:
         """MIN, MAX, SAMPLE: of each group the first value in an order."""
         value, bound = self._fresh(), argument in whole.certain
-        values = self._relations.copied(whole, {argument: value})
+        values = self._relations.copied(whole, [(argument, value)])
         if not bound:
             values = self._relations.filter(values, [Call("BOUND", (value,))])
         each = self._relations.distinct(self._relations.project(values, [*key, value]))

@@ -98,7 +98,7 @@ class Conditions:
         wanted = mentioned_variables(pattern) - assigned(pattern)
         given = [c for c in a.columns if isinstance(c, Variable) and c in wanted]
         contexts = {v: self._relations.context() for v in given}
-        copied = self._relations.copied(a, contexts)
+        copied = self._relations.copied(a, contexts.items())
         values = self._relations.distinct(self._relations.project(copied, [*contexts.values(), *given]))
         cases = self._contexts.known(Cases(values, contexts))
         b = self._patterns.group(pattern, Scope(scope.ground, (cases,)))

@@ -213,7 +213,7 @@ class Groups:
             raise OxiseqError(f"{_NOT_ASKED}: GRAPH ?{name.value}")
         context = self._relations.context()
         ground = EachGraph(context)
-        graphs = self._relations.copied(self._asking.graphs(ground), {context: name})
+        graphs = self._relations.copied(self._asking.graphs(ground), [(context, name)])
         cases = self.contexts.known(Cases(graphs, {name: context}))
         found = self.group(inner, Scope(ground, (*scope.cases, cases)))
         if context in found.columns and name not in found.columns:

@@ -30,7 +30,7 @@ def late_columns(query: RspQuery, columns: Sequence[Listed]) -> dict[Variable, E
             continue
         expression, name = column
         if asks_now(expression) or condition_mentions(expression) & late.keys():
-            late[name] = replaced(expression, {**late})
+            late[name] = replaced(expression, dict[Expression, Expression](late.items()))
     if any(_elsewhere(query, late)):
         raise QueryError("NOW() stands in what SELECT lists only", query.span, query.text, hint=_HINT, code="now")
     return late

@@ -115,7 +115,7 @@ class Paths:
         nodes = self._relations.union(
             [self._relations.renamed(self._relations.project(triples, (end,)), (_END,)) for end in (_FROM, _TO)]
         )
-        both = self._relations.copied(self._relations.distinct(nodes), {_END: _TO})
+        both = self._relations.copied(self._relations.distinct(nodes), [(_END, _TO)])
         return self._relations.renamed(both, (_FROM, _TO))
 
     def _between(self, pairs: Relation, s: TermOrVariable, o: TermOrVariable) -> Relation:

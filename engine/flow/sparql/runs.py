@@ -184,6 +184,7 @@ def _is_plain(group: Group) -> bool:
         or (isinstance(e, PathPattern) and _is_sequence(e.path))
         or (isinstance(e, Filter) and decided(e.condition, known))
         or (isinstance(e, Group) and _is_plain(e))
+        or (isinstance(e, WindowPattern | GraphPattern) and isinstance(e.name, NamedNode) and _is_plain(e.pattern))
         for e in group.elements
     )
 
