@@ -1,9 +1,9 @@
 """What a continuous query answers, by plain code: at each instant pyoxigraph is asked over the windows' merged graphs.
 
-Nothing of the engine is used, not its parser either. A query here is written as these files write it: FROM NAMED WINDOW
-w ON stream [RANGE PTn STEP PTn], WINDOW w { ... } in WHERE, REPORT at the end. What is left is SPARQL when WINDOW is
-read as GRAPH. No two bounds below are shared with the engine: a window at τ holds the events of (⌈τ/step⌉·step − range,
-τ]; ticks are the multiples of a period since 1970.
+Nothing of the engine is used, not its parser either. Queries are in the one form that these tests write: FROM NAMED
+WINDOW w ON stream [RANGE PTn STEP PTn], WINDOW w { ... } in WHERE, REPORT at the end. Without the first and the last,
+and with GRAPH for WINDOW, that is SPARQL. A window at τ holds the events of (⌈τ/step⌉·step − range, τ]; ticks are the
+multiples of a period since 1970 (semantics.md 4 and 6).
 """
 
 from __future__ import annotations
