@@ -131,7 +131,8 @@ class _Describing:
             case p.GraphPlace(name):
                 where = f"in {name} of the knowledge base"
         names = self.variables(number)
-        subject, verb, object_ = (names.get(x, x) for x in (t.subject, t.predicate, t.object))  # type: ignore[call-overload]
+        subject, object_ = (names.get(x, x) if isinstance(x, Variable) else x for x in (t.subject, t.object))
+        verb = names.get(t.predicate, t.predicate) if isinstance(t.predicate, Variable) else t.predicate
         return f"{self.writer.term(subject)} {self.writer.verb(verb)} {self.writer.term(object_)}  {where}"
 
     def of(self, child: int, e: Expression) -> str:

@@ -85,8 +85,10 @@ class RspRun(AloneRun):
         answers, found = self._answers, list[MatchBatch]()
         for passed in self._kb.stretches(self._arrivals.passed):
             batches = self._arrivals.take(passed)
-            steady = isinstance(answers, SteadyAnswers)
-            told = answers.advance(batches) if steady else self._advance(answers, batches, passed)
+            if isinstance(answers, SteadyAnswers):
+                told = answers.advance(batches)
+            else:
+                told = self._advance(answers, batches, passed)
             found += [self._batch(at, rows) for at, rows in told if len(rows)]
         self.matches += sum(len(batch) for batch in found)
         if len(found) > 1:
@@ -97,7 +99,7 @@ class RspRun(AloneRun):
 
     def _advance(
         self, general: GeneralAnswers, batches: list[EventBatch], passed: int
-    ) -> Iterable[tuple[NDArray[np.int64], FullRows]]:
+    ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         times = np.sort(np.concatenate([batch.time for batch in batches]))
         if len(times):
             self._newest = int(times[-1]) if self._newest is None else max(self._newest, int(times[-1]))

@@ -91,7 +91,7 @@ def _of_intervals(plan: IntervalPlan) -> Iterable[object]:
 @_parts.register
 def _of_rsp(plan: RspPlan) -> Iterable[object]:
     yield plan.query
-    yield plan.streams, plan.report, plan.rhythm, plan.consumes, plan.contents, plan.shown
+    yield plan.streams, plan.report, plan.rhythm, plan.consumes, plan.contents
     yield [(event.name, event.content, event.variables) for event in plan.events]
     yield plan.flow.plan, plan.flow.compared
     yield windows.Memory._fields, windows.SCALARS

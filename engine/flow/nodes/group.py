@@ -143,7 +143,7 @@ class Group(Node):
 
     @property
     def bytes(self) -> int:
-        return sum(array.nbytes for array in self._memory) + sum(kept.bytes for kept in self._kept)
+        return sum(array.nbytes for array in self._memory) + sum(kept.size for kept in self._kept)
 
     # --- what the kernel asks -----------------------------------------------------------------------
 
