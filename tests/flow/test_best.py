@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import drawn, thorough
-from pyoxigraph import Literal, NamedNode, Store
+from pyoxigraph import Literal, NamedNode, QuerySolutions, Store
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta
@@ -36,8 +36,8 @@ def literal(text: str, datatype: str) -> Literal:
 
 TERMS: Final = (
     None, NamedNode("http://a"), NamedNode("http://b"), literal("1", "integer"), literal("1", "double"),
-    literal("2", "integer"), literal("0.1", "decimal"), literal("0.1", "double"), literal("NaN", "double"), Literal("b"),
-    Literal("a", language="en"), literal("2000-01-01", "date"), literal("P1M", "duration"),
+    literal("2", "integer"), literal("0.1", "decimal"), literal("0.1", "double"), literal("NaN", "double"),
+    Literal("b"), Literal("a", language="en"), literal("2000-01-01", "date"), literal("P1M", "duration"),
 )  # fmt: skip
 
 
@@ -192,7 +192,9 @@ def test_the_top_is_that_of_oxigraph(found: list[Term | None], descending: bool,
     values = " ".join("UNDEF" if t is None else str(t) for t in of_one_class)
     way = "DESC" if descending else "ASC"
     query = f"SELECT ?x {{ VALUES ?x {{ {values} }} }} ORDER BY {way}(?x) LIMIT {count} OFFSET {start}"
-    theirs = [solution[0] for solution in Store().query(query)]  # type: ignore[union-attr]
+    solutions = Store().query(query)
+    assert isinstance(solutions, QuerySolutions)
+    theirs = [solution[0] for solution in solutions]
     exact = literal("0.1", "decimal") not in of_one_class  # which Oxigraph rounds
     if exact:
         assert sorted(order_key(t) for t in told.elements() for t in t) == sorted(map(order_key, theirs))
@@ -209,12 +211,12 @@ def test_a_row_that_comes_and_goes_within_a_tick_is_not_told() -> None:
     assert runner.push([(1, 1, first), (1, -1, first)]) == {}
 
 
-def test_behind_the_last_row_told_one_comparison_is_enough() -> None:
+def test_behind_the_last_row_told_two_comparisons_are_enough() -> None:
     runner = Runner(p.Best(0, (), (p.Rank(0),), 0, 10), 1, 1 << 12)
     runner.push([(0, 1, row) for row in numbers(range(1000))])
     before = runner.node.steps
     assert runner.push([(1, 1, row) for row in numbers([5000])]) == {}
-    assert runner.node.steps - before <= 3
+    assert runner.node.steps - before == 2  # with the last row told, with the first behind it
 
 
 def test_work_per_row_does_not_grow_with_the_limit() -> None:
@@ -228,7 +230,7 @@ def test_work_per_row_does_not_grow_with_the_limit() -> None:
         gone = dice.sample(values, 500)
         runner.push([(1 + i, -1, row) for i, row in enumerate(numbers(gone))])
         steps.append((runner.node.steps - before) / 500)
-    assert max(steps) < 120
+    assert 1 < max(steps) < 60
 
 
 def test_memory_is_given_back_after_a_burst() -> None:
@@ -247,8 +249,9 @@ def test_rows_that_come_and_go_use_their_memory_again() -> None:
     runner.push([(0, 1, row) for row in numbers(range(9))])  # room for 16
     before = runner.node.bytes
     for i in range(100):
-        runner.push([(1 + i, w, row) for row, w in zip(numbers([i % 8, i % 8 + 8 * (i % 3)]), (-1, 1), strict=True)])
-        runner.push([(1 + i, -w, row) for row, w in zip(numbers([i % 8, i % 8 + 8 * (i % 3)]), (-1, 1), strict=True)])
+        gone, new = numbers([i % 9, 9 + i % 3])
+        runner.push([(2 * i + 1, -1, gone), (2 * i + 1, 1, new)])
+        runner.push([(2 * i + 2, 1, gone), (2 * i + 2, -1, new)])
     assert runner.node.bytes == before
 
 

@@ -82,9 +82,8 @@ def closure(edges: Mapping[Row, int]) -> set[Row]:
         if weight > 0:
             steps.setdefault((*context, source), set()).add(target)
     found = set()
-    for start in steps:
+    for start, level in steps.items():
         context = start[:-1]
-        level = steps[start]
         reached: set[int] = set()
         while level:
             reached |= level

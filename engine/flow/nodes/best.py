@@ -13,6 +13,7 @@ from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.kernels.flow import rank_records as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT
 from oxiseq.engine.kernels.flow.ranking import fill_slots, rank
+from oxiseq.engine.kernels.flow.slots import SLOT, slot_count
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -55,11 +56,11 @@ class Best(Node):
             entries=np.zeros(entries, k.ENTRY),
             links=np.zeros(entries * borders, k.LINK),
             rows=np.zeros((entries, width), np.uint32),
-            slots=np.zeros(_slots(entries), k.SLOT),
+            slots=np.zeros(slot_count(entries), SLOT),
             groups=np.zeros(groups, k.GROUP),
             borders=np.zeros(groups * borders, k.BORDER),
             keys=np.zeros((groups, len(form.key)), np.uint32),
-            group_slots=np.zeros(_slots(groups), k.SLOT),
+            group_slots=np.zeros(slot_count(groups), SLOT),
             place=np.array(form.key, np.int64),
             sequence=self._sequence,
             bounds=self._bounds,
@@ -118,8 +119,8 @@ class Best(Node):
                 keys=longer(memory.keys, size),
             )  # fmt: skip
         memory = memory._replace(
-            slots=np.zeros(_slots(len(memory.entries)), k.SLOT),
-            group_slots=np.zeros(_slots(len(memory.groups)), k.SLOT),
+            slots=np.zeros(slot_count(len(memory.entries)), SLOT),
+            group_slots=np.zeros(slot_count(len(memory.groups)), SLOT),
         )
         self._point(memory)
         fill_slots(self._pointers.address)
@@ -180,8 +181,3 @@ def _sequence(form: p.Best, width: int) -> I64:
     steps += [(c, k.BY_TERM) for c in range(width) if c not in form.key and c not in ordered]
     steps += [(c, k.BY_TERM) for c in sorted(ordered) if c not in form.key]
     return np.array(steps, np.int64).reshape(-1, 2)
-
-
-def _slots(count: int) -> int:
-    """Of a hash table for so many, half full at the most."""
-    return 1 << max(2 * count - 1, 2).bit_length()

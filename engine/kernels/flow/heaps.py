@@ -17,21 +17,14 @@ from oxiseq.engine.kernels.terms.order import compare_terms, compare_values
 
 
 @inner
-def compare_rows(S: Any, D: Any, L: Any, a: int, b: int) -> int:
-    """Below 0, 0 or above 0: how two entries rank; 0 only for the same one."""
-    return _compare(S, D, L, a, b, v.sequence(S).shape[0])
-
-
-@inner
 def compare_ordered(S: Any, D: Any, L: Any, a: int, b: int) -> int:
-    """The same by the columns of ORDER BY alone."""
+    """Below 0, 0 or above 0: how two entries stand by the columns of ORDER BY alone."""
     return _compare(S, D, L, a, b, v.scalars(S)[ORDERED])
 
 
 @inner
 def _compare(S: Any, D: Any, L: Any, a: int, b: int, columns: int) -> int:
     rows, sequence = v.rows(S), v.sequence(S)
-    v.scalars(S)[STEPS] += 1
     for i in range(columns):
         x, y, how = np.int64(rows[a, sequence[i, 0]]), np.int64(rows[b, sequence[i, 0]]), sequence[i, 1]
         if x != y:
@@ -42,14 +35,12 @@ def _compare(S: Any, D: Any, L: Any, a: int, b: int, columns: int) -> int:
 
 
 @inner
-def _is_before(S: Any, D: Any, L: Any, border: int, a: int, b: int, side: int) -> bool:
-    """Whether `a` belongs above `b`: of low rows the last one is on top."""
+def ranks_before(S: Any, D: Any, L: Any, border: int, a: int, b: int) -> bool:
+    """Whether an entry ranks before another one."""
     links, count = v.links(S), v.bounds(S).shape[0]
+    v.scalars(S)[STEPS] += 1
     x, y = links[a * count + border].prefix, links[b * count + border].prefix
-    if x != y:
-        return (x > y) == (side == LOW)
-    order = compare_rows(S, D, L, a, b)
-    return order > 0 if side == LOW else order < 0
+    return x < y if x != y else _compare(S, D, L, a, b, v.sequence(S).shape[0]) < 0
 
 
 @inner
@@ -59,7 +50,7 @@ def meld(S: Any, D: Any, L: Any, border: int, a: int, b: int, side: int) -> int:
         return b
     if b < 0:
         return a
-    if _is_before(S, D, L, border, b, a, side):
+    if ranks_before(S, D, L, border, a, b) == (side == LOW):  # the last low row is on top
         a, b = b, a
     links, count = v.links(S), v.bounds(S).shape[0]
     top, other = links[a * count + border], links[b * count + border]

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from oxiseq.engine.kernels.flow.rank_records import SLOT
+from oxiseq.engine.kernels.flow.slots import SLOT
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
 
 VERTEX: Final = np.dtype(

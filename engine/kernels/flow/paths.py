@@ -141,9 +141,11 @@ def _doubt(S: Any) -> None:
     k = scalars[CHANGED_PAIRS]
     while k != LAST:
         scalars[SUSPECTS] += 1
-        if pairs[k].state & SUSPECT and _has_proof(S, k):
-            _clear(S, k)
+        if _has_proof(S, k):
+            pairs[k].state &= ~SUSPECT
+            _look_at(S, k)
         k = np.int64(pairs[k].chain)
+    _clear(S)
     k = scalars[CHANGED_PAIRS]
     while k != LAST:
         if pairs[k].state & SUSPECT:
@@ -208,25 +210,34 @@ def _has_proof(S: Any, k: int) -> bool:
 
 
 @inner
-def _clear(S: Any, k: int) -> None:
-    """A suspect with another proof is none, and gives those one that follow from it by an edge."""
-    edges, pairs, vertices = v.edges(S), v.pairs(S), v.vertices(S)
-    pairs[k].state &= ~SUSPECT
-    pairs[k].work = NONE
-    top = np.int64(k)
-    while top >= 0:
-        pair = pairs[top]
+def _clear(S: Any) -> None:
+    """Suspects with another proof give those one that follow from them by an edge. First come those that need no
+    other suspect: a proof of few steps makes fewer suspects later."""
+    scalars, edges, pairs, vertices = v.scalars(S), v.edges(S), v.pairs(S), v.vertices(S)
+    while scalars[WORK] >= 0:
+        pair = pairs[scalars[WORK]]
         source, target = np.int64(pair.source), np.int64(pair.target)
-        top = np.int64(pair.work)
         e = np.int64(vertices[target].leaving)
         while e >= 0:
             other = find_pair(S, source, edges[e].target)
             if other >= 0 and pairs[other].state & SUSPECT:
                 pairs[other].state &= ~SUSPECT
                 pairs[other].proof = target
-                pairs[other].work = top
-                top = other
+                _look_at(S, other)
             e = np.int64(edges[e].leaving)
+        scalars[WORK] = pair.work
+
+
+@inner
+def _look_at(S: Any, k: int) -> None:
+    """Put a pair behind those that are to be looked at."""
+    scalars, pairs = v.scalars(S), v.pairs(S)
+    pairs[k].work = NONE
+    if scalars[WORK] < 0:
+        scalars[WORK] = k
+    else:
+        pairs[scalars[LAST_WORK]].work = k
+    scalars[LAST_WORK] = k
 
 
 # --- seed and spread --------------------------------------------------------------------------------
@@ -273,8 +284,7 @@ def _spread(S: Any) -> bool:
 @inner
 def _make(S: Any, source: int, target: int, proof: int) -> bool:
     """Have a pair there, and look at it later if it was not; False: there is no room."""
-    scalars, pairs = v.scalars(S), v.pairs(S)
-    k = find_pair(S, source, target)
+    pairs, k = v.pairs(S), find_pair(S, source, target)
     if k < 0:
         if not has_pair_room(S):
             return False
@@ -284,12 +294,7 @@ def _make(S: Any, source: int, target: int, proof: int) -> bool:
     pairs[k].state |= THERE
     pairs[k].proof = proof
     list_pair(S, k)
-    pairs[k].work = NONE
-    if scalars[WORK] < 0:
-        scalars[WORK] = k
-    else:
-        pairs[scalars[LAST_WORK]].work = k
-    scalars[LAST_WORK] = k
+    _look_at(S, k)
     return True
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from oxiseq.engine.kernels.flow.slots import SLOT
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
 
 ENTRY: Final = np.dtype(
@@ -46,9 +47,6 @@ GROUP: Final = np.dtype([("tag", "u4"), ("count", "i4"), ("chain", "i4")], align
 BORDER: Final = np.dtype([("copies", "i8"), ("low", "i4"), ("high", "i4")], align=True)
 """Of a group, number group * borders + border: how many copies its low rows have, the last of the low rows, the first
 of the high ones."""
-
-SLOT: Final = np.dtype([("tag", "u4"), ("number", "i4")], align=True)
-"""Of a hash table: number + 1 of an entry or of a group; 0: none."""
 
 NEITHER, LOW, HIGH = range(3)
 """Sides."""

@@ -17,7 +17,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers as f
 from oxiseq.engine.kernels.flow import rank_records as v
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.flow.heaps import compare_ordered, compare_rows, put_in, take_out
+from oxiseq.engine.kernels.flow.heaps import compare_ordered, put_in, ranks_before, take_out
 from oxiseq.engine.kernels.flow.rank_records import (
     CHANGED,
     COUNT,
@@ -296,9 +296,7 @@ def _belongs_low(S: Any, D: Any, L: Any, e: int, last: int, border: int) -> bool
     """Whether a new row stands before the last of the low rows; of ties: with them."""
     if v.scalars(S)[TIES]:
         return compare_ordered(S, D, L, e, last) == 0
-    links, count = v.links(S), v.bounds(S).shape[0]
-    x, y = links[e * count + border].prefix, links[last * count + border].prefix
-    return x < y if x != y else compare_rows(S, D, L, e, last) < 0
+    return ranks_before(S, D, L, border, e, last)
 
 
 @inner

@@ -1,7 +1,6 @@
 """Hash tables of numbers: open addressing, linear probing, a power of two long, half full at the most.
 
-A slot is a tag (32 bits of hash) and a number + 1, 0 being none (`rank_records.SLOT`). Deletion shifts back what
-follows, so that nothing is left behind.
+Deletion shifts back what follows, so that nothing is left behind.
 """
 
 from __future__ import annotations
@@ -11,6 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+
+SLOT: Final = np.dtype([("tag", "u4"), ("number", "i4")], align=True)
+"""32 bits of hash, and the number of what it is that of, + 1; 0: none."""
 
 _A: Final = -7046029254386353131
 _B: Final = -4417276706812531889
@@ -63,3 +65,8 @@ def drop_slot(slots: Any, tag: int, number: int) -> None:
             slots[i].number = slots[j].number
             i = j
     slots[i].number = 0
+
+
+def slot_count(records: int) -> int:
+    """How many slots so many records want, half of them at the most being used."""
+    return 1 << max(2 * records - 1, 2).bit_length()

@@ -8,6 +8,7 @@ durations, triple terms) Python finds class, coarse and fine once: `L` is the po
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -59,13 +60,15 @@ _PREFIX_BYTES: Final = 7
 
 
 @intrinsic
-def _bits(typing_context: Any, number: Any) -> tuple[Any, Any]:
-    """The bits of a double as i64."""
-
+def _bits_of(typing_context: Any, number: Any) -> tuple[Any, Any]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], ir.IntType(64))
 
     return types.int64(types.float64), generate
+
+
+_bits: Callable[[float], int] = _bits_of
+"""The bits of a double as i64."""
 
 
 @inner
