@@ -79,12 +79,12 @@ class Drawing:
 
     # --- patterns -----------------------------------------------------------------------------------
 
-    def triples(self, variables: tuple[str, ...] = _VARIABLES, most: int = 2) -> Part:
+    def triples(self, variables: tuple[str, ...] = _VARIABLES, most: int = 2, predicate_too: str = "w") -> Part:
         """Triple patterns."""
         lines, seen = [], set[str]()
         for _ in range(self.draw(st.integers(1, most))):
             subject = self.one(*(f"?{v}" for v in variables), *(f"?{v}" for v in variables), ":a", "_:b")
-            predicate = self.one(":p", ":q", ":p", ":q", ":r", "?w")
+            predicate = self.one(":p", ":q", ":p", ":q", ":r", f"?{predicate_too}")
             object_ = self.one(*(f"?{v}" for v in variables), *(f"?{v}" for v in variables), ":b", "1", "[]")
             lines.append(f"{subject} {predicate} {object_} .")
             seen |= {t[1:] for t in (subject, predicate, object_) if t[0] == "?"}
@@ -93,9 +93,10 @@ class Drawing:
         return Part(text, frozenset(seen), frozenset(seen))
 
     def path(self) -> Part:
-        """A path. A constant end is not at one that may have no step: Oxigraph has none then (12)."""
+        """A path. A constant end is not at one that may have no step: Oxigraph has none then. Alternatives stand where
+        they repeat: Oxigraph makes sets of them, SPARQL bags."""
         ends = [self.one("?x", "?y", "?z"), self.one("?x", "?y", "?z")]
-        path = self.one(":p/:q", "^:p", ":p|:q", ":p/(:q|:r)", ":p+", "(:p|:q)+", "(:p/:q)+", "!(:p)", "!(:p|^:q)",
+        path = self.one(":p/:q", "^:p", ":p+", "(:p|:q)+", "(:p/:q)+", "!(:p)", "!(:p|:q)", "!(:p|^:q)+", "^(:p/!(^:q))",
                         ":p*", ":p?", "(^:p/:q)*", ":p+/:q", ":p/:q?")  # fmt: skip
         if path[-1] not in "*?" and self.chance(4):
             ends[self.draw(st.integers(0, 1))] = ":a"
@@ -117,7 +118,7 @@ class Drawing:
         outer = tuple(sorted(part.sure & {*_VARIABLES}))
         own = self.fresh(), self.fresh()
         names = (*outer, *own)
-        inner = self.triples(names)
+        inner = self.triples(names, predicate_too=own[0])
         text = self._within(inner.text) if self.chance(2) else inner.text
         if depth and self.chance(2):
             text += self._deep(inner, names, outer)
@@ -128,7 +129,7 @@ class Drawing:
     def _deep(self, inner: Part, names: tuple[str, ...], outer: tuple[str, ...]) -> str:
         """What looks at the row from deep inside. MINUS shares a variable with what is before it there: Oxigraph counts
         those of the row as shared, too."""
-        more = self.triples(names, 1)
+        more = self.triples(names, 1, names[-1])
         seen = inner.seen | more.seen | frozenset(outer)
         condition = self.condition(seen)
         kind = self.draw(st.integers(0, 6))
@@ -139,7 +140,7 @@ class Drawing:
         if kind == 2:
             return f" {{ {more.text} FILTER({condition}) }}"
         if kind == 3:
-            return f" {{ {more.text} FILTER({condition}) }} UNION {{ {self.triples(names, 1).text} }}"
+            return f" {{ {more.text} FILTER({condition}) }} UNION {{ {self.triples(names, 1, names[-1]).text} }}"
         if kind == 4 and seen:
             name = self.fresh()
             return f" BIND(STR(?{self.one(*sorted(seen))}) AS ?{name}) FILTER(STRLEN(?{name}) > 8)"
@@ -241,7 +242,8 @@ class Drawing:
         """An order of all that is shown, so that a slice is one set of rows."""
         if self.chance(2):
             return ""
-        keys = self.one("", "DESC(STRLEN(STR(?%s))) " % names[0]) + " ".join(f"{self.one('', 'DESC')}(?{v})" for v in names)
+        keys = " ".join(f"{self.one('', 'DESC')}(?{v})" for v in names)
+        keys = self.one("", f"DESC(STRLEN(STR(?{names[0]}))) ") + keys
         return f" ORDER BY {keys} {self.one('LIMIT 2', 'LIMIT 1 OFFSET 1', 'OFFSET 1', 'LIMIT 0', '')}"
 
     def aggregates(self, part: Part) -> tuple[str, str, list[str], list[str]]:
@@ -265,7 +267,8 @@ class Drawing:
             by.append(f"(COALESCE(?{names[0]}, 0) AS ?{made[-1]})")
             shown.append(f"?{made[-1]}")
         tail = f" GROUP BY {' '.join(by)}" if by else ""
-        having = [" HAVING(COUNT(*) > 1)", " HAVING(COUNT(*) < 3)", f" HAVING({self.exists(Part('', sure=part.sure & {*keys}), 0)})"]
+        of_keys = self.exists(Part("", sure=part.sure & {*keys}), 0)
+        having = " HAVING(COUNT(*) > 1)", " HAVING(COUNT(*) < 3)", f" HAVING({of_keys})"
         tail += self.one("", "", "", *having)
         return " ".join(shown), tail, keys, made
 

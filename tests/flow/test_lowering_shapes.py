@@ -151,6 +151,21 @@ def test_paths_over_windows_are_operators() -> None:
     assert forms(whole, Reach) and not forms(whole, Asked)
 
 
+@pytest.mark.parametrize("path, count", [
+    ("(:p|:q)", 2), ("(:p|:p)", 2), ("!(:r)", 2), ("!(:r|^:r)", 4), ("(:p|:q)/:p", 2), ("(:p|:q)+", 1),
+    ("(:p|:q)?", 1), ("^(:p|:q)/^(:p|:q)", 4), ("(:p/:q)*", 1), ("(:p|:q)/(:p|:q)?", 2),
+])  # fmt: skip
+def test_paths_have_the_multiplicity_that_sparql_says(path: str, count: int) -> None:
+    """Alternatives, sequences and negated sets are bags, what repeats is a set."""
+    loop = [triple("a", "p", "a"), triple("a", "q", "a")]
+    assert answer(plan(f"WINDOW :w {{ :a {path} :a }}"), World([loop])) == {(): count}
+
+
+def test_a_path_of_no_steps_has_its_constant_ends() -> None:
+    assert answer(plan("WINDOW :w { :a :p* ?y }"), World([[]])) == {(NamedNode(f"{E}a"),): 1}
+    assert not answer(plan("WINDOW :w { :a :p+ ?y }"), World([[]]))
+
+
 def test_graph_over_a_variable_is_refused_where_nothing_is_asked() -> None:
     with pytest.raises(OxiseqError, match="GRAPH"):
         lowered("GRAPH ?g { ?x :p ?y }", asks_kb=False)
