@@ -110,6 +110,17 @@ def test_values_are_joined_in_order(seed: int) -> None:
     check(dice, p.Group(0, dice.choice(((0,), ())), sums), rows_of(texts), count=8)
 
 
+@drawn(50)
+@given(st.integers(0, 2**62))
+def test_sums_of_several_columns_are_each_their_own(seed: int) -> None:
+    dice = random.Random(seed)
+    pool = [(*dice.choice(POOLS[dice.randrange(len(POOLS))]), dice.choice([*map(in_store, DOUBLES + STRANGE), *TEXTS]))
+            for _ in range(12)]  # fmt: skip
+    some: list[p.Sum] = [COUNT, COUNT_V, SUM, AVG, p.Sum("COUNT", 2), p.Sum("SUM", 2), p.Sum("AVG", 2),
+                         CONCAT, p.Sum("GROUP_CONCAT", 2, "")]  # fmt: skip
+    check(dice, p.Group(0, dice.choice(((0,), ())), tuple(dice.sample(some, 5))), pool, count=10)
+
+
 # --- against the store ------------------------------------------------------------------------------
 
 
