@@ -75,6 +75,13 @@ def test_what_bind_makes_inside_exists_must_agree_with_the_row() -> None:
     assert answers(where, ":a :p 1, 2 . :b :p 1", ":c :q 1") == {("x=a", "y=1"): 1}
 
 
+def test_what_a_sub_query_makes_inside_exists_must_agree_with_the_row() -> None:
+    made = "{ SELECT ?y { WINDOW :v { ?z :q ?u } BIND(?u AS ?y) OPTIONAL { WINDOW :v { ?z :r ?x } } } }"
+    assert answers(f"WINDOW :w {{ ?x :p ?y }} FILTER EXISTS {made}", ":a :p 1, 2", ":c :q 1") == {("x=a", "y=1"): 1}
+    made = "{ SELECT ?y (COUNT(*) AS ?n) { WINDOW :v { ?z :q ?u } } GROUP BY (?u AS ?y) }"
+    assert answers(f"WINDOW :w {{ ?x :p ?y }} FILTER EXISTS {made}", ":a :p 1, 2", ":c :q 1") == {("x=a", "y=1"): 1}
+
+
 def test_an_optional_condition_with_exists_is_of_each_pair() -> None:
     where = """{ WINDOW :w { ?x :p ?y } } UNION { WINDOW :w { ?x :p ?y . ?y :s ?z } }
     OPTIONAL { WINDOW :v { ?y :q ?z } FILTER EXISTS { WINDOW :v { ?z :r ?x } } }"""
