@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from oxiseq.pictures.drawing import Arrow, Node, draw
@@ -45,29 +46,50 @@ def _operators(e: RspExplanation, nodes: list[Node], arrows: list[Arrow]) -> lis
         before = list(dict.fromkeys(name for child in step.inputs for name in ahead[child]))
         if step.what in _UNSEEN:
             ahead.append(before)
-            continue
-        if not step.inputs:
-            before = _sources(e, step, nodes)
-        name = f"o{step.number}"
-        shown = [line.partition("  ")[0] for line in step.detail] or [""]
-        label = shown[0] if step.what in ("patterns", "rows") else " ".join([step.what, shown[0]]).strip()
-        nodes.append(Node(name, label, note=", ".join(shown[1:])))
-        arrows += [Arrow(each, name, ()) for each in before]
-        ahead.append([name])
+        elif step.what == "patterns":
+            ahead.append(_views(step, nodes, arrows))
+        else:
+            before += _sources(step, nodes)
+            name = f"o{step.number}"
+            label, *more = step.detail or ("",)
+            shown = label if step.what == "rows" else f"{step.what} {label}".strip()
+            nodes.append(Node(name, shown, note=", ".join(more)))
+            arrows += [Arrow(each, name, ()) for each in before]
+            ahead.append([name])
     return ahead[-1]
 
 
-def _sources(e: RspExplanation, step: Step, nodes: list[Node]) -> list[str]:
-    """The windows, the knowledge base, the MATCH that an operator reads."""
+def _views(step: Step, nodes: list[Node], arrows: list[Arrow]) -> list[str]:
+    """Patterns that are joined, each a view of its own, then their filters: what stands behind two spaces says on
+    what."""
+    views, filters = [], list[str]()
+    for i, line in enumerate(step.detail):
+        text, _, place = line.partition("  ")
+        name = f"o{step.number}_{i}"
+        nodes.append(Node(name, text, note=place))
+        if not place:
+            filters.append(name)
+            continue
+        views.append(name)
+        window = place.removeprefix("in window ")
+        source = f"w{window}" if window.isdigit() else _knowledge(nodes)
+        arrows.append(Arrow(source, name, ()))
+    arrows += [Arrow(view, filters[0], ()) for view in views if filters]
+    arrows += [Arrow(a, b, ()) for a, b in pairwise(filters)]
+    return filters[-1:] or views
+
+
+def _sources(step: Step, nodes: list[Node]) -> list[str]:
+    """The knowledge base, the MATCH that an operator reads."""
     if step.what == "rows":
         return [f"m{step.detail[0].removeprefix('MATCH ')}"]
-    told = [line.partition("  ")[2] for line in step.detail]
-    found = [f"w{w.number}" for w in e.windows if f"in window {w.number}" in told]
-    if step.asked or any("knowledge base" in line for line in told):
-        if not any(node.name == "kb" for node in nodes):
-            nodes.append(Node("kb", "knowledge base"))
-        found.append("kb")
-    return found
+    return [_knowledge(nodes)] if step.asked else []
+
+
+def _knowledge(nodes: list[Node]) -> str:
+    if not any(node.name == "kb" for node in nodes):
+        nodes.append(Node("kb", "knowledge base"))
+    return "kb"
 
 
 def _short(iri: str) -> str:
