@@ -70,6 +70,15 @@ def test_exists_inside_exists_sees_both_rows() -> None:
     assert answers(where, ":a :p 1 . :b :p 1", ":c :q 1 ; :r :a . :d :q 1 ; :r :a, :b") == {("x=a", "y=1"): 1}
 
 
+def test_exists_may_be_nested_deeply() -> None:
+    """A pattern is compiled once, however deep it stands; so this ends."""
+    last = "FILTER EXISTS { WINDOW :v { ?u :r ?k } FILTER(?k = ?x) }"
+    inner = "{ WINDOW :v { ?z :q ?u } }"
+    for _ in range(18):
+        inner = f"{{ {{ WINDOW :v {{ ?z :q ?u FILTER EXISTS {inner} }} }} {last} }}"
+    assert len(answers(f"WINDOW :w {{ ?x :p ?y }} FILTER EXISTS {inner}", ":a :p 1", ":c :q :d . :d :r :a")) == 1
+
+
 def test_what_bind_makes_inside_exists_must_agree_with_the_row() -> None:
     where = "WINDOW :w { ?x :p ?y } FILTER EXISTS { WINDOW :v { ?z :q ?u } BIND(?u AS ?y) FILTER(?x = :a) }"
     assert answers(where, ":a :p 1, 2 . :b :p 1", ":c :q 1") == {("x=a", "y=1"): 1}

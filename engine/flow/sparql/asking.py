@@ -94,7 +94,7 @@ class Asking:
                 return self._relations.source(_question(within_graph(wanted, places), shown), shown, certain)
 
     def graphs(self, ground: EachGraph) -> Relation:
-        """The named graphs: the context, and its value once more under no name yet."""
+        """The named graphs, each a row: the context."""
         return self.asked((), ground)
 
     def is_there(self, name: NamedNode) -> Relation:

@@ -21,7 +21,7 @@ from oxiseq.engine.flow.sparql.correlation import assigned, condition_mentions, 
 from oxiseq.engine.flow.sparql.grounds import Cases, Contexts, Scope
 from oxiseq.engine.flow.sparql.leaves import OWN
 from oxiseq.grammar.algebra import Call, Exists, Expression, Filter, Group
-from oxiseq.grammar.scope import exists_in, holds_exists, mentioned_variables
+from oxiseq.grammar.scope import certain_variables, conjuncts, exists_in, holds_exists, mentioned_variables
 
 
 class Patterns(Protocol):
@@ -84,16 +84,17 @@ class Conditions:
     def _split(self, a: Relation, pattern: Group, scope: Scope) -> tuple[Relation, Relation]:
         """The rows for which a pattern has a solution, and the others."""
         bare = Group(tuple(e for e in pattern.elements if not isinstance(e, Filter)))
-        if not correlated(bare, a.variables):
-            b, conditions = self._patterns.opened(pattern, Scope(scope.ground))
-            surely = frozenset(v for v in b.certain if isinstance(v, Variable))
-            outside = [c for c in conditions if not condition_mentions(c) & a.variables <= surely]
-            if not any(map(holds_exists, outside)):
-                b = self.filtered(b, [c for c in conditions if c not in outside], Scope(scope.ground))
-                a, b = self._contexts.aligned((a, b))
-                met = self._relations.semijoin(a, b, outside)
-                return met, self._relations.without(a, met)
-        return self._by_case(a, pattern, scope)
+        known = certain_variables(bare)
+        whole = [e.condition for e in pattern.elements if isinstance(e, Filter)]
+        conditions = [c for each in whole for c in conjuncts(each)]
+        outside = [c for c in conditions if not condition_mentions(c) & a.variables <= known]
+        if correlated(bare, a.variables) or any(map(holds_exists, outside)):
+            return self._by_case(a, pattern, scope)
+        b, left = self._patterns.opened(pattern, Scope(scope.ground))
+        b = self.filtered(b, [c for c in left if c not in outside], Scope(scope.ground))
+        a, b = self._contexts.aligned((a, b))
+        met = self._relations.semijoin(a, b, [c for c in left if c in outside])
+        return met, self._relations.without(a, met)
 
     def _by_case(self, a: Relation, pattern: Group, scope: Scope) -> tuple[Relation, Relation]:
         """The same, for a pattern that looks at the row."""

@@ -95,10 +95,8 @@ class Contexts:
         return made
 
     def _distinct(self, a: Relation, columns: Sequence[Column]) -> Relation:
-        same = len(columns) == len(a.columns)
-        return self._relations.project(a, columns) if same else self._relations.distinct(
-            self._relations.project(a, columns)
-        )  # fmt: skip
+        some = self._relations.project(a, columns)
+        return some if len(columns) == len(a.columns) else self._relations.distinct(some)
 
     def widened(self, a: Relation, contexts: Sequence[Context]) -> Relation:
         """In each of these cases, where it has been for all alike."""

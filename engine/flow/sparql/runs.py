@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 class _Known:
     """An element that is on the knowledge base. `triples`: it is a triple pattern, of which a leaf can be made."""
 
-    element: TriplePattern | PatternElement
+    element: PatternElement
     ground: Ground
     triples: bool
 
