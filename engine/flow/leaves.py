@@ -51,8 +51,10 @@ class Leaves:
         """Events by window, each in order of time, and what the KB's graphs hold now, at the time of the first event,
         if it has changed. The instants' times, and each node's changes, that of instant k at `tick` + k."""
         if self._run is None:
-            times = np.unique(np.concatenate([batch.time for batch in batches]))
-            return times, []
+            return np.unique(np.concatenate([batch.time for batch in batches])), []
+        if len(self._lows) == 1:
+            answers = self._run.push(batches[0])
+            return answers.time, self._deltas(answers, tick)
         first = np.array([min(int(batch.time[0]) for batch in batches if len(batch))])
         known = [replace(graph, time=first) for graph in graphs] or [EventBatch.empty() for _ in self.graphs]
         answers = self._run.push_each([*batches, *known])

@@ -80,7 +80,7 @@ class Standing:
         for place, delta in zip(self._leaves.nodes, deltas, strict=True):
             self._flow.feed(place, delta)
         first, self._tick = self._tick, self._tick + instants
-        return self._told.rows(self._flow.step(first), np.arange(first, self._tick))
+        return self._told.rows(self._flow.step(first), first, instants)
 
     # --- what it holds ------------------------------------------------------------------------------
 

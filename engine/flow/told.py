@@ -23,17 +23,18 @@ class Told:
     def __len__(self) -> int:
         return len(self._answer)
 
-    def rows(self, delta: Delta, ticks: I64) -> tuple[I64, Ids]:
-        """Numbers of instants, ascending, and the rows told at them. ticks: of the instants, ascending; what changes
-        between two of them counts at the later one."""
+    def rows(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
+        """Numbers of instants, ascending, and the rows told at them; the instants are the ticks from `first` on."""
         if self._report is Report.RSTREAM:
-            return self._all(delta, ticks)
+            return self._all(delta, first, instants)
         if self._compared < self._width:
             delta = self._net(delta)
         weight = delta.weight if self._report is Report.ISTREAM else -delta.weight
+        if len(weight) and (weight == 1).all():
+            return delta.at - first, delta.rows.copy()
         kept = np.flatnonzero(weight > 0)
         index = np.repeat(kept, weight[kept])
-        return np.searchsorted(ticks, delta.at[index]), delta.rows[index]
+        return delta.at[index] - first, delta.rows[index]
 
     def _net(self, delta: Delta) -> Delta:
         """What changes of the columns that are compared, each row with one of those that stand for it."""
@@ -43,10 +44,10 @@ class Told:
         kept = np.sort(first[weight != 0])
         return Delta(delta.at[kept], weight[inverse.reshape(-1)[kept]], delta.rows[kept])
 
-    def _all(self, delta: Delta, ticks: I64) -> tuple[I64, Ids]:
+    def _all(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
         keys = [row.tobytes() for row in delta.rows]
         weights = delta.weight.tolist()
-        ends = np.searchsorted(delta.at, ticks, "right").tolist()
+        ends = np.searchsorted(delta.at, np.arange(first, first + instants), "right").tolist()
         parts, done, shown = list[Ids](), 0, None
         for end in ends:
             if end > done or shown is None:
@@ -58,7 +59,7 @@ class Told:
                         del self._answer[key]
                 shown, done = self._shown(), end
             parts.append(shown)
-        at = np.repeat(np.arange(len(ticks)), [len(part) for part in parts])
+        at = np.repeat(np.arange(instants), [len(part) for part in parts])
         return at, np.concatenate(parts) if parts else np.zeros((0, self._width), np.uint32)
 
     def _shown(self) -> Ids:

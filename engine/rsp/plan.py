@@ -13,7 +13,7 @@ from typing import Final
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns
+from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns, is_one_to_one
 from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where
 from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.rsp.items import WindowRange
@@ -126,6 +126,8 @@ class RspPlan:
     columns: tuple[str, ...]
     """Names of the answer's variables."""
     flow: Lowered
+    one_to_one: bool
+    """Each row is one of a conjunction of patterns (`is_one_to_one`)."""
 
     @property
     def timed(self) -> bool:
@@ -183,6 +185,7 @@ class _Compiler:
             tuple(self.matches.values()),
             tuple(_name(c).value for c in columns),
             flow,
+            is_one_to_one(flow.plan),
         )
 
     # --- options ------------------------------------------------------------------------------------

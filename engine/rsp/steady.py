@@ -12,7 +12,6 @@ import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Ids
-from oxiseq.engine.flow.plan import is_one_to_one
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.rsp.full_rows import FullRows
@@ -93,7 +92,7 @@ def full_rows(
         span = spans(values[:, flow.times], terms)
         values = values.copy()
         values[:, flow.times] = 0
-    if is_one_to_one(flow.plan) and not flow.order:
+    if plan.one_to_one and not flow.order:
         return at, FullRows(values, span)  # engine/windows has an order that the history fixes
     index = in_order(at, values, span, flow.order, of_kb, terms)
     return at[index], FullRows(values[index], span[index])

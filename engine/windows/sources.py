@@ -38,13 +38,13 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
     if len(busy) == 1 and batches[busy[0]].time[0] == batches[busy[0]].time[-1]:
         return _one_instant(windows, batches[busy[0]], busy[0], counts)
     times = [batch.time for batch in batches]
-    instants = np.unique(np.concatenate(times))
+    instants = _distinct(np.sort(np.concatenate(times), kind="stable"))
     low = np.empty((len(instants), len(windows)), np.int64)
     clocks = []
     for number, (window, time) in enumerate(zip(windows, times, strict=True)):
         clock, now = time, instants
         if window.counted:
-            own = np.unique(time)
+            own = _distinct(time)
             clock = counts[number] + 1 + np.searchsorted(own, time)
             now = counts[number] + np.searchsorted(own, instants, "right")
             counts[number] += len(own)
@@ -57,6 +57,11 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
         batch, clock, source = batch.take(order), clock[order], source[order]
     first = np.append(np.searchsorted(batch.time, instants), len(batch))
     return Merged(batch, clock.astype(np.int64), source, first.astype(np.int64), instants, low)
+
+
+def _distinct(ascending: I64s) -> I64s:
+    """Each once."""
+    return ascending[np.diff(ascending, prepend=ascending[:1] - 1) != 0]
 
 
 def _one_instant(windows: Sequence[Window], batch: EventBatch, source: int, counts: I64s) -> Merged:
