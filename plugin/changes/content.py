@@ -12,20 +12,21 @@ from itertools import islice
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.changes import limits
 from oxiseq.changes.change import Change, GraphName
-from oxiseq.changes.limits import MOST, TooMuchError
+from oxiseq.changes.limits import TooMuchError
 from oxiseq.engine.terms.normal import normalise, normalise_triple
 from oxiseq.engine.terms.texts import Term
 
 
 class Content:
-    """At most `most` quads and as many graphs. The quads are in the store's normal form (see `normal`).
+    """At most MOST quads and as many graphs. The quads are in the store's normal form (see `normal`).
 
     A quad or a graph is looked at before it is put, taken, cleared, dropped or created. `look...` raise TooMuchError.
     """
 
-    def __init__(self, store: RdfStore, most: int = MOST) -> None:
-        self._store, self._most = store, most
+    def __init__(self, store: RdfStore) -> None:
+        self._store = store
         self._before: dict[Quad, bool] = {}
         self._now: dict[GraphName | DefaultGraph, dict[Quad, bool]] = {DefaultGraph(): {}}
         self._graphs_before: dict[GraphName, bool] = {}
@@ -45,7 +46,7 @@ class Content:
         if graph in self._now:
             return
         assert not isinstance(graph, DefaultGraph)  # it is there from the first
-        if len(self._graphs_before) >= self._most:
+        if len(self._graphs_before) >= limits.MOST:
             raise TooMuchError
         self._graphs_before[graph] = self._graphs_now[graph] = self._store.contains_named_graph(graph)
         self._now[graph] = {}
@@ -56,17 +57,17 @@ class Content:
             return
         self._whole.add(graph)
         self.look_at_name(graph)
-        for quad in islice(self._store.quads_for_pattern(None, None, None, graph), self._most + 1):
+        for quad in islice(self._store.quads_for_pattern(None, None, None, graph), limits.MOST + 1):
             if quad not in self._before:
                 self._know(quad, True)
 
     def look_at_graphs(self) -> None:
         """All named graphs, and all that they hold."""
-        for graph in list(islice(self._store.named_graphs(), self._most + 1)):
+        for graph in list(islice(self._store.named_graphs(), limits.MOST + 1)):
             self.look_at_graph(graph)
 
     def _know(self, quad: Quad, is_there: bool) -> None:
-        if len(self._before) >= self._most:
+        if len(self._before) >= limits.MOST:
             raise TooMuchError
         self.look_at_name(quad.graph_name)
         self._before[quad] = is_there
@@ -110,7 +111,8 @@ class Content:
 
     def change(self) -> Change:
         """What has become of it."""
-        removed, added = [], []
+        removed: list[Quad] = []
+        added: list[Quad] = []
         for held in self._now.values():
             for quad, is_there in held.items():
                 if is_there != self._before[quad]:

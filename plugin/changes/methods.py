@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, cast
 
 from pyoxigraph import DefaultGraph, Quad
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.changes import limits
 from oxiseq.changes.change import Anew, Changed, GraphName
 from oxiseq.changes.content import Content, normal_quads
-from oxiseq.changes.limits import MOST, MOST_BYTES, TooMuchError
+from oxiseq.changes.limits import TooMuchError
 from oxiseq.changes.updating import updated
 
 
@@ -36,8 +37,8 @@ def _bulk_extend(store: RdfStore, quads: Iterable[Quad]) -> Changed:
 def _added(store: RdfStore, quads: Iterable[Quad], method: Callable[[Iterable[Quad]], None]) -> Changed:
     """Few of them are held and told; more go to the method as they come."""
     coming = iter(quads)
-    first = list(islice(coming, MOST + 1))
-    if len(first) > MOST:
+    first = list(islice(coming, limits.MOST + 1))
+    if len(first) > limits.MOST:
         method(chain(first, coming))
         return Anew("many quads added")
     return _put(store, first, lambda: store.extend(first))
@@ -75,9 +76,9 @@ def _bulk_load(store: RdfStore, input: Any = None, format: Any = None, **options
     if not hasattr(input, "read"):
         return _loaded(store.bulk_load, store, input, format, options)
     head = _head(input)
-    if len(head) <= MOST_BYTES:
+    if len(head) <= limits.MOST_BYTES:
         return _loaded(store.bulk_load, store, head, format, options)
-    store.bulk_load(_Rest(head, input), format, **options)
+    store.bulk_load(cast("IO[bytes]", _Rest(head, input)), format, **options)
     return Anew("a bulk load")
 
 
@@ -85,10 +86,10 @@ def _loaded(
     method: Callable[..., None], store: RdfStore, content: Any, format: Any, options: Mapping[str, Any]
 ) -> Changed:  # fmt: skip
     """A small document is read into a store of its own, whose quads are then added in one transaction."""
-    if _size(content, options.get("path")) <= MOST_BYTES:
+    if _size(content, options.get("path")) <= limits.MOST_BYTES:
         apart = RdfStore()
         apart.load(content, format, **options)
-        if len(apart) <= MOST:
+        if len(apart) <= limits.MOST:
             return _added(store, apart, store.extend)
     method(content, format, **options)
     return Anew("a large document loaded")
@@ -105,10 +106,10 @@ def _size(content: Any, path: Any) -> int:
 
 def _head(file: Any) -> Any:
     """The beginning of a file, all of it if it is small."""
-    pieces = [file.read(MOST_BYTES + 1)]
+    pieces = [file.read(limits.MOST_BYTES + 1)]
     size = len(pieces[0])
-    while pieces[-1] and size <= MOST_BYTES:
-        pieces.append(file.read(MOST_BYTES + 1 - size))
+    while pieces[-1] and size <= limits.MOST_BYTES:
+        pieces.append(file.read(limits.MOST_BYTES + 1 - size))
         size += len(pieces[-1])
     return pieces[0][:0].join(pieces)
 

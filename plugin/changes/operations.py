@@ -14,7 +14,9 @@ from typing import Final, Literal, TypeAlias
 from oxiseq.changes.limits import NotFollowedError
 from oxiseq.tokens import Token, outline
 
-Kind: TypeAlias = Literal["insert data", "delete data", "modify", "load", "clear", "drop", "create", "add", "move", "copy"]
+Kind: TypeAlias = Literal[
+    "insert data", "delete data", "modify", "load", "clear", "drop", "create", "add", "move", "copy"
+]
 _PROLOGUE: Final = {"PREFIX": ("name", "iri"), "BASE": ("iri",), "VERSION": ("string",)}
 _BLANK: Final = re.compile(r"_:[\w.\-]+")
 
@@ -23,9 +25,9 @@ _BLANK: Final = re.compile(r"_:[\w.\-]+")
 class Operation:
     """An operation, which is `start` : `end` of the text. prologue: all that stands before it of PREFIX and BASE.
 
-    data: the block of INSERT DATA and DELETE DATA. with_, delete, insert, using: the parts of a DELETE/INSERT; `where` is its
-    group, and DELETE WHERE has the same block twice. graphs: IRIs as they stand there, or DEFAULT, NAMED, ALL: one,
-    or for ADD, MOVE and COPY from where and where to. Blocks have their braces.
+    data: the block of INSERT DATA and DELETE DATA. with_, delete, insert, using: the parts of a DELETE/INSERT; `where`
+    is its group, and DELETE WHERE has the same block twice. graphs: IRIs as they stand there, or DEFAULT, NAMED, ALL:
+    one, or for ADD, MOVE and COPY from where and where to. Blocks have their braces.
     """
 
     kind: Kind
@@ -51,7 +53,8 @@ def operations(text: str) -> list[Operation]:
         if not reader.takes(";"):
             reader.end()
             break
-    _check_blanks(text, found)
+    if len(found) > 1:
+        _check_blanks(text, found)
     return found
 
 

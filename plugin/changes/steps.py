@@ -48,10 +48,13 @@ class Step(Protocol):
 
 
 class Put:
-    """INSERT DATA, LOAD. quads: in normal form."""
+    """INSERT DATA, LOAD. quads: in normal form; graphs: that are there afterwards, though they may be empty."""
 
-    def __init__(self, quads: Sequence[Quad], number: int, text: str | None = None, *, as_table: bool) -> None:
-        self.quads = quads
+    def __init__(
+        self, quads: Sequence[Quad], number: int, text: str | None = None, *, as_table: bool,
+        graphs: Sequence[GraphName] = (),
+    ) -> None:  # fmt: skip
+        self.quads, self.graphs = quads, graphs
         self.functions: dict[NamedNode, Function] = {}
         self.text = self._table(number) if as_table else text
 
@@ -61,7 +64,7 @@ class Put:
         names = [f"urn:{STEM}{number}{column}" for column in columns]
         for name, place in zip(names, range(4), strict=True):
             self.functions[NamedNode(name)] = lambda row, place=place: self.quads[int(row.value)][place]
-        parts = []
+        parts = [f"CREATE SILENT GRAPH {graph}" for graph in self.graphs]
         for default, template, used in ((True, _ALL, 3), (False, f"{{ GRAPH ?g {_ALL} }}", 4)):
             rows = [n for n, quad in enumerate(self.quads) if isinstance(quad.graph_name, DefaultGraph) == default]
             if rows:
@@ -73,10 +76,14 @@ class Put:
     def look(self, content: Content) -> None:
         """See Step."""
         content.look(self.quads)
+        for graph in self.graphs:
+            content.look_at_name(graph)
 
     def follow(self, content: Content) -> None:
         """See Step."""
         content.put(self.quads)
+        for graph in self.graphs:
+            content.create(graph)
 
 
 class Take:
@@ -215,7 +222,7 @@ class Steps:
             case "modify":
                 return [self._modify(operation, surroundings)]
             case "load":
-                return [Put(self._loaded(operation), self._number, as_table=True)]
+                return [self._loaded(operation)]
             case "create":
                 return [Create(surroundings.iris(operation.graphs)[0])]
             case "clear" | "drop":
@@ -243,11 +250,11 @@ class Steps:
             where = delete.written(variables)  # to pyoxigraph GRAPH :g {} says nothing here, elsewhere that :g is there
         return Modify(head, where, self._number, (delete, insert), variables)
 
-    def _loaded(self, operation: Operation) -> list[Quad]:
-        """What a LOAD loads."""
+    def _loaded(self, operation: Operation) -> Put:
+        """What a LOAD loads. It makes a graph of an empty document, too."""
         store = RdfStore()
         store.update(f"{operation.prologue}{self._text[operation.start : operation.end]}", **self._options)
-        return list(store)
+        return Put(list(store), self._number, as_table=True, graphs=list(store.named_graphs()))
 
     def _moved(self, operation: Operation, surroundings: Surroundings) -> list[Step]:
         """ADD, MOVE, COPY."""

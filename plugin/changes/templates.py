@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Triple
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.changes.limits import MOST_BLANKS, NotFollowedError
+from oxiseq.changes import limits
+from oxiseq.changes.limits import NotFollowedError
 from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.tokens import tokens
 
@@ -89,8 +90,8 @@ class Template:
     def read(
         cls, block: str, surroundings: Surroundings, variables: Variables, graph: NamedNode | DefaultGraph
     ) -> Template:
-        """That of a block in braces; `graph`: where its triples go that are in no GRAPH. Raises SyntaxError, ValueError,
-        NotFollowedError."""
+        """That of a block in braces; `graph`: where its triples go that are in no GRAPH. Raises SyntaxError,
+        ValueError, NotFollowedError."""
         quads = surroundings.quads(_as_data(block, variables))
         patterns = []
         count = len(variables)
@@ -99,7 +100,7 @@ class Template:
             s, p, o = (_part(term, variables) for term in (quad.subject, quad.predicate, quad.object))
             patterns.append((s, p, o, place))
         blanks = len(variables) - count
-        if blanks > MOST_BLANKS:
+        if blanks > limits.MOST_BLANKS:
             raise NotFollowedError("too many blank nodes in a template")
         return cls(tuple(patterns), blanks > 0)
 
@@ -118,8 +119,8 @@ class Template:
         """As a block in braces, blank nodes being variables."""
         lines = []
         for s, p, o, g in self.patterns:
-            triple = " ".join(_written(part, variables) for part in (s, p, o))
-            lines.append(f"{triple} ." if isinstance(g, DefaultGraph) else f"GRAPH {_written(g, variables)} {{ {triple} }}")
+            triple = " ".join(_written(part, variables) for part in (s, p, o)) + " ."
+            lines.append(triple if isinstance(g, DefaultGraph) else f"GRAPH {_written(g, variables)} {{ {triple} }}")
         return "{ " + "\n".join(lines) + " }"
 
 

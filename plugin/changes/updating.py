@@ -8,21 +8,22 @@ from typing import Any
 from pyoxigraph import NamedNode
 from pyoxigraph import Store as RdfStore
 
+from oxiseq.changes import limits
 from oxiseq.changes.change import Anew, Change, Changed
 from oxiseq.changes.content import Content
-from oxiseq.changes.limits import MOST, MOST_BYTES, MOST_COMPARED, NotFollowedError, TooMuchError
+from oxiseq.changes.limits import NotFollowedError, TooMuchError
 from oxiseq.changes.operations import operations, parts
 from oxiseq.changes.steps import Function, Put, Step, Steps
 
 _UNREADABLE = (SyntaxError, ValueError, OSError, RuntimeError, NotFollowedError)
 
 
-def updated(store: RdfStore, update: str, *, most: int = MOST, **options: Any) -> Changed:
+def updated(store: RdfStore, update: str, **options: Any) -> Changed:
     """As `pyoxigraph.Store.update`, which see for options and errors; after an error nothing has been changed."""
-    if len(update) > MOST_BYTES:
+    if len(update) > limits.MOST_BYTES:
         store.update(update, **options)
         return Anew("a long update")
-    content = Content(store, most)
+    content = Content(store)
     try:
         text, steps = _followed(update, options)
         for step in steps:
@@ -51,7 +52,7 @@ def _followed(update: str, options: dict[str, Any]) -> tuple[str, list[Step]]:
 def _carried_out(
     store: RdfStore, update: str, text: str, steps: list[Step], content: Content, options: dict[str, Any]
 ) -> Changed:  # fmt: skip
-    if len(steps) == 1 and isinstance(steps[0], Put):
+    if len(steps) == 1 and isinstance(steps[0], Put) and not steps[0].graphs:
         store.extend(steps[0].quads)  # the same in one transaction, and the text is not parsed again
     else:
         functions: dict[NamedNode, Function] = dict(options.get("custom_functions") or {})
@@ -83,5 +84,5 @@ def compared(store: RdfStore, update: str, **options: Any) -> Changed:
 
 def _whole(store: RdfStore) -> tuple[set[Any], set[Any]] | None:
     """All quads and all named graphs; None where they are too many."""
-    quads, graphs = (list(islice(each, MOST_COMPARED + 1)) for each in (iter(store), store.named_graphs()))
-    return None if max(len(quads), len(graphs)) > MOST_COMPARED else (set(quads), set(graphs))
+    quads, graphs = (list(islice(each, limits.MOST_COMPARED + 1)) for each in (iter(store), store.named_graphs()))
+    return None if max(len(quads), len(graphs)) > limits.MOST_COMPARED else (set(quads), set(graphs))
