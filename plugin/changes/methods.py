@@ -23,7 +23,7 @@ def carried_out(store: RdfStore, name: str, /, *args: Any, **named: Any) -> Chan
 
 
 def _add(store: RdfStore, quad: Quad) -> Changed:
-    return _put(store, [quad], lambda: store.add(quad))
+    return _put(store, normal_quads([quad]), lambda: store.add(quad))
 
 
 def _extend(store: RdfStore, quads: Iterable[Quad]) -> Changed:
@@ -41,19 +41,19 @@ def _added(store: RdfStore, quads: Iterable[Quad], method: Callable[[Iterable[Qu
     if len(first) > limits.MOST:
         method(chain(first, coming))
         return Anew("many quads added")
-    return _put(store, first, lambda: store.extend(first))
+    return _put(store, normal_quads(first), lambda: store.extend(first))
 
 
 def _put(store: RdfStore, quads: list[Quad], method: Callable[[], None]) -> Changed:
+    """quads: in normal form; method: adds them."""
     content = Content(store)
-    looked_at = normal_quads(quads)
     try:
-        content.look(looked_at)
+        content.look(quads)
     except TooMuchError:
         method()
         return Anew("many quads added")
     method()
-    content.put(looked_at)
+    content.put(quads)
     return content.change()
 
 
@@ -90,7 +90,8 @@ def _loaded(
         apart = RdfStore()
         apart.load(content, format, **options)
         if len(apart) <= limits.MOST:
-            return _added(store, apart, store.extend)
+            quads = list(apart)
+            return _put(store, quads, lambda: store.extend(quads))
     method(content, format, **options)
     return Anew("a large document loaded")
 
