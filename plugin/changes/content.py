@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad
+from pyoxigraph import DefaultGraph, Quad
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes import limits
 from oxiseq.changes.change import Change, GraphName
 from oxiseq.changes.limits import TooMuchError
-from oxiseq.engine.terms.normal import normalise, normalise_triple
-from oxiseq.engine.terms.texts import Term
 
 
 class Content:
-    """At most MOST quads and as many graphs. The quads are in the store's normal form (see `normal`).
+    """At most MOST quads and as many graphs. The quads are in the store's normal form.
 
     A quad or a graph is looked at before it is put, taken, cleared, dropped or created. `look...` raise TooMuchError.
     """
@@ -125,15 +123,8 @@ class Content:
         )  # fmt: skip
 
 
-def normal(term: Term) -> Term:
-    """A term as the store has it, once it is there: "01"^^xsd:integer is 1."""
-    if isinstance(term, NamedNode | BlankNode):
-        return term
-    return normalise(term) if isinstance(term, Literal) else normalise_triple(term)
-
-
 def normal_quads(quads: Iterable[Quad]) -> list[Quad]:
-    """The quads as a store has them, each once. Raises TypeError for what is none."""
+    """The quads as a store has them (1 for "01"^^xsd:integer), each once. Raises TypeError for what is none."""
     store = RdfStore()
     store.extend(quads)
     return list(store)

@@ -20,7 +20,7 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, Triple
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes.change import GraphName
-from oxiseq.changes.content import Content, normal
+from oxiseq.changes.content import Content
 from oxiseq.changes.limits import NotFollowedError
 from oxiseq.changes.operations import Operation
 from oxiseq.changes.templates import STEM, Surroundings, Template, Variables
@@ -171,12 +171,12 @@ class Modify:
         return f"{made}BIND({function}({given}) AS ?{STEM}done)"
 
     def _solution(self, *terms: Term) -> None:
-        """pyoxigraph takes no error from here; and it makes blank nodes anew."""
+        """pyoxigraph takes no error from here. It gives literals in normal form, though they have just been made."""
         if self._failure is not None:
             return
         assert self._content is not None, "it has been looked at"
         try:
-            row = [None if term == _UNBOUND else normal(term) for term in terms]
+            row = [None if term == _UNBOUND else term for term in terms]
             for template, quads in ((self._delete, self._taken), (self._insert, self._made)):
                 filled = list(template.filled(row))
                 self._content.look(filled)

@@ -155,9 +155,48 @@ def test_what_a_function_answers_anew_each_time_is_told_as_it_is_stored(watched:
     assert len(told.added) == 2
 
 
+LEXICAL = [
+    ("01", "integer"), ("1.50", "decimal"), ("-0", "decimal"), ("1e0", "double"), ("+INF", "float"), ("1", "boolean"),
+    ("+5", "int"), ("007", "byte"), ("2020-01-01T00:00:00.000+00:00", "dateTime"), ("24:00:00", "time"),
+    ("P1Y12M", "duration"), ("PT60S", "dayTimeDuration"), ("nonsense", "integer"),
+]  # fmt: skip
+
+
 def test_terms_are_told_as_the_store_has_them(watched: Watched) -> None:
-    told = watched.make(calls("update", PREFIX + "INSERT { ?a :p ?b } WHERE { VALUES (?a ?b) { (:a 01) (:a 1) } }"))
-    assert told.added == (quad("a", "p", 1),)
+    rows = " ".join(f"('{text}' xsd:{of})" for text, of in LEXICAL)
+    update = f"""PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> {PREFIX}
+        INSERT {{ :a :p ?x , <<( :a :p ?x )>> , ?y }}
+        WHERE {{ VALUES (?text ?of) {{ {rows} }} BIND(STRDT(?text, ?of) AS ?x) BIND(STRLANG(?text, 'EN-gb') AS ?y) }}"""
+    told = watched.make(calls("update", update))
+    assert len(told.added) == 3 * len(LEXICAL)
+
+
+OF_GRAPHS = [
+    "INSERT { GRAPH ?g { :a :q 1 } } WHERE { BIND(:new AS ?g) } ; DROP NAMED",
+    "INSERT { GRAPH ?g { :a :q 1 } } WHERE { BIND(:new AS ?g) } ; CLEAR ALL",
+    "DELETE WHERE { ?s :p ?o GRAPH :none {} }",
+    "DELETE { ?s :p ?o } WHERE { ?s :p ?o GRAPH :none {} }",
+    "COPY DEFAULT TO :g",
+    "COPY :none TO :g",
+    "MOVE DEFAULT TO :g",
+    "MOVE GRAPH :g TO :none",
+    "MOVE SILENT :none TO :g",
+    "ADD DEFAULT TO :g",
+    "ADD :g TO GRAPH :g",
+    "CREATE GRAPH :new ; DROP GRAPH :new",
+]
+
+
+@pytest.mark.usefixtures("followed")
+@pytest.mark.parametrize("number", range(len(OF_GRAPHS)))
+def test_operations_of_graphs_do_what_they_do_in_pyoxigraph(watched: Watched, number: int) -> None:
+    alone = ox.Store()
+    for store in (watched.store, alone):
+        store.extend([quad("a", "p", 1), quad("b", "p", "a", G)])
+    update = PREFIX + OF_GRAPHS[number]
+    watched.make(calls("update", update))
+    alone.update(update)
+    assert watched.content() == (set(alone), set(alone.named_graphs()))
 
 
 def test_bases_prefixes_and_functions_of_the_caller_hold(watched: Watched) -> None:
