@@ -18,6 +18,7 @@ from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.ceql.event import ComplexEvent
+from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
 from oxiseq.continuous import ContinuousQuery
 from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
@@ -38,10 +39,7 @@ from oxiseq.rsp.answer import Answer
 from oxiseq.spaseq.match import Match
 from oxiseq.stream import Stream
 
-_CHANGES = frozenset(
-    ["add", "add_graph", "bulk_extend", "bulk_load", "clear", "clear_graph", "extend", "load", "remove",
-     "remove_graph", "update"]
-)
+_CHANGES = frozenset(METHODS)
 _LOADS = frozenset(["bulk_load", "load"])
 
 
@@ -91,6 +89,7 @@ class Store:
         self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(match.event, match.time))
         self._lock = self._feed.lock
         self._guards: list[Callable[[], AbstractContextManager[object]]] = []
+        self._listeners = Listeners(self._lock)
 
     @property
     def inner(self) -> RdfStore:
@@ -105,6 +104,7 @@ class Store:
         with self._lock:
             self._keep_answers()
             self._kb.touch()
+            self._listeners.tell(Anew("the store was changed directly"))
 
     @property
     def writable(self) -> bool:
@@ -127,6 +127,7 @@ class Store:
                 raise ChangeRefusedError(str(error)) from error
             finally:
                 self._kb.moved(self._held.store)
+            self._listeners.tell(Anew("the store was opened again after a write that had failed"))
 
     @property
     def kb(self) -> StoreKb:
@@ -145,6 +146,14 @@ class Store:
         """
         self._guards.append(guard)
 
+    def listen(self, listener: Listener) -> Listening:
+        """Tell each change of the content from now on, with `lock` held, in the order of changes; until it is closed.
+
+        What was there before is asked with `lock` held around both. The listener is called by the thread that makes the
+        change, after it has been made; see `oxiseq.changes` for what it is told.
+        """
+        return self._listeners.add(listener)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -153,8 +162,6 @@ class Store:
         found = getattr(self._held.store, name)
         if name not in _CHANGES:
             return found
-        if name in _LOADS:
-            found = partial(load_rdf, found)
 
         def change(*args: Any, **named: Any) -> Any:
             with ExitStack() as held:
@@ -162,14 +169,27 @@ class Store:
                     held.enter_context(guard())
                 held.enter_context(self._lock)
                 self._keep_answers()
+                changed: list[Changed] = []
+                method = self._told(name, changed) if self._listeners else found
                 try:
-                    return found(*args, **named)
+                    return (partial(load_rdf, method) if name in _LOADS else method)(*args, **named)
                 except OSError as error:
                     raise self._held.refused(error) from None
                 finally:
                     self._kb.touch()
+                    for each in changed:
+                        self._listeners.tell(each)
 
         return change
+
+    def _told(self, name: str, changed: list[Changed]) -> Callable[..., None]:
+        """A method that says what it has changed."""
+
+        def method(*args: Any, **named: Any) -> None:
+            if found := carried_out(self._held.store, name, *args, **named):
+                changed.append(found)
+
+        return method
 
     def _keep_answers(self) -> None:
         """The content is about to change, in each query's stream time behind the newest instant so far."""

@@ -26,7 +26,7 @@ from oxiseq.engine.rdf import parse
 from oxiseq.sparql.media import rdf_format
 from oxiseq.sparql.problems import Problem, syntax_problem
 from oxiseq.sparql.settings import Limits
-from oxiseq.sparql.tokens import Token, tokens
+from oxiseq.tokens import Token, tokens
 
 NOTHING: Final = "INSERT DATA {}"
 MOST: Final = 10

@@ -22,7 +22,7 @@ from pyoxigraph import NamedNode, QueryResultsFormat, QuerySolutions
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.sparql.problems import Problem
-from oxiseq.sparql.tokens import Token, tokens
+from oxiseq.tokens import Token, tokens
 
 BLANK: Final = "urn:oxiseq:blank:"
 """Before a blank node's label, outside of its block. Good within one answer."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oxiseq.sparql.problems import Problem
-from oxiseq.sparql.tokens import Token, tokens
+from oxiseq.tokens import Token, tokens
 
 
 def with_using(text: str, default_graphs: Sequence[str], named_graphs: Sequence[str]) -> str:

@@ -10,27 +10,33 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_TOKEN = re.compile(
-    r"""
-    (?P<blank>\s+)
-  | (?P<comment>\#[^\r\n]*)
+_HIDING = r"""
+    (?P<comment>\#[^\r\n]*)
   | (?P<iri><[^<>"{}|^`\\\x00-\x20]*>)
   | (?P<string>'''(?:(?:''?)?(?:[^'\\]|\\.))*+''' | \"{3}(?:(?:""?)?(?:[^"\\]|\\.))*+\"{3}
               | '(?:[^'\\\r\n]|\\.)*+' | "(?:[^"\\\r\n]|\\.)*+")
+"""
+"""What braces may be within."""
+_TOKEN = re.compile(
+    rf"""
+    (?P<blank>\s+)
+  | {_HIDING}
   | (?P<variable>[?$]\w+)
-  | (?P<name>[^\W\d_][\w.\-]*)?:(?:[\w:.\-]|%[0-9A-Fa-f]{2}|\\.)*
+  | (?P<name>[^\W\d_][\w.\-]*)?:(?:[\w:.\-]|%[0-9A-Fa-f]{{2}}|\\.)*
   | (?P<word>@?[^\W\d_]\w*)
-  | (?P<mark><<\(|\)>>|<<|>>|[{}()\[\]!]|.)
+  | (?P<mark><<\(|\)>>|<<|>>|[{{}}()\[\]!]|.)
     """,
     re.VERBOSE | re.DOTALL,
 )
+_BRACE = re.compile(rf"[{{}}] | \\. | {_HIDING}", re.VERBOSE | re.DOTALL)
 _OPENING = frozenset(["{", "(", "[", "<<", "<<(", "{|"])
 _CLOSING = frozenset(["}", ")", "]", ">>", ")>>"])
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token that is neither blank nor comment; `kind` is iri, string, variable, name, word or mark."""
+    """A token that is neither blank nor comment; `kind` is iri, string, variable, name, word or mark, or block (see
+    `outline`)."""
 
     kind: str
     text: str
@@ -48,6 +54,31 @@ def tokens(text: str) -> Iterator[Token]:
         kind = found.lastgroup or "name"
         if kind not in ("blank", "comment"):
             yield Token(kind, found[0], found.start(), found.end())
+
+
+def outline(text: str) -> Iterator[Token]:
+    """The tokens outside of braces; what is in a pair of braces is one, of kind block, with them. One that is not
+    closed goes to the end."""
+    at = 0
+    while (found := _TOKEN.match(text, at)) is not None:
+        kind, at = found.lastgroup or "name", found.end()
+        if found[0] == "{":
+            kind, at = "block", _closed(text, found.start())
+        if kind not in ("blank", "comment"):
+            yield Token(kind, text[found.start() : at], found.start(), at)
+
+
+def _closed(text: str, start: int) -> int:
+    """Behind the brace that closes the one at `start`."""
+    level = 0
+    for found in _BRACE.finditer(text, start):
+        if found[0] == "{":
+            level += 1
+        elif found[0] == "}":
+            level -= 1
+            if level == 0:
+                return found.end()
+    return len(text)
 
 
 def depth(text: str) -> int:
