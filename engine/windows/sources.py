@@ -61,7 +61,8 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
 
 def _distinct(ascending: I64s) -> I64s:
     """Each once."""
-    return ascending[np.diff(ascending, prepend=ascending[:1] - 1) != 0]
+    once: I64s = ascending[np.diff(ascending, prepend=ascending[:1] - 1) != 0]
+    return once
 
 
 def _one_instant(windows: Sequence[Window], batch: EventBatch, source: int, counts: I64s) -> Merged:
