@@ -18,6 +18,8 @@ I64: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.uint32]
 MOST_ROWS: Final = 50_000_000
 """Of one operator's output for one batch, past which LimitError is raised."""
+_KEPT_ROOM: Final = 1 << 16
+"""Rows of room that a buffer keeps, needed or not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +63,7 @@ class Buffer:
     def __init__(self, width: int, room: int = 16) -> None:
         self.width = width
         self._count = np.zeros(1, np.int64)
+        self._counter = self._count.data  # read in a third of the time
         self._table = np.zeros(WORDS * len(Flowing._fields), np.int64)
         self.address = address_of(self._table)
         self._point(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, width), np.uint32))
@@ -72,7 +75,7 @@ class Buffer:
             self._table[WORDS * number : WORDS * (number + 1)] = address_of(array), len(array), columns
 
     def __len__(self) -> int:
-        return int(self._count[0])
+        return self._counter[0]
 
     @property
     def delta(self) -> Delta:
@@ -81,8 +84,12 @@ class Buffer:
         return Delta(arrays.at[:count], arrays.weight[:count], arrays.rows[:count])
 
     def clear(self) -> None:
-        """Hold nothing."""
-        self._count[0] = 0
+        """Hold nothing. Of much room that the last batch did not need, half is given back."""
+        if len(self._arrays.at) > max(8 * self._counter[0], _KEPT_ROOM):
+            half = len(self._arrays.at) // 2
+            rows = np.zeros((half, self.width), np.uint32)
+            self._point(np.zeros(half, np.int64), np.zeros(half, np.int64), rows)
+        self._counter[0] = 0
 
     def put(self, delta: Delta) -> None:
         """Hold this one."""
@@ -90,7 +97,7 @@ class Buffer:
             np.require(delta.at, np.int64, ("C", "W")), np.require(delta.weight, np.int64, ("C", "W")),
             np.require(delta.rows, np.uint32, ("C", "W")),
         )  # fmt: skip
-        self._count[0] = len(delta)
+        self._counter[0] = len(delta)
 
     def grow(self) -> None:
         """Room for twice as many, with what it holds. Raises LimitError past MOST_ROWS."""

@@ -12,11 +12,6 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 class Node(ABC):
     """An operator at work. `out`: what has come of the last batch; the flow clears it before the next."""
 
-    records = 0
-    """How many rows, groups, pairs it keeps."""
-    bytes = 0
-    """How large what it keeps is; with room for more."""
-
     def __init__(self, width: int, inputs: tuple[Buffer, ...] = ()) -> None:
         self.out = Buffer(width)
         self.inputs = inputs
@@ -28,6 +23,16 @@ class Node(ABC):
     @abstractmethod
     def step(self) -> None:
         """Take in what the inputs hold, and put into `out` what comes of it. Raises LimitError."""
+
+    @property
+    def records(self) -> int:
+        """How many rows, groups, pairs it keeps."""
+        return 0
+
+    @property
+    def bytes(self) -> int:
+        """How large what it keeps is, room for more included."""
+        return 0
 
     def held_ids(self) -> Iterable[Ids]:
         """The terms of what it keeps (see `TermDictionary`)."""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Final
 
-from oxiseq.engine.kernels.memory.pointers import Array
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kernels.memory.pointers import Array, address_of
+
+LINE: Final = 64
+"""Bytes of a line of the cache."""
 
 
 def longer(array: Array, size: int) -> Array:
@@ -25,3 +31,10 @@ def filled(array: Array, saved: Array) -> Array:
     out = array if len(array) >= len(saved) else longer(array, len(saved))
     out[: len(saved)] = saved
     return out
+
+
+def lines(rows: int, words: int) -> NDArray[np.int64]:
+    """Zeros, i64[rows, words], that begin with a line of the cache: a record of 8 words is in one."""
+    raw = np.zeros(rows * words * 8 + LINE, np.uint8)
+    start = -address_of(raw) % LINE
+    return raw[start : start + rows * words * 8].view(np.int64).reshape(rows, words)

@@ -9,7 +9,7 @@ looks at the arrays that it needs (engine.md, section 9, rule 4). Whoever makes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from llvmlite import ir
@@ -42,6 +42,24 @@ class Pointers:
         self._table = np.array(words, np.int64)
         self.address = address_of(self._table)
         """What the kernels take."""
+
+
+Memory = TypeVar("Memory", bound=NamedTuple)
+
+
+class Replaceable(Generic[Memory]):
+    """The pointer table of a named tuple of arrays, which stays where it is when others take their place."""
+
+    def __init__(self, arrays: Memory) -> None:
+        self._table = np.zeros(WORDS * len(arrays), np.int64)
+        self.address = address_of(self._table)
+        """What the kernels take."""
+        self.set(arrays)
+
+    def set(self, arrays: Memory) -> None:
+        """Have these instead. Raises ValueError for one that is not C-contiguous and writable."""
+        self._table[:] = Pointers(arrays)._table
+        self.arrays = arrays
 
 
 def address_of(array: Array) -> int:

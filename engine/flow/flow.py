@@ -1,0 +1,91 @@
+"""A plan at work: one batch of changes after the other, each operator once for all ticks of a batch (operators.md, 8).
+
+Where it stands: algebra → plan → **nodes at work**. Nodes come after their inputs, so one pass suffices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from oxiseq.engine.flow.delta import Delta, Ids
+from oxiseq.engine.flow.nodes.build import build
+from oxiseq.engine.flow.nodes.fed import Fed
+from oxiseq.engine.flow.plan import FlowPlan
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+
+class Flow:
+    """A standing query. After LimitError it has taken in half a batch, and cannot go on."""
+
+    def __init__(self, plan: FlowPlan, terms: TermDictionary) -> None:
+        self.nodes = build(plan, terms)
+        self._root = self.nodes[plan.root]
+        self._working = [node for node in self.nodes if not isinstance(node, Fed)]
+        self._fed: list[tuple[int, Delta]] = []
+        self._begun = False
+
+    def feed(self, place: int, delta: Delta) -> None:
+        """What has changed at a source: Patterns, Asked, Given. All that is fed before a step is one batch. Raises
+        ValueError for another form, another width."""
+        source = self.nodes[place]
+        if not isinstance(source, Fed):
+            raise ValueError(f"the form at {place} is no source")
+        if delta.rows.shape[1] != source.out.width:
+            raise ValueError(f"rows of {delta.rows.shape[1]} columns, {source.out.width} wanted")
+        if len(delta):
+            self._fed.append((place, delta))
+
+    def step(self, tick: int) -> Delta:
+        """Take in what has been fed. tick: the batch's first; those of later batches are greater than all of this one.
+
+        What has come of it at the root, as views that the next step writes over. Raises LimitError."""
+        for node in self.nodes:
+            if node.out:
+                node.out.clear()
+        self._put_fed()
+        if self._begun:
+            for node in self._working:
+                for child in node.inputs:
+                    if child:
+                        node.step()
+                        break
+        else:
+            self._begun = True
+            for node in self._working:
+                if node.begin(tick) or any(node.inputs):
+                    node.step()
+        return self._root.out.delta
+
+    def _put_fed(self) -> None:
+        for place in dict.fromkeys(place for place, _ in self._fed):
+            out = self.nodes[place].out
+            out.put(Delta.concat([delta for at, delta in self._fed if at == place], out.width))
+        self._fed.clear()
+
+    # --- facts, and the saved state -----------------------------------------------------------------
+
+    @property
+    def records(self) -> int:
+        """How many rows, groups, pairs it keeps."""
+        return sum(node.records for node in self.nodes)
+
+    @property
+    def bytes(self) -> int:
+        """How large what it keeps is, room for more included."""
+        return sum(node.bytes for node in self.nodes)
+
+    def held_ids(self) -> Iterable[Ids]:
+        """The terms of what it keeps (see `TermDictionary`)."""
+        for node in self.nodes:
+            yield from node.held_ids()
+
+    def save(self, terms: SavedTerms) -> State:
+        """What it keeps, between batches."""
+        return {"begun": self._begun, "nodes": [node.save(terms) for node in self.nodes]}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state of the same plan; for a flow that has not seen anything."""
+        self._begun = bool(state["begun"])
+        for node, saved in zip(self.nodes, state["nodes"], strict=True):
+            node.restore(saved, terms)

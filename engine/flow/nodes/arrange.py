@@ -1,0 +1,152 @@
+"""Rows kept for joins: found by their columns, as of each tick of the batch in work (operators.md, 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
+from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.kernels.flow import arrangement as k
+from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row
+from oxiseq.engine.kernels.flow.hashing import SLOT, slots_for
+from oxiseq.engine.kernels.memory.growing import lines
+from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+_LINE: Final = 8
+"""Words of a line of the cache."""
+_HEADER: Final = 4
+"""Words of an entry before its row."""
+
+
+class Arrange(Node):
+    """`out` stays empty: joins read what is kept, and what `inputs[0]` has brought. room: rows to begin with."""
+
+    def __init__(self, form: p.Arrange, child: Buffer, room: int = 64) -> None:
+        super().__init__(child.width, (child,))
+        self._form = form
+        self._least = room
+        self._memory = Replaceable(self._allocated(room))
+        self.address = self._memory.address
+        """Of its memory, for kernels."""
+
+    def step(self) -> None:
+        while arrange(self.address, self.inputs[0].address):
+            self.make_room()
+
+    # --- memory -------------------------------------------------------------------------------------
+
+    def _allocated(self, room: int) -> k.Arrangement:
+        """Nothing kept."""
+        width, (key, loose) = self.inputs[0].width, (self._form.key, self._form.loose)
+        by, checked = loose[: k.MOST_LOOSE], loose[k.MOST_LOOSE :]
+        whole = not loose and set(key) == set(range(width))
+        masks = 1 << len(by)
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[k.WIDTH], scalars[k.WHOLE], scalars[k.SHIFT], scalars[k.LEAST] = width, whole, len(by), self._least
+        scalars[k.LINK0], scalars[k.LINKS] = k.ROW + width + width % 2, 1
+        scalars[[k.FREE, k.DEAD]] = -1
+        words = lines(room, _words(width, 1))
+        asked = np.zeros(masks, np.int64)
+        if not by:
+            asked[0] = 1  # the chains by key alone are always there
+        return k.Arrangement(
+            scalars=scalars,
+            key=np.array(key, np.int64),
+            loose=np.array(by, np.int64),
+            checked=np.array(checked, np.int64),
+            words=words,
+            halves=words.view(np.uint32),
+            links=words.view(np.int32),
+            by_row=np.zeros(2 if whole else slots_for(room), SLOT),
+            by_key=np.zeros(slots_for(room), SLOT),
+            seen=np.zeros(masks, np.int64),
+            asked=asked,
+            subsets=np.zeros((masks, masks), np.int64),
+        )
+
+    def make_room(self) -> None:
+        """What the kernel lacks, if anything. Raises LimitError where entries cannot be numbered any more."""
+        memory = self._memory.arrays
+        lack, memory.scalars[k.LACK] = int(memory.scalars[k.LACK]), k.NOTHING
+        if lack == k.ENTRIES:
+            self._more_entries(memory)
+        elif lack == k.KEYS:
+            self._more_keys(memory)
+        elif lack == k.LINKS_EACH:
+            self._more_links(memory)
+        elif lack == k.LESS:
+            self._keep(*self._rows())
+
+    def _more_entries(self, memory: k.Arrangement) -> None:
+        size = 2 * len(memory.words)
+        most = 1 << 31 - int(memory.scalars[k.SHIFT])
+        if size > most:
+            raise LimitError(len(memory.words), most // 2, "rows kept for a join")
+        self._set_words(memory, size, memory.words.shape[1])
+        if not memory.scalars[k.WHOLE]:
+            self._memory.set(self._memory.arrays._replace(by_row=np.zeros(slots_for(size), SLOT)))
+            fill_by_row(self.address)
+
+    def _more_keys(self, memory: k.Arrangement) -> None:
+        wanted = max(int(memory.scalars[k.WANTED]), len(memory.by_key))
+        self._memory.set(memory._replace(by_key=np.zeros(slots_for(wanted), SLOT)))
+        fill_by_key(self.address)
+
+    def _more_links(self, memory: k.Arrangement) -> None:
+        links = 2 * int(memory.scalars[k.LINKS])
+        memory.scalars[k.LINKS] = links
+        self._set_words(memory, len(memory.words), _words(self.inputs[0].width, links))
+
+    def _set_words(self, memory: k.Arrangement, entries: int, words: int) -> None:
+        made = lines(entries, words)
+        made[: len(memory.words), : memory.words.shape[1]] = memory.words
+        self._memory.set(memory._replace(words=made, halves=made.view(np.uint32), links=made.view(np.int32)))
+
+    def _keep(self, rows: Ids, weight: I64) -> None:
+        """Keep these and no others, all from before the next tick."""
+        self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
+        kept = Buffer(rows.shape[1], 0)
+        kept.put(Delta(np.full(len(rows), k.BEFORE_ALL), weight, rows))
+        while arrange(self.address, kept.address):
+            self.make_room()
+
+    def _rows(self) -> tuple[Ids, I64]:
+        """The rows that are there, and their weights."""
+        memory = self._memory.arrays
+        live = np.flatnonzero(memory.words[: memory.scalars[k.TOP], k.DIED] == k.NEVER)
+        last = k.ROW + self.inputs[0].width
+        return memory.halves[live, k.ROW : last], memory.words[live, k.WEIGHT]
+
+    # --- facts, and the saved state -----------------------------------------------------------------
+
+    @property
+    def records(self) -> int:
+        return int(self._memory.arrays.scalars[k.LIVE])
+
+    @property
+    def bytes(self) -> int:
+        memory = self._memory.arrays
+        return memory.words.nbytes + memory.by_row.nbytes + memory.by_key.nbytes
+
+    def held_ids(self) -> Iterable[Ids]:
+        return (self._rows()[0],)
+
+    def save(self, terms: SavedTerms) -> State:
+        rows, weight = self._rows()
+        return {"rows": terms.ids(rows), "weight": weight}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        weight = state["weight"].astype(np.int64)
+        self._keep(terms.ids(state["rows"]).reshape(len(weight), self.inputs[0].width), weight)
+
+
+def _words(width: int, links: int) -> int:
+    """Words of an entry: a line of the cache if it fits and would be half of it."""
+    words = _HEADER + (width + 1) // 2 + links
+    return _LINE if _LINE // 2 < words <= _LINE else words

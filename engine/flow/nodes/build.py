@@ -1,0 +1,53 @@
+"""A plan's operators at work."""
+
+from __future__ import annotations
+
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.nodes import linear
+from oxiseq.engine.flow.nodes.arrange import Arrange
+from oxiseq.engine.flow.nodes.consolidate import Consolidate
+from oxiseq.engine.flow.nodes.distinct import Distinct
+from oxiseq.engine.flow.nodes.fed import Fed
+from oxiseq.engine.flow.nodes.join import Join
+from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+
+def build(plan: p.FlowPlan, terms: TermDictionary) -> list[Node]:
+    """A node for each form, in the same order. Raises NotImplementedError for a form that no node is for."""
+    nodes: list[Node] = []
+    for form, width in zip(plan.forms, plan.widths, strict=True):
+        nodes.append(_node(form, width, nodes, terms))
+    return nodes
+
+
+def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary) -> Node:
+    children = [nodes[place].out for place in p.inputs(form)]
+    match form:
+        case p.Patterns() | p.Asked() | p.Given():
+            return Fed(width)
+        case p.Constant():
+            return linear.Constant(form, terms)
+        case p.Pick():
+            return linear.Pick(form, children[0])
+        case p.Negate():
+            return linear.Negate(children[0])
+        case p.Union():
+            return linear.Union(children)
+        case p.Arrange():
+            return Arrange(form, children[0])
+        case p.Join(left, right):
+            return Join(_arranged(nodes[left]), _arranged(nodes[right]))
+        case p.Distinct():
+            return Distinct(children[0])
+        case p.Consolidate():
+            return Consolidate(children[0])
+        case _:
+            raise NotImplementedError(f"no node for {type(form).__name__}")
+
+
+def _arranged(node: Node) -> Arrange:
+    """What a join reads. Raises TypeError for anything else than an arrangement."""
+    if not isinstance(node, Arrange):
+        raise TypeError(f"a join of {type(node).__name__}")
+    return node

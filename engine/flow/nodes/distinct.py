@@ -1,0 +1,107 @@
+"""Each row once, as long as its weight is above 0 (operators.md, 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
+from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.kernels.flow import counting as k
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.hashing import SLOT, slots_for
+from oxiseq.engine.kernels.memory.growing import lines
+from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+_HEADER: Final = k.ROW // 2
+"""Words of a record before its row."""
+_MOST: Final = 1 << 30
+"""Rows that can be numbered."""
+
+
+class Distinct(Node):
+    """room: rows to begin with."""
+
+    def __init__(self, child: Buffer, room: int = 64) -> None:
+        super().__init__(child.width, (child,))
+        self._least = room
+        self._memory = Replaceable(self._allocated(room))
+
+    def step(self) -> None:
+        self._take(self.inputs[0], self.out)
+
+    def _take(self, delta: Buffer, out: Buffer) -> None:
+        while (answer := k.distinct(self._memory.address, delta.address, out.address)) != DONE:
+            if answer == NEED_OUT:
+                out.grow()
+            else:
+                self._make_room()
+
+    # --- memory -------------------------------------------------------------------------------------
+
+    def _allocated(self, room: int) -> k.Counted:
+        """Nothing kept."""
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[k.LEAST] = self._least
+        scalars[[k.FREE, k.CHANGED]] = -1
+        words = lines(room, _HEADER + (self.inputs[0].width + 1) // 2)
+        return k.Counted(
+            scalars, words, words.view(np.uint32), words.view(np.int32), np.zeros(slots_for(room), SLOT)
+        )
+
+    def _make_room(self) -> None:
+        """Twice as much, or less where most of it is empty. Raises LimitError where rows cannot be numbered."""
+        memory = self._memory.arrays
+        if memory.scalars[k.SPARSE]:
+            self._keep(*self._rows())
+            return
+        size = 2 * len(memory.words)
+        if size > _MOST:
+            raise LimitError(len(memory.words), _MOST // 2, "rows of a DISTINCT")
+        words = lines(size, memory.words.shape[1])
+        words[: len(memory.words)] = memory.words
+        self._memory.set(memory._replace(
+            words=words, halves=words.view(np.uint32), states=words.view(np.int32),
+            slots=np.zeros(slots_for(size), SLOT),
+        ))  # fmt: skip
+        k.fill_slots(self._memory.address)
+
+    def _keep(self, rows: Ids, weight: I64) -> None:
+        """Keep these and no others; they have been told."""
+        self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
+        kept, told = Buffer(rows.shape[1], 0), Buffer(rows.shape[1], len(rows))
+        kept.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
+        self._take(kept, told)
+
+    def _rows(self) -> tuple[Ids, I64]:
+        """The rows that are there, and their weights."""
+        memory = self._memory.arrays
+        top, last = int(memory.scalars[k.TOP]), k.ROW + self.inputs[0].width
+        live = np.flatnonzero(memory.states[:top, k.STATE] != k.FREED)
+        return memory.halves[live, k.ROW : last], memory.words[live, k.WEIGHT]
+
+    # --- facts, and the saved state -----------------------------------------------------------------
+
+    @property
+    def records(self) -> int:
+        return int(self._memory.arrays.scalars[k.COUNT])
+
+    @property
+    def bytes(self) -> int:
+        memory = self._memory.arrays
+        return memory.words.nbytes + memory.slots.nbytes
+
+    def held_ids(self) -> Iterable[Ids]:
+        return (self._rows()[0],)
+
+    def save(self, terms: SavedTerms) -> State:
+        rows, weight = self._rows()
+        return {"rows": terms.ids(rows), "weight": weight}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        weight = state["weight"].astype(np.int64)
+        self._keep(terms.ids(state["rows"]).reshape(len(weight), self.inputs[0].width), weight)

@@ -1,0 +1,12 @@
+"""Where rows come from that whoever runs the plan gives."""
+
+from __future__ import annotations
+
+from oxiseq.engine.flow.nodes.node import Node
+
+
+class Fed(Node):
+    """`Flow.feed` puts a delta into `out`."""
+
+    def step(self) -> None:
+        """There is nothing to be done."""

@@ -1,0 +1,376 @@
+"""Rows come into an arrangement, change their weight, and leave it.
+
+A row's new weight is a new entry, born at the tick of the change, and the old entry dies then. What has died stays in
+its chains until the next batch, since joins read the arrangement as of each tick of this one.
+
+    as of the end of a tick t:  born <= t < died
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.flow import arrangement as v
+from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.flow.arrangement import (
+    BORN,
+    CHAINS,
+    DEAD,
+    DIED,
+    ENTRIES,
+    FREE,
+    FREED,
+    KEYS,
+    LACK,
+    LEAST,
+    LESS,
+    LINK0,
+    LINKS,
+    LINKS_EACH,
+    LIVE,
+    NEVER,
+    NEXT,
+    PLACE,
+    ROW,
+    SHIFT,
+    SPENT,
+    TAG,
+    TOP,
+    WANTED,
+    WEIGHT,
+    WHOLE,
+    WIDTH,
+    Arrangement,
+)
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM
+from oxiseq.engine.kernels.flow.hashing import (
+    drop_slot,
+    fetch_slot,
+    find_number,
+    key_tag,
+    put_slot,
+    row_tag,
+    same_rows,
+)
+from oxiseq.engine.kernels.memory.pointers import WORDS
+
+_SPARSE: Final = 16
+"""A table shrinks when it has so many times the entries that it needs."""
+_BY_ROW: Final = WORDS * Arrangement._fields.index("by_row")
+_BY_KEY: Final = WORDS * Arrangement._fields.index("by_key")
+_FAR: Final = 1 << 12
+"""Entries from which on it pays to fetch memory ahead."""
+_AHEAD: Final = 8
+"""So many rows."""
+
+
+@kernel
+def arrange(S: int, D: int) -> int:
+    """Take in a delta D (buffers.Flowing)."""
+    scalars, at, weight, rows = v.scalars(S), buffers.at(D), buffers.weight(D), buffers.rows(D)
+    loose, count = v.loose(S), buffers.count(D)[0]
+    if scalars[PLACE] == 0:
+        sweep(S)
+        entries = v.words(S).shape[0]
+        if entries > scalars[LEAST] and entries > _SPARSE * (scalars[LIVE] + count):
+            scalars[LACK] = LESS
+            return NEED_ROOM
+    far = scalars[LIVE] > _FAR
+    for i in range(scalars[PLACE], count):
+        mask = mask_of(rows, i, 0, loose)
+        if _lacks_room(S, mask):
+            scalars[PLACE] = i
+            return NEED_ROOM
+        if far and i + _AHEAD < count:
+            _fetch(S, rows, i + _AHEAD)
+        _change(S, rows, i, mask, at[i], weight[i])
+    scalars[PLACE] = 0
+    return DONE
+
+
+@inner
+def _lacks_room(S: Any, mask: int) -> bool:
+    """Whether something is wanted before a row with this mask may come."""
+    scalars = v.scalars(S)
+    if scalars[FREE] < 0 and scalars[TOP] == v.words(S).shape[0]:
+        scalars[LACK] = ENTRIES
+        return True
+    wanted = scalars[CHAINS] + v.asked(S)[mask]
+    if 2 * wanted > v.by_key(S).shape[0]:
+        scalars[LACK] = KEYS
+        scalars[WANTED] = wanted
+        return True
+    return False
+
+
+@inner
+def _fetch(S: Any, rows: Any, i: int) -> None:
+    """Row `i` of a delta will be taken in soon."""
+    scalars = v.scalars(S)
+    if scalars[WHOLE] == 0:
+        fetch_slot(S, _BY_ROW, row_tag(rows, i, 0, scalars[WIDTH]))
+    if v.loose(S).shape[0] == 0:
+        fetch_slot(S, _BY_KEY, key_tag(rows, i, 0, v.key(S), v.loose(S), 0, 0))
+
+
+@inner
+def mask_of(rows: Any, i: int, first: int, loose: Any) -> int:
+    """Which of the loose columns a row binds."""
+    mask = np.int64(0)
+    for c in range(loose.shape[0]):
+        if rows[i, first + loose[c]] != 0:
+            mask |= 1 << c
+    return mask
+
+
+@inner
+def _change(S: Any, rows: Any, i: int, mask: int, t: int, weight: int) -> None:
+    """At tick t the row `i` of a table comes or goes so many times; there is room."""
+    scalars, words, by_row = v.scalars(S), v.words(S), v.by_row(S)
+    whole = scalars[WHOLE] != 0
+    tag, slot, e = np.int64(0), np.int64(-1), np.int64(-1)
+    if whole:
+        e = first_of_chain(S, rows, i, v.key(S), v.loose(S), 0, 0, 0)
+        if e >= 0 and words[e, DIED] != NEVER:
+            e = -1
+    else:
+        tag = row_tag(rows, i, 0, scalars[WIDTH])
+        slot = _slot_of_row(S, rows, i, tag)
+        if slot >= 0:
+            e = np.int64(by_row[slot].number) - 1
+    if e >= 0 and words[e, BORN] == t:
+        words[e, WEIGHT] += weight
+        if words[e, WEIGHT] == 0:  # nobody will ever see it
+            if not whole:
+                drop_slot(by_row, slot)
+            scalars[LIVE] -= 1
+            _remove(S, e)
+        return
+    now = np.int64(weight)
+    if e >= 0:
+        now += words[e, WEIGHT]
+        _end(S, e, t)
+        if now == 0 and not whole:
+            drop_slot(by_row, slot)
+    if now == 0:
+        return
+    new = _new(S, rows, i, mask, t, now, tag)
+    if whole:
+        return
+    if e >= 0:
+        by_row[slot].number = new + 1
+    else:
+        put_slot(by_row, tag, new)
+
+
+@inner
+def _slot_of_row(S: Any, rows: Any, i: int, tag: int) -> int:
+    """Where in `by_row` the entry of a row is; -1: it is not there."""
+    slots, halves, width = v.by_row(S), v.halves(S), v.scalars(S)[WIDTH]
+    last = slots.shape[0] - 1
+    slot = tag & last
+    while slots[slot].number != 0:
+        if slots[slot].tag == tag and same_rows(halves, np.int64(slots[slot].number) - 1, ROW, rows, i, 0, width):
+            return slot
+        slot = (slot + 1) & last
+    return -1
+
+
+@inner
+def _end(S: Any, e: int, t: int) -> None:
+    """An entry dies; it stays in its chains, and leaves them before the next batch."""
+    scalars = v.scalars(S)
+    v.words(S)[e, DIED] = t
+    v.links(S)[e, NEXT] = scalars[DEAD]
+    scalars[DEAD] = e
+    scalars[LIVE] -= 1
+    scalars[SPENT] += 1
+
+
+@inner
+def _new(S: Any, rows: Any, i: int, mask: int, t: int, weight: int, tag: int) -> int:
+    """A new entry, in its chains; there is room."""
+    scalars, words, halves = v.scalars(S), v.words(S), v.halves(S)
+    e = scalars[FREE]
+    if e >= 0:
+        scalars[FREE] = np.int64(v.links(S)[e, NEXT])
+    else:
+        e = scalars[TOP]
+        scalars[TOP] = e + 1
+    words[e, WEIGHT], words[e, BORN], words[e, DIED] = weight, t, NEVER
+    halves[e, TAG] = tag
+    for c in range(scalars[WIDTH]):
+        halves[e, ROW + c] = rows[i, c]
+    scalars[LIVE] += 1
+    v.seen(S)[mask] += 1
+    for number in range(v.asked(S)[mask]):
+        _link(S, e, mask, number)
+    return e
+
+
+# --- chains ------------------------------------------------------------------------------------------
+
+
+@inner
+def first_of_chain(S: Any, rows: Any, i: int, key: Any, loose: Any, mask: int, subset: int, number: int) -> int:
+    """The newest entry of the chain with this mask and subset that agrees with a row, whose columns to be compared are
+    at `key` and `loose`; -1: there is none. number: that of the chain's links."""
+    slot = _slot_of_chain(S, rows, i, 0, key, loose, mask, subset, number)
+    return (np.int64(v.by_key(S)[slot].number) - 1) >> v.scalars(S)[SHIFT] if slot >= 0 else -1
+
+
+@inner
+def _slot_of_chain(
+    S: Any, rows: Any, i: int, first: int, key: Any, loose: Any, mask: int, subset: int, number: int
+) -> int:
+    """Where in `by_key` such a chain is, or -1."""
+    slots, shift = v.by_key(S), v.scalars(S)[SHIFT]
+    tag = key_tag(rows, i, first, key, loose, mask, subset)
+    last = slots.shape[0] - 1
+    slot = tag & last
+    while slots[slot].number != 0:
+        if slots[slot].tag == tag:
+            head = np.int64(slots[slot].number) - 1
+            if head & ((1 << shift) - 1) == number:
+                e = head >> shift
+                if mask_of(v.halves(S), e, ROW, v.loose(S)) == mask and _agree(
+                    S, e, rows, i, first, key, loose, subset
+                ):
+                    return slot
+        slot = (slot + 1) & last
+    return -1
+
+
+@inner
+def _agree(S: Any, e: int, rows: Any, i: int, first: int, key: Any, loose: Any, subset: int) -> bool:
+    """Whether an entry and a row agree in the key and a subset of the loose columns."""
+    halves, my_key, my_loose = v.halves(S), v.key(S), v.loose(S)
+    for c in range(my_key.shape[0]):
+        if halves[e, ROW + my_key[c]] != rows[i, first + key[c]]:
+            return False
+    if subset != 0:
+        for c in range(my_loose.shape[0]):
+            if subset >> c & 1 and halves[e, ROW + my_loose[c]] != rows[i, first + loose[c]]:
+                return False
+    return True
+
+
+@inner
+def _link(S: Any, e: int, mask: int, number: int) -> None:
+    """Make an entry the first of one of its chains; there is room."""
+    scalars, halves, links, slots = v.scalars(S), v.halves(S), v.links(S), v.by_key(S)
+    key, loose, shift = v.key(S), v.loose(S), scalars[SHIFT]
+    subset, place = v.subsets(S)[mask, number], scalars[LINK0] + 2 * number
+    slot = _slot_of_chain(S, halves, e, ROW, key, loose, mask, subset, number)
+    links[e, place + 1] = -1
+    if slot < 0:
+        links[e, place] = -1
+        put_slot(slots, key_tag(halves, e, ROW, key, loose, mask, subset), e << shift | number)
+        scalars[CHAINS] += 1
+        return
+    following = (np.int64(slots[slot].number) - 1) >> shift
+    links[e, place] = following
+    links[following, place + 1] = e
+    slots[slot].number = (e << shift | number) + 1
+
+
+@inner
+def _unlink(S: Any, e: int, mask: int, number: int) -> None:
+    """Take an entry out of one of its chains, which goes when it is empty."""
+    scalars, halves, links, slots = v.scalars(S), v.halves(S), v.links(S), v.by_key(S)
+    place, shift = scalars[LINK0] + 2 * number, scalars[SHIFT]
+    following, previous = np.int64(links[e, place]), np.int64(links[e, place + 1])
+    if following >= 0:
+        links[following, place + 1] = previous
+    if previous >= 0:
+        links[previous, place] = following
+        return
+    tag = key_tag(halves, e, ROW, v.key(S), v.loose(S), mask, v.subsets(S)[mask, number])
+    slot = find_number(slots, tag, e << shift | number)
+    if following >= 0:
+        slots[slot].number = (following << shift | number) + 1
+    else:
+        drop_slot(slots, slot)
+        scalars[CHAINS] -= 1
+
+
+@inner
+def _remove(S: Any, e: int) -> None:
+    """An entry leaves its chains; its record will be used again."""
+    scalars = v.scalars(S)
+    mask = mask_of(v.halves(S), e, ROW, v.loose(S))
+    for number in range(v.asked(S)[mask]):
+        _unlink(S, e, mask, number)
+    v.seen(S)[mask] -= 1
+    v.words(S)[e, DIED] = FREED
+    v.links(S)[e, NEXT] = scalars[FREE]
+    scalars[FREE] = e
+
+
+@inner
+def sweep(S: Any) -> None:
+    """No join will read ticks of a former batch: what died then leaves."""
+    scalars, links = v.scalars(S), v.links(S)
+    e = scalars[DEAD]
+    while e >= 0:
+        following = np.int64(links[e, NEXT])
+        _remove(S, e)
+        e = following
+    scalars[DEAD] = -1
+    scalars[SPENT] = 0
+
+
+@inner
+def link_number(S: Any, mask: int, subset: int) -> int:
+    """The number of the links of the chains of a mask and a subset, which are made if there are none yet. -1: room is
+    wanted for them."""
+    scalars, asked, subsets = v.scalars(S), v.asked(S), v.subsets(S)
+    known = asked[mask]
+    for number in range(known):
+        if subsets[mask, number] == subset:
+            return number
+    if known == scalars[LINKS]:
+        scalars[LACK] = LINKS_EACH
+        return -1
+    wanted = scalars[CHAINS] + v.seen(S)[mask]
+    if 2 * wanted > v.by_key(S).shape[0]:
+        scalars[LACK] = KEYS
+        scalars[WANTED] = wanted
+        return -1
+    subsets[mask, known] = subset
+    asked[mask] = known + 1
+    words, halves, loose = v.words(S), v.halves(S), v.loose(S)
+    for e in range(scalars[TOP]):
+        if words[e, DIED] != FREED and mask_of(halves, e, ROW, loose) == mask:
+            _link(S, e, mask, known)
+    return known
+
+
+# --- tables made again -------------------------------------------------------------------------------
+
+
+@kernel
+def fill_by_row(S: int) -> None:
+    """Fill an empty table of rows from the entries."""
+    scalars, words, slots, halves = v.scalars(S), v.words(S), v.by_row(S), v.halves(S)
+    for e in range(scalars[TOP]):
+        if words[e, DIED] == NEVER:
+            put_slot(slots, np.int64(halves[e, TAG]), e)
+
+
+@kernel
+def fill_by_key(S: int) -> None:
+    """Fill an empty table of chains from the entries' links."""
+    scalars, words, halves, links = v.scalars(S), v.words(S), v.halves(S), v.links(S)
+    key, loose, slots, shift = v.key(S), v.loose(S), v.by_key(S), scalars[SHIFT]
+    for e in range(scalars[TOP]):
+        if words[e, DIED] == FREED:
+            continue
+        mask = mask_of(halves, e, ROW, loose)
+        for number in range(v.asked(S)[mask]):
+            if links[e, scalars[LINK0] + 2 * number + 1] < 0:
+                tag = key_tag(halves, e, ROW, key, loose, mask, v.subsets(S)[mask, number])
+                put_slot(slots, tag, e << shift | number)

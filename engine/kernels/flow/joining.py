@@ -1,0 +1,138 @@
+"""Pairs of two arrangements, of what has come and gone in both (operators.md, 3.2).
+
+    Δ(A ⋈ B) = ΔA ⋈ (B before the tick) + (A at its end) ⋈ ΔB
+
+Both deltas are merged by tick, so that the output ascends. The join has no memory but its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.flow import arrangement as v
+from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW, WEIGHT, WIDTH, Arrangement
+from oxiseq.engine.kernels.flow.arranging import first_of_chain, link_number, mask_of, sweep
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.hashing import fetch_slot, key_tag
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
+
+(
+    LEFT_AT,  # row of the left delta that comes next
+    RIGHT_AT,
+    SIDE,  # that the row in work is of; -1: none is in work
+    MASK_AT,  # of the other side's rows, that are walked
+    ENTRY_AT,  # next entry of the chain; -1: no chain is being walked
+    LINK_AT,  # number of its links
+    PLACES,
+) = range(7)
+
+_NO_SIDE, _LEFT, _RIGHT = -1, 0, 1
+_BY_KEY: Final = WORDS * Arrangement._fields.index("by_key")
+_FAR: Final = 1 << 12
+"""Entries from which on it pays to fetch memory ahead."""
+_AHEAD: Final = 8
+"""So many rows."""
+
+
+class Joining(NamedTuple):
+    """Where a join is."""
+
+    places: Array
+    """i64[PLACES]."""
+
+
+places: Any = view_of(Joining, "places", np.int64)
+
+
+@kernel
+def join(J: int, A: int, dA: int, B: int, dB: int, out: int) -> int:
+    """The pairs of the arrangements A and B, which have taken in their deltas dA and dB."""
+    at_, left_at, right_at = places(J), buffers.at(dA), buffers.at(dB)
+    lefts, rights = buffers.count(dA)[0], buffers.count(dB)[0]
+    if lefts == 0:  # it has not been swept
+        sweep(A)
+    if rights == 0:
+        sweep(B)
+    while True:
+        i, j = at_[LEFT_AT], at_[RIGHT_AT]
+        if at_[SIDE] == _NO_SIDE:
+            if i == lefts and j == rights:
+                at_[LEFT_AT] = at_[RIGHT_AT] = 0
+                return DONE
+            is_left = j == rights or (i < lefts and left_at[i] <= right_at[j])
+            at_[SIDE] = _LEFT if is_left else _RIGHT
+            at_[MASK_AT] = 0
+        if at_[SIDE] == _LEFT:
+            answer = _pairs(J, A, dA, i, lefts, B, out)
+        else:
+            answer = _pairs(J, B, dB, j, rights, A, out)
+        if answer != DONE:
+            return answer
+        at_[LEFT_AT if at_[SIDE] == _LEFT else RIGHT_AT] += 1
+        at_[SIDE] = _NO_SIDE
+
+
+@inner
+def _pairs(J: Any, mine: Any, D: Any, i: int, count: int, other: Any, out: Any) -> int:
+    """The pairs of row `i` of a side's delta with the other side's rows."""
+    at_, rows, seen = places(J), buffers.rows(D), v.seen(other)
+    key, loose = v.key(mine), v.loose(mine)
+    if i + _AHEAD < count and seen.shape[0] == 1 and v.scalars(other)[LIVE] > _FAR:
+        fetch_slot(other, _BY_KEY, key_tag(rows, i + _AHEAD, 0, key, loose, 0, 0))
+    bound = mask_of(rows, i, 0, loose)
+    while at_[MASK_AT] < seen.shape[0]:
+        mask = at_[MASK_AT]
+        if at_[ENTRY_AT] < 0 and seen[mask] > 0:
+            number = link_number(other, mask, mask & bound)
+            if number < 0:
+                return NEED_ROOM
+            at_[LINK_AT] = number
+            at_[ENTRY_AT] = first_of_chain(other, rows, i, key, loose, mask, mask & bound, number)
+        if at_[ENTRY_AT] >= 0 and not _walk(J, mine, D, i, other, out):
+            return NEED_OUT
+        at_[MASK_AT] = mask + 1
+    return DONE
+
+
+@inner
+def _walk(J: Any, mine: Any, D: Any, i: int, other: Any, out: Any) -> bool:
+    """Write the pairs of a row with the entries of a chain, from where the join is. Whether the end is reached."""
+    at_, words, halves, links = places(J), v.words(other), v.halves(other), v.links(other)
+    at, weight, top = buffers.at(out), buffers.weight(out), buffers.count(out)
+    checked, is_left, my_rows, rows = v.checked(mine), at_[SIDE] == _LEFT, buffers.rows(D), buffers.rows(out)
+    t, my_weight = buffers.at(D)[i], buffers.weight(D)[i]
+    as_of = t - 1 if is_left else t
+    width, my_width = v.scalars(other)[WIDTH], v.scalars(mine)[WIDTH]
+    my_first, first = (np.int64(0), my_width) if is_left else (width, np.int64(0))
+    following = v.scalars(other)[LINK0] + 2 * at_[LINK_AT]
+    n, room, e = top[0], at.shape[0], at_[ENTRY_AT]
+    while e >= 0:
+        if words[e, BORN] <= as_of < words[e, DIED] and (
+            checked.shape[0] == 0 or _compatible(my_rows, i, checked, halves, e, v.checked(other))
+        ):
+            if n == room:
+                break
+            at[n], weight[n] = t, my_weight * words[e, WEIGHT]
+            for c in range(my_width):
+                rows[n, my_first + c] = my_rows[i, c]
+            for c in range(width):
+                rows[n, first + c] = halves[e, ROW + c]
+            n += 1
+        e = np.int64(links[e, following])
+    at_[ENTRY_AT] = e
+    top[0] = n
+    return e < 0
+
+
+@inner
+def _compatible(rows: Any, i: int, checked: Any, halves: Any, e: int, others: Any) -> bool:
+    """Whether a row and an entry agree in the columns at `checked` and `others` where both have a value."""
+    for c in range(checked.shape[0]):
+        one, other = rows[i, checked[c]], halves[e, ROW + others[c]]
+        if one != other and one != 0 and other != 0:
+            return False
+    return True
