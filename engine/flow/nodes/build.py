@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.nodes import linear
+from oxiseq.engine.flow.nodes import following, intervals, linear
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.consolidate import Consolidate
 from oxiseq.engine.flow.nodes.distinct import Distinct
@@ -16,8 +16,9 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 def build(plan: p.FlowPlan, terms: TermDictionary) -> list[Node]:
     """A node for each form, in the same order. Raises NotImplementedError for a form that no node is for."""
     nodes: list[Node] = []
-    for form, width in zip(plan.forms, plan.widths, strict=True):
+    for form, width, raw in zip(plan.forms, plan.widths, plan.raw, strict=True):
         nodes.append(_node(form, width, nodes, terms))
+        nodes[-1].out.raw = raw
     return nodes
 
 
@@ -34,6 +35,14 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary) ->
             return linear.Negate(children[0])
         case p.Union():
             return linear.Union(children)
+        case p.Hull():
+            return intervals.Hull(form, children[0])
+        case p.Lasting():
+            return intervals.Lasting(form, children[0])
+        case p.Follow():
+            return following.Follow(form, *children)
+        case p.Extreme():
+            return following.Extreme(form, children[0])
         case p.Arrange():
             return Arrange(form, children[0])
         case p.Join(left, right):
