@@ -270,6 +270,6 @@ def _shared(first: Mappings, second: Mappings) -> list[Variable]:
     return [v for v in first.variables if v in second.variables]
 
 
-def _halves(upper: int | None) -> tuple[int, ...]:
-    """The columns of a number; of None: none."""
-    return () if upper is None else (upper, upper + 1)
+def _halves(upper: int | None, first: int = 0) -> tuple[int, ...]:
+    """The columns of a number behind so many others; of None: none."""
+    return () if upper is None else (first + upper, first + upper + 1)
