@@ -55,24 +55,42 @@ class Occurring:
     def move(self, starts: I64, stops: I64, tick: int) -> Delta:
         """Go on with the window. starts, stops: i64[ticks], neither falls: at tick `tick` + k it holds the items in the
         places [starts[k], stops[k])."""
-        low, high = np.searchsorted(self._place[: self._count], (self._start, stops[-1]))
-        place, used = self._place[low:high], self._used[low:high]
-        enters = np.where(place < self._stop, -1, np.searchsorted(stops, place, "right"))
-        leaves = np.searchsorted(starts, place, "right")
-        there = (enters < leaves) & ~used
-        come, go = np.flatnonzero(there & (enters >= 0)), np.flatnonzero(there & (leaves < len(starts)))
-        index = low + np.concatenate([come, go])
-        at = tick + np.concatenate([enters[come], leaves[go]])
-        weight = np.repeat(np.array([1, -1]), (len(come), len(go)))
-        if len(self._consumed):
-            index, at = np.append(self._consumed, index), np.append(np.full(len(self._consumed), tick), at)
-            weight = np.append(np.full(len(self._consumed), -1), weight)
-            self._consumed = self._consumed[:0]
-        order = np.argsort(at, kind="stable")
-        self._start, self._stop = int(starts[-1]), int(max(stops[-1], self._stop))
-        found = Delta(at[order], weight[order], self._rows[index[order]])
+        place = self._place[: self._count]
+        start, stop = int(starts[-1]), max(int(stops[-1]), self._stop)
+        out, before, now = place.searchsorted((min(start, stop), self._stop, stop)).tolist()  # rows before these places
+        came = stops.searchsorted(place[before:now], "right")
+        left = starts.searchsorted(place[:now], "right")
+        come = np.flatnonzero((came < left[before:]) & ~self._used[before:now])
+        # what goes is what was in the window, or comes in this batch
+        stays = ~self._used[:out]
+        stays[: self._first()] = False
+        late = max(out - before, 0)
+        stays[out - late :] &= came[:late] < left[out - late : out]
+        go = np.flatnonzero(stays)
+        found = self._delta(
+            np.concatenate([before + come, go]), np.concatenate([came[come], left[go]]) + tick, len(come), tick
+        )
+        self._start, self._stop = start, stop
         self._forget()
         return found
+
+    def _first(self) -> int:
+        """The first row that is in the window, or comes."""
+        return int(self._place[: self._count].searchsorted(self._start))
+
+    def _delta(self, rows: I64, at: I64, come: int, tick: int) -> Delta:
+        """Rows of which so many come and the others go, and those that were consumed."""
+        weight = np.full(len(rows), -1)
+        weight[:come] = 1
+        if len(self._consumed):
+            more = len(self._consumed)
+            rows, at = np.append(self._consumed, rows), np.append(np.full(more, tick), at)
+            weight = np.append(np.full(more, -1), weight)
+            self._consumed = self._consumed[:0]
+        if len(at) > 1:
+            order = at.argsort(kind="stable")
+            rows, at, weight = rows[order], at[order], weight[order]
+        return Delta(at, weight, self._rows[rows])
 
     def consume(self, places: I64) -> None:
         """Items that are not used again, in whichever window they show: what they have here goes at the next tick."""

@@ -245,10 +245,9 @@ class Work:
     def changes(self, delta: Delta) -> Iterator[tuple[int, int, tuple[Mu, int, int]]]:
         """Tick, weight, mapping."""
         width = len(self.variables)
-        starts, ends = (times_at(delta.rows, width + i).tolist() for i in (0, 2))
-        rows = delta.rows[:, :width].tolist()
-        for at, weight, row, start, end in zip(delta.at.tolist(), delta.weight.tolist(), rows, starts, ends, strict=True):
-            yield at, weight, self.mapping(row, start, end)
+        times = zip(*(times_at(delta.rows, width + i).tolist() for i in (0, 2)), strict=True)
+        rows = (self.mapping(row, *each) for row, each in zip(delta.rows[:, :width].tolist(), times, strict=True))
+        yield from zip(delta.at.tolist(), delta.weight.tolist(), rows, strict=True)
 
 
 def instants(case: Case) -> list[tuple[int, list[tuple[int, Item]]]]:

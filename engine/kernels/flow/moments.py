@@ -1,8 +1,8 @@
 """The memory of a timeline: rows by key, those of a key in order of a time.
 
 Rows of one key and one time hang on one *moment*. The moments of a key are a treap (Seidel, Aragon 1996), the
-priorities of which are hashes of their numbers, and a list in order of time as well. So what lies before a time is found
-in O(log n), in O(1) where the time is later than all, and walked from there.
+priorities of which are hashes of their numbers, and a list in order of time as well. So what lies before a time is
+found in O(log n), in O(1) where the time is later than all, and walked from there.
 
 A time is two columns of its row: the halves of an i64, the sign turned, so that both compare as unsigned numbers.
 """
