@@ -20,6 +20,8 @@ MOST_ROWS: Final = 50_000_000
 """Of one operator's output for one batch, past which LimitError is raised."""
 _KEPT_ROOM: Final = 1 << 16
 """Rows of room that a buffer keeps, needed or not."""
+_FEW: Final = 256
+"""Rows that are copied into a buffer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,10 +70,15 @@ class Buffer:
         self._counter = self._count.data  # read in a third of the time
         self._table = np.zeros(WORDS * len(Flowing._fields), np.int64)
         self.address = address_of(self._table)
-        self._point(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, width), np.uint32))
+        self._allocate(room)
+
+    def _allocate(self, room: int) -> None:
+        self._point(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros((room, self.width), np.uint32))
+        self._own = True
 
     def _point(self, at: I64, weight: I64, rows: Ids) -> None:
         self._arrays = Flowing(at, weight, rows, self._count)
+        self._room = len(at)
         for number, array in enumerate(self._arrays):
             columns = array.shape[1] if array.ndim == 2 else 1
             self._table[WORDS * number : WORDS * (number + 1)] = address_of(array), len(array), columns
@@ -82,24 +89,30 @@ class Buffer:
     @property
     def delta(self) -> Delta:
         """What it holds, as views that the next step writes over."""
-        count, arrays = len(self), self._arrays
+        count, arrays = self._counter[0], self._arrays
         return Delta(arrays.at[:count], arrays.weight[:count], arrays.rows[:count])
 
     def clear(self) -> None:
         """Hold nothing. Of much room that the last batch did not need, half is given back."""
-        if len(self._arrays.at) > max(8 * self._counter[0], _KEPT_ROOM):
-            half = len(self._arrays.at) // 2
-            rows = np.zeros((half, self.width), np.uint32)
-            self._point(np.zeros(half, np.int64), np.zeros(half, np.int64), rows)
+        if self._room > _KEPT_ROOM and self._room > 8 * self._counter[0]:
+            self._allocate(self._room // 2)
         self._counter[0] = 0
 
     def put(self, delta: Delta) -> None:
-        """Hold this one."""
-        self._point(
-            np.require(delta.at, np.int64, ("C", "W")), np.require(delta.weight, np.int64, ("C", "W")),
-            np.require(delta.rows, np.uint32, ("C", "W")),
-        )  # fmt: skip
-        self._counter[0] = len(delta)
+        """Hold this one: a copy of few rows, which costs less than to point elsewhere; else its very arrays."""
+        count = len(delta.at)
+        if count > _FEW:
+            self._point(
+                np.require(delta.at, np.int64, ("C", "W")), np.require(delta.weight, np.int64, ("C", "W")),
+                np.require(delta.rows, np.uint32, ("C", "W")),
+            )  # fmt: skip
+            self._own = False
+        else:
+            if count > self._room or not self._own:
+                self._allocate(_FEW)
+            at, weight, rows, _ = self._arrays
+            at[:count], weight[:count], rows[:count] = delta.at, delta.weight, delta.rows
+        self._counter[0] = count
 
     def grow(self) -> None:
         """Room for twice as many, with what it holds. Raises LimitError past MOST_ROWS."""
@@ -107,4 +120,5 @@ class Buffer:
         if len(at) >= MOST_ROWS:
             raise LimitError(len(at), MOST_ROWS, "rows of one operator in one batch; push smaller batches")
         room = min(max(2 * len(at), 16), MOST_ROWS)
+        self._own = True
         self._point(longer(at, room), longer(weight, room), longer(rows, room))

@@ -16,7 +16,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
 class Flow:
-    """A standing query. After LimitError it has taken in half a batch, and cannot go on."""
+    """A standing query."""
 
     def __init__(self, plan: FlowPlan, terms: TermDictionary) -> None:
         self.nodes = build(plan, terms)
@@ -24,6 +24,7 @@ class Flow:
         self._working = [node for node in self.nodes if not isinstance(node, Fed)]
         self._fed: list[tuple[int, Delta]] = []
         self._begun = False
+        self._torn = False  # the batch in work is taken in by some nodes and not by others
 
     def feed(self, place: int, delta: Delta) -> None:
         """What has changed at a source: Patterns, Asked, Given. All that is fed before a step is one batch. Raises
@@ -39,7 +40,11 @@ class Flow:
     def step(self, tick: int) -> Delta:
         """Take in what has been fed. tick: the batch's first; those of later batches are greater than all of this one.
 
-        What has come of it at the root, as views that the next step writes over. Raises LimitError."""
+        What has come of it at the root, as views that the next step writes over. Raises LimitError; the batch is then
+        taken in by half, and every further step raises RuntimeError."""
+        if self._torn:
+            raise RuntimeError("a flow whose last batch failed cannot go on")
+        self._torn = True
         for node in self.nodes:
             if node.out:
                 node.out.clear()
@@ -55,6 +60,7 @@ class Flow:
             for node in self._working:
                 if node.begin(tick) or any(node.inputs):
                     node.step()
+        self._torn = False
         return self._root.out.delta
 
     def rows(self, place: int) -> Delta:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from random import Random
 from typing import TypeAlias
 
 import numpy as np
@@ -25,6 +26,20 @@ def changes(width: int, most: int = 12) -> st.SearchStrategy[list[Change]]:
     row = st.tuples(*[st.integers(0, MOST_VALUE)] * width)
     weight = st.sampled_from([1, 1, 1, -1, -1, 2, -2, 7])
     return st.lists(st.tuples(st.integers(0, 5), weight, row), max_size=most).map(lambda c: sorted(c, key=_tick))
+
+
+def many_changes(dice: Random, width: int, ticks: int) -> list[Change]:
+    """Up to thirty changes a tick, as many of them removals of what is there: memory is used again and again."""
+    changed: list[Change] = []
+    there: list[Row] = []
+    for tick in range(ticks):
+        for _ in range(dice.randrange(30)):
+            if there and dice.random() < min(0.2 + len(there) / 60, 0.8):
+                changed.append((tick, -1, there.pop(dice.randrange(len(there)))))
+            else:
+                there.append(tuple(dice.randint(0, MOST_VALUE) for _ in range(width)))
+                changed.append((tick, 1, there[-1]))
+    return changed
 
 
 def _tick(change: Change) -> int:

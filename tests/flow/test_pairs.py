@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 
+import numpy as np
 import pytest
-from bags import Bag, Change, Row, at_tick, bag, batches, changes, changes_of, cuts, delta_of, difference, up_to
+from bags import (
+    Bag,
+    Change,
+    Row,
+    at_tick,
+    bag,
+    batches,
+    changes,
+    changes_of,
+    cuts,
+    delta_of,
+    difference,
+    many_changes,
+    up_to,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import drawn, thorough
@@ -21,6 +37,7 @@ from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.consolidate import Consolidate
 from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.join import Join
+from oxiseq.engine.flow.nodes.linear import Negate, Pick, Union
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -47,6 +64,7 @@ class Side:
 class Case:
     sides: tuple[Side, Side]
     cut: list[int]
+    ticks: int = 6
 
 
 @st.composite
@@ -136,11 +154,13 @@ def check_pairs(case: Case, work: Work, save_before: int | None = None) -> None:
             known += new
     for (one, other), known in zip(Work.ways, told, strict=True):
         left, right = case.sides[one], case.sides[other]
-        for tick in TICKS:
-            expected = difference(pairs(left, right, tick), pairs(left, right, tick - 1))
-            assert at_tick(known, tick) == expected
+        before: Bag = {}
+        for tick in range(case.ticks):
+            now = pairs(left, right, tick)
+            assert at_tick(known, tick) == difference(now, before)
+            before = now
     for arranged, side in zip(work.sides, case.sides, strict=True):
-        rows = up_to(side.changed, TICKS[-1])
+        rows = up_to(side.changed, case.ticks - 1)
         assert arranged.records == len(rows)
         held = {work.ids.index(each) for ids in arranged.held_ids() for row in ids.tolist() for each in row}
         assert held == {value for row in rows for value in row}
@@ -162,6 +182,32 @@ def test_columns_that_may_be_unbound_are_compared_however_many_they_are(case: Ca
 @given(cases(), st.integers(0, 5))
 def test_a_restored_arrangement_goes_on_as_the_one_that_was_saved(case: Case, save_before: int) -> None:
     check_pairs(case, Work(case, TermDictionary()), save_before)
+
+
+@drawn(10)
+@given(st.integers(0, 2**62), st.integers(0, 2))
+def test_a_join_is_right_after_many_rows_have_come_and_gone(seed: int, loose: int) -> None:
+    dice = Random(seed)
+    one, other = (many_changes(dice, 3, 25) for _ in range(2))
+    sides = Side(3, (0,), (1, 2)[:loose], one), Side(3, (1,), (2, 0)[:loose], other)
+    check_pairs(Case(sides, sorted(dice.sample(range(1, 25), 12)), 25), Work(Case(sides, []), TermDictionary()), 5)
+
+
+def test_rows_of_equal_hash_are_told_apart() -> None:
+    count = 300_000  # some ten pairs of them have one tag of 32 bits
+    rows = np.arange(1, 2 * count + 1, dtype=np.uint32).reshape(count, 2)
+    source = Buffer(2)
+    source.put(deltas.Delta(np.zeros(count, np.int64), np.ones(count, np.int64), rows))
+    for form in (p.Arrange(0, (0,)), p.Arrange(0, (), (1,)), p.Arrange(0, (1, 0))):
+        side = Arrange(form, source)
+        join = Join(side, side)
+        side.step()
+        join.step()
+        assert side.records == len(join.out) == count
+    node, same = Distinct(source), Consolidate(source)
+    node.step()
+    same.step()
+    assert node.records == len(node.out) == len(same.out) == count
 
 
 # --- rows counted ------------------------------------------------------------------------------------
@@ -217,6 +263,66 @@ def test_consolidate_tells_each_row_of_a_tick_once_unless_it_cancels(case: Case)
     assert [t for t, _, _ in told] == sorted(t for t, _, _ in told)
     for tick in TICKS:
         assert sorted((row, w) for t, w, row in told if t == tick) == sorted(at_tick(side.changed, tick).items())
+
+
+@drawn(10)
+@given(st.integers(0, 2**62))
+def test_rows_are_counted_right_after_many_have_come_and_gone(seed: int) -> None:
+    dice = Random(seed)
+    changed, source = many_changes(dice, 2, 40), Buffer(2)
+    cut = sorted(dice.sample(range(1, 40), 20))
+    distinct, same = Distinct(source, room=1), Consolidate(source, slots=4)
+    told: list[list[Change]] = [[], []]
+    for batch in batches(cut, changed):
+        for node, known in zip((distinct, same), told, strict=True):
+            known += stepped(node, source, batch, range(4))
+    for tick in range(40):
+        now, before = ({row: 1 for row, w in up_to(changed, t).items() if w > 0} for t in (tick, tick - 1))
+        assert sorted((row, w) for t, w, row in told[0] if t == tick) == sorted(difference(now, before).items())
+        assert sorted((row, w) for t, w, row in told[1] if t == tick) == sorted(at_tick(changed, tick).items())
+
+
+# --- rows handed on ----------------------------------------------------------------------------------
+
+
+@drawn(50)
+@given(st.lists(changes(2), min_size=1, max_size=4), cuts())
+def test_a_union_tells_the_rows_of_all_in_order_of_ticks(parts: list[list[Change]], cut: list[int]) -> None:
+    sources = [Buffer(2) for _ in parts]
+    node, told = Union(sources), list[Change]()
+    node.out = Buffer(2, 1)
+    for batch in zip(*(batches(cut, part) for part in parts), strict=True):
+        for source, changed in zip(sources, batch, strict=True):
+            source.put(delta_of(changed, 2))
+        node.out.clear()
+        node.step()
+        told += changes_of(node.out.delta)
+    assert [t for t, _, _ in told] == sorted(t for t, _, _ in told)
+    assert sorted(told) == sorted(change for part in parts for change in part)
+
+
+@drawn(50)
+@given(changes(3), st.lists(st.lists(st.integers(0, 2), max_size=3), max_size=4))
+def test_a_picked_column_is_the_first_of_its_places_that_is_bound(
+    changed: list[Change], columns: list[list[int]]
+) -> None:
+    source = Buffer(3)
+    node = Pick(p.Pick(0, tuple(map(tuple, columns))), source)
+    node.out = Buffer(len(columns), 1)
+    expected = [
+        (t, w, tuple(next((row[i] for i in places if row[i] != 0), 0) for places in columns))
+        for t, w, row in changed
+    ]  # fmt: skip
+    assert stepped(node, source, changed, range(4)) == expected
+
+
+@drawn(20)
+@given(changes(2))
+def test_what_is_negated_goes_where_it_came(changed: list[Change]) -> None:
+    source = Buffer(2)
+    node = Negate(source)
+    node.out = Buffer(2, 1)
+    assert stepped(node, source, changed, range(4)) == [(t, -w, row) for t, w, row in changed]
 
 
 # --- memory ------------------------------------------------------------------------------------------
@@ -353,3 +459,16 @@ def test_a_flow_takes_deltas_at_its_sources_only_and_of_their_width() -> None:
         flow.feed(plan.root, delta_of([], 3))
     with pytest.raises(ValueError, match="3 columns, 2 wanted"):
         flow.feed(a, delta_of([], 3))
+
+
+def test_a_flow_that_failed_in_the_middle_of_a_batch_does_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deltas, "MOST_ROWS", 20)
+    sheet = p.Sheet()
+    a = sheet.add(p.Given("a", 2))
+    side = sheet.add(p.Arrange(a, ()))
+    flow = Flow(sheet.plan(sheet.add(p.Join(side, side))), TermDictionary())
+    flow.feed(a, plain(burst(10, 1, 1)))
+    with pytest.raises(LimitError):
+        flow.step(1)
+    with pytest.raises(RuntimeError, match="failed"):
+        flow.step(2)

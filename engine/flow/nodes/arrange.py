@@ -86,7 +86,7 @@ class Arrange(Node):
 
     def _more_entries(self, memory: k.Arrangement) -> None:
         size = 2 * len(memory.words)
-        most = 1 << 31 - int(memory.scalars[k.SHIFT])
+        most = 1 << 30 - int(memory.scalars[k.SHIFT])
         if size > most:
             raise LimitError(len(memory.words), most // 2, "rows kept for a join")
         self._set_words(memory, size, memory.words.shape[1])

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.delta import Buffer, Delta, Ids
+from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.kernels.flow.copying import Merging, Picked, merge, negate, pick
+from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 
@@ -33,26 +35,13 @@ class Constant(Node):
 class Pick(Node):
     def __init__(self, form: p.Pick, child: Buffer) -> None:
         super().__init__(len(form.columns), (child,))
-        self._first = [places[0] if places else -1 for places in form.columns]
-        self._fill = [(i, places[1:]) for i, places in enumerate(form.columns) if len(places) > 1]
-        self._plain = -1 not in self._first
+        ends = np.cumsum([0, *map(len, form.columns)], dtype=np.int64)
+        places = np.array([place for places in form.columns for place in places], np.int64)
+        self._memory = Replaceable(Picked(ends, places))
 
     def step(self) -> None:
-        delta = self.inputs[0].delta
-        self.out.put(Delta(delta.at, delta.weight, self._picked(delta.rows)))
-
-    def _picked(self, rows: Ids) -> Ids:
-        if self._plain:
-            found = np.ascontiguousarray(rows[:, self._first])
-        else:
-            found = np.zeros((len(rows), len(self._first)), np.uint32)
-            for i, place in enumerate(self._first):
-                if place >= 0:
-                    found[:, i] = rows[:, place]
-        for i, others in self._fill:
-            for place in others:
-                found[:, i] = np.where(found[:, i] == 0, rows[:, place], found[:, i])
-        return found
+        while pick(self._memory.address, self.inputs[0].address, self.out.address):
+            self.out.grow()
 
 
 class Negate(Node):
@@ -60,13 +49,16 @@ class Negate(Node):
         super().__init__(child.width, (child,))
 
     def step(self) -> None:
-        delta = self.inputs[0].delta
-        self.out.put(Delta(delta.at, -delta.weight, delta.rows))
+        while negate(self.inputs[0].address, self.out.address):
+            self.out.grow()
 
 
 class Union(Node):
     def __init__(self, children: Sequence[Buffer]) -> None:
         super().__init__(children[0].width, tuple(children))
+        addresses = np.array([child.address for child in children], np.int64)
+        self._memory = Replaceable(Merging(addresses, np.zeros(len(children), np.int64)))
 
     def step(self) -> None:
-        self.out.put(Delta.concat([child.delta for child in self.inputs], self.out.width))
+        while merge(self._memory.address, self.out.address):
+            self.out.grow()

@@ -1,0 +1,117 @@
+"""Rows handed on as they are, with other columns, with the opposite weight, or those of several operators as one.
+
+The output holds what has been done so far: each kernel goes on behind it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+
+# --- columns -----------------------------------------------------------------------------------------
+
+
+class Picked(NamedTuple):
+    """The columns that are picked."""
+
+    first: Array
+    """i64[columns + 1]: where in `places` a column's begin."""
+    places: Array
+    """i64: columns of the input, of which the first that is bound is taken."""
+
+
+_first: Any = view_of(Picked, "first", np.int64)
+_places: Any = view_of(Picked, "places", np.int64)
+
+
+@kernel
+def pick(S: int, D: int, out: int) -> int:
+    """Write the delta D with other columns."""
+    first, places, rows, made, top = _first(S), _places(S), buffers.rows(D), buffers.rows(out), buffers.count(out)
+    at, weight, new_at, new_weight = buffers.at(D), buffers.weight(D), buffers.at(out), buffers.weight(out)
+    room = new_at.shape[0]
+    for i in range(top[0], buffers.count(D)[0]):
+        if i == room:
+            return NEED_OUT
+        new_at[i], new_weight[i] = at[i], weight[i]
+        for c in range(made.shape[1]):
+            term = np.int64(0)
+            for p in range(first[c], first[c + 1]):
+                term = np.int64(rows[i, places[p]])
+                if term != 0:
+                    break
+            made[i, c] = term
+        top[0] = i + 1
+    return DONE
+
+
+@kernel
+def negate(D: int, out: int) -> int:
+    """Write the delta D with the opposite weights."""
+    top, room, weight = buffers.count(out), buffers.at(out).shape[0], buffers.weight(out)
+    for i in range(top[0], buffers.count(D)[0]):
+        if i == room:
+            return NEED_OUT
+        _copy(D, i, out, i)
+        weight[i] = -weight[i]
+        top[0] = i + 1
+    return DONE
+
+
+@inner
+def _copy(D: Any, i: int, out: Any, n: int) -> None:
+    rows, made = buffers.rows(D), buffers.rows(out)
+    buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i]
+    for c in range(rows.shape[1]):
+        made[n, c] = rows[i, c]
+
+
+# --- several as one ----------------------------------------------------------------------------------
+
+
+class Merging(NamedTuple):
+    """What is merged."""
+
+    children: Array
+    """i64: addresses of their deltas."""
+    next: Array
+    """i64 by child: the row that comes next; 0 between batches."""
+
+
+_children: Any = view_of(Merging, "children", np.int64)
+_next: Any = view_of(Merging, "next", np.int64)
+
+
+@kernel
+def merge(S: int, out: int) -> int:
+    """Write the deltas of all children in order of ticks."""
+    children, following, top = _children(S), _next(S), buffers.count(out)
+    room = buffers.at(out).shape[0]
+    while True:
+        chosen, tick = np.int64(-1), np.int64(0)
+        for k in range(children.shape[0]):
+            i, D = following[k], children[k]
+            if i < buffers.count(D)[0] and (chosen < 0 or buffers.at(D)[i] < tick):
+                chosen, tick = np.int64(k), buffers.at(D)[i]
+        if chosen < 0:
+            break
+        for k in range(chosen, children.shape[0]):  # all rows of this tick: those before have none
+            D = children[k]
+            i, count, at = following[k], buffers.count(D)[0], buffers.at(D)
+            while i < count and at[i] == tick:
+                if top[0] == room:
+                    following[k] = i
+                    return NEED_OUT
+                _copy(D, i, out, top[0])
+                top[0] += 1
+                i += 1
+            following[k] = i
+    for k in range(children.shape[0]):
+        following[k] = 0
+    return DONE
