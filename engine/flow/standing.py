@@ -38,7 +38,7 @@ class Standing:
         asked = [form for form in plan.forms if isinstance(form, Asked)]
         self._knowledge = Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
         self._given = {form.name: place for place, form in enumerate(plan.forms) if isinstance(form, Given)}
-        self._told = Told(report, plan.widths[plan.root])
+        self._told = Told(report, plan.widths[plan.root], plan.raw[plan.root])
         self._tick = 0
         """The next one."""
 

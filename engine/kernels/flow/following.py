@@ -69,7 +69,7 @@ _loose_right: Any = view_of(Following, "loose_right", np.int64)
 
 @kernel
 def follow(F: int, L: int, R: int, left: int, right: int, out: int) -> int:
-    """Take in the deltas of both sides, whose timelines are L and R. out: the columns of the left, then of the right."""
+    """Take in the deltas of both sides, whose timelines are L and R. `out` has the left's columns, then the right's."""
     scalars = _scalars(F)
     at, at_right = buffers.at(left), buffers.at(right)
     count, count_right = buffers.count(left)[0], buffers.count(right)[0]
