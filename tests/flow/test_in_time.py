@@ -15,7 +15,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Delta
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.in_time import After, Before, InTime, Interval, Order, Same, interval, lasting, with_hull
+from oxiseq.engine.flow.in_time import After, Before, Interval, InTime, Order, Same, interval, lasting, with_hull
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.times import halves_of, times_at
 from oxiseq.engine.terms.dictionary import TermDictionary

@@ -40,7 +40,7 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary) ->
         case p.Lasting():
             return intervals.Lasting(form, children[0])
         case p.Follow():
-            return following.Follow(form, *children)
+            return following.Follow(form, children[0], children[1])
         case p.Extreme():
             return following.Extreme(form, children[0])
         case p.Arrange():
