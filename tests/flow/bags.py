@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from random import Random
 from typing import TypeAlias
 
@@ -54,7 +55,7 @@ def cuts() -> st.SearchStrategy[list[int]]:
 def batches(cut: Sequence[int], changed: Sequence[Change]) -> list[list[Change]]:
     """The changes of each batch."""
     bounds = [-1, *cut, 99]
-    return [[c for c in changed if low <= c[0] < high] for low, high in zip(bounds, bounds[1:], strict=False)]
+    return [[c for c in changed if low <= c[0] < high] for low, high in pairwise(bounds)]
 
 
 def delta_of(changed: Sequence[Change], width: int, ids: Sequence[int] = range(MOST_VALUE + 1)) -> Delta:

@@ -195,7 +195,8 @@ def test_a_join_is_right_after_many_rows_have_come_and_gone(seed: int, loose: in
 
 def test_rows_of_equal_hash_are_told_apart() -> None:
     count = 300_000  # some ten pairs of them have one tag of 32 bits
-    rows = np.arange(1, 2 * count + 1, dtype=np.uint32).reshape(count, 2)
+    dice = np.random.default_rng(1)
+    rows = dice.permutation(np.unique(dice.integers(1, 1 << 32, 3 * count, np.uint32)))[: 2 * count].reshape(count, 2)
     source = Buffer(2)
     source.put(deltas.Delta(np.zeros(count, np.int64), np.ones(count, np.int64), rows))
     for form in (p.Arrange(0, (0,)), p.Arrange(0, (), (1,)), p.Arrange(0, (1, 0))):
