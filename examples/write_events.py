@@ -2,8 +2,9 @@
 
 EXAMPLE is a folder of examples/, for instance `02-fraud`; FOLDER (default: the current one) gets a file per
 stream. The files' format is N-Quads; `--ending` chooses another one that `oxiseq convert` knows
-(.nq, .trig, .nq.gz, .trig.gz, .arrow, .parquet). At the end it prints the command that runs the query on them, and
-before it the one that loads the knowledge base, where there is something to load (`LOAD` in make_events.py).
+(.nq, .trig, .nq.gz, .trig.gz, .arrow, .parquet). At the end it prints the command that runs the query on them (one for
+each query where there are several, q*.rspql), and before it the one that loads the knowledge base, where there is
+something to load (`LOAD` in make_events.py).
 """
 
 from __future__ import annotations
@@ -61,14 +62,26 @@ def main() -> None:
 def commands(example: str, folder: Path, ending: str) -> list[list[str]]:
     """Write the events; the commands to run then."""
     home, made = EXAMPLES / example, events_of(example)
-    (query,) = (path for path in home.glob("query.*") if path.suffix != ".ceql")  # that one wants a table
-    run = ["oxiseq", "run", str(query)]
-    for iri, file in write(made.streams(), folder, ending).items():
-        run += ["--stream", f"{iri}={file}"]
-    if query.suffix == ".epsparql":
-        run += [word for rule in sorted(home.glob("*.epsparql")) if rule != query for word in ("--rules", str(rule))]
+    files = write(made.streams(), folder, ending)
     load, kb = knowledge(home, made, folder)
-    return [*load, run + ["--kb", str(kb)] * (kb is not None)]
+    return [*load, *(_run(query, files) + ["--kb", str(kb)] * (kb is not None) for query in _queries(home))]
+
+
+def _queries(home: Path) -> list[Path]:
+    """query.*, but for the one in CEQL, which wants a table; else all that are numbered."""
+    return [path for path in home.glob("query.*") if path.suffix != ".ceql"] or sorted(home.glob("q*.rspql"))
+
+
+def _run(query: Path, files: Mapping[str, Path]) -> list[str]:
+    several, text = query.stem != "query", query.read_text(encoding="utf-8")
+    command = ["oxiseq", "run", str(query)]
+    for iri, file in files.items():
+        if not several or iri.rsplit("#", 1)[-1] in text:
+            command += ["--stream", f"{iri}={file}"]
+    if query.suffix == ".epsparql":
+        rules = [rule for rule in sorted(query.parent.glob("*.epsparql")) if rule != query]
+        command += [word for rule in rules for word in ("--rules", str(rule))]
+    return command
 
 
 def knowledge(home: Path, made: ModuleType, folder: Path) -> tuple[list[list[str]], Path | None]:

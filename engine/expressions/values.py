@@ -141,7 +141,9 @@ def to_float(number: Exact) -> float:
         rounded = np.float32(nearest)
     if math.isfinite(nearest) and nearest != number and np.isfinite(rounded):
         # the double may stand on a tie of float32 where the number itself does not
-        other = np.nextafter(rounded, np.float32(math.inf if nearest > rounded else -math.inf))
+        away = math.inf if nearest > float(rounded) else -math.inf  # NumPy would compare them as floats
+        with np.errstate(over="ignore"):
+            other = np.nextafter(rounded, np.float32(away))
         if np.isfinite(other) and 2 * Fraction(nearest) == Fraction(float(rounded)) + Fraction(float(other)):
             nearer_other = abs(Fraction(number) - Fraction(float(other))) < abs(
                 Fraction(number) - Fraction(float(rounded))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,10 +35,41 @@ class Step:
         return self.keeps == _ASKED
 
 
-def steps(plan: p.FlowPlan, names: Mapping[int, tuple[str, ...]], prefixes: Mapping[str, str]) -> tuple[Step, ...]:
-    """All operators of a plan, inputs first. `names` of columns, by operator; without: their places."""
-    known = [names.get(n, tuple(f"c{i}" for i in range(width))) for n, width in enumerate(plan.widths)]
-    return tuple(_Describing(known, prefixes).step(n, form) for n, form in enumerate(plan.forms))
+def steps(plan: p.FlowPlan, root: Sequence[str], prefixes: Mapping[str, str]) -> tuple[Step, ...]:
+    """All operators of a plan, inputs first; `root`: names of the columns of its root."""
+    describing = _Describing(_names(plan, root), prefixes)
+    return tuple(describing.step(n, form) for n, form in enumerate(plan.forms))
+
+
+def _names(plan: p.FlowPlan, root: Sequence[str]) -> list[tuple[str, ...]]:
+    """What the columns of each operator are called, going down from the root: as those that are made of them. A column
+    that is no part of the answer is called by its place."""
+    found: list[list[str]] = [[""] * width for width in plan.widths]
+    found[plan.root] = list(root)
+    for place in range(len(plan.forms) - 1, -1, -1):
+        for child, from_ in _handed_on(plan, place):
+            for at, here in from_:
+                found[child][at] = found[child][at] or found[place][here]
+    return [tuple(name or f"c{i}" for i, name in enumerate(names)) for names in found]
+
+
+def _handed_on(plan: p.FlowPlan, place: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """By input, which of its columns are which of the operator's."""
+    form = plan.forms[place]
+    match form:
+        case p.Pick(child, columns):
+            yield child, [(at, here) for here, places in enumerate(columns) for at in places]
+        case p.Join(left, right):
+            width = plan.widths[left]
+            yield left, [(i, i) for i in range(width)]
+            yield right, [(i, width + i) for i in range(plan.widths[right])]
+            keys = [each.key for each in (plan.forms[left], plan.forms[right]) if isinstance(each, p.Arrange)]
+            yield right, [(there, here) for here, there in zip(*keys, strict=True)]
+        case p.Group(child, key, _):
+            yield child, [(at, here) for here, at in enumerate(key)]
+        case _:
+            for child in p.inputs(form):
+                yield child, [(i, i) for i in range(plan.widths[child])]
 
 
 class _Describing:
@@ -110,7 +141,8 @@ class _Describing:
             case p.GraphPlace(name):
                 where = f"in {name} of the knowledge base"
         names = self.variables(number)
-        subject, verb, object_ = (names.get(x, x) for x in (t.subject, t.predicate, t.object))  # type: ignore[call-overload]
+        subject, object_ = (names.get(x, x) if isinstance(x, Variable) else x for x in (t.subject, t.object))
+        verb = names.get(t.predicate, t.predicate) if isinstance(t.predicate, Variable) else t.predicate
         return f"{self.writer.term(subject)} {self.writer.verb(verb)} {self.writer.term(object_)}  {where}"
 
     def of(self, child: int, e: Expression) -> str:

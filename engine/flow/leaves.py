@@ -27,23 +27,24 @@ _NEWEST: Final = Window(1, 1, counted=True)
 
 
 class Leaves:
-    """The conjunctions of a plan at work. `windows`: those of its contents, by number."""
+    """The conjunctions of a plan at work. windows: those of its contents, by number; wanted: which rows operators
+    need."""
 
-    def __init__(self, plan: FlowPlan, windows: Sequence[Window], terms: TermDictionary) -> None:
+    def __init__(self, plan: FlowPlan, windows: Sequence[Window], wanted: Report, terms: TermDictionary) -> None:
         self._nodes = [place for place, form in enumerate(plan.forms) if isinstance(form, Patterns)]
         forms = [form for form in plan.forms if isinstance(form, Patterns)]
         self.graphs = _graphs(forms)
         """What is asked of the KB: further sources, behind the windows."""
         number: dict[Place, int] = {WindowPlace(n): n for n in range(len(windows))}
         number |= {graph.place: len(windows) + n for n, graph in enumerate(self.graphs)}
+        self._widths = [plan.widths[place] for place in self._nodes]
         self._windows = len(windows)
         self._versions = 0
         self._lows = np.zeros(len(windows) + len(self.graphs), np.int64)
         queries = [_numbered(form, number) for form in forms]
         every = (*windows, *(_NEWEST for _ in self.graphs))
-        both = Report.NEW | Report.ENDED
         self._run = (
-            WindowRun(compile_windows(queries, terms, len(every)), terms, every, both) if queries else None
+            WindowRun(compile_windows(queries, terms, len(every)), terms, every, wanted) if queries else None
         )
 
     def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> tuple[I64, list[Delta]]:
@@ -52,7 +53,9 @@ class Leaves:
         if self._run is None:
             times = np.unique(np.concatenate([batch.time for batch in batches]))
             return times, []
-        answers = self._run.push_each([*batches, *(graphs or [EventBatch.empty() for _ in self.graphs])])
+        first = np.array([min(int(batch.time[0]) for batch in batches if len(batch))])
+        known = [replace(graph, time=first) for graph in graphs] or [EventBatch.empty() for _ in self.graphs]
+        answers = self._run.push_each([*batches, *known])
         return answers.time, self._deltas(answers, tick)
 
     def move(
@@ -80,7 +83,8 @@ class Leaves:
         return self._nodes
 
     def _deltas(self, answers: Answers, tick: int) -> list[Delta]:
-        return [_delta(new, ended, tick) for new, ended in zip(answers.new, answers.ended, strict=True)]
+        each = zip(answers.new, answers.ended, self._widths, strict=True)
+        return [_delta(new, ended, tick, width) for new, ended, width in each]
 
     # --- what it holds ------------------------------------------------------------------------------
 
@@ -121,16 +125,11 @@ def _numbered(form: Patterns, number: dict[Place, int]) -> ConjunctiveQuery:
     return replace(form.query, sources=tuple(number[form.places[source]] for source in form.query.sources))
 
 
-def _delta(new: Rows, ended: Rows, tick: int) -> Delta:
+def _delta(new: Rows, ended: Rows, tick: int, width: int) -> Delta:
     """Both in order of instants; they have no row in common at an instant."""
-    if not len(ended):
-        return Delta(new.at + tick, np.ones(len(new), np.int64), new.values)
-    if not len(new):
-        return Delta(ended.at + tick, np.full(len(ended), -1), ended.values)
-    return Delta.concat(
-        [
-            Delta(ended.at + tick, np.full(len(ended), -1), ended.values),
-            Delta(new.at + tick, np.ones(len(new), np.int64), new.values),
-        ],
-        new.values.shape[1],
-    )
+    parts = [
+        Delta(rows.at + tick, np.full(len(rows), sign), rows.values[:, :width])
+        for rows, sign in ((ended, -1), (new, 1))
+        if len(rows)
+    ]
+    return Delta.concat(parts, width)

@@ -26,9 +26,11 @@ from typing import Literal, TypeAlias
 
 from pyoxigraph import NamedNode, Variable
 
+from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.windows import ConjunctiveQuery
-from oxiseq.grammar.algebra import Expression
+from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.scope import subexpressions
 
 
 @lru_cache(maxsize=256)
@@ -324,11 +326,40 @@ def inputs(form: Form) -> tuple[int, ...]:
             return (form.child,)
 
 
+def is_one_to_one(plan: FlowPlan) -> bool:
+    """Whether each row of the root is one row of a conjunction of patterns, and no two are alike: then what is new
+    there is new here, and nothing has to be counted."""
+    place = plan.root
+    while True:
+        match plan.forms[place]:
+            case Patterns():
+                return True
+            case Filter(child, conditions) if all(map(is_pure, conditions)):
+                place = child
+            case Extend(child, expression) if is_pure(expression):
+                place = child
+            case Pick(child, columns) if _keeps(columns, plan.widths[child]):
+                place = child
+            case _:
+                return False
+
+
+def is_pure(expression: Expression) -> bool:
+    """Whether its value depends on what it reads alone."""
+    return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
+
+
+def _keeps(columns: tuple[tuple[int, ...], ...], width: int) -> bool:
+    """Whether all columns of the child are among these."""
+    return {places[0] for places in columns if len(places) == 1} >= set(range(width))
+
+
 class Sheet:
     """A plan in the making: a form that is there is not added again."""
 
     def __init__(self) -> None:
         self._places: dict[Form, int] = {}
+        self._forms: list[Form] = []
         self._widths: list[int] = []
         self._raw: list[tuple[int, ...]] = []
 
@@ -337,6 +368,7 @@ class Sheet:
         place = self._places.get(form)
         if place is None:
             place = self._places[form] = len(self._widths)
+            self._forms.append(form)
             self._raw.append(self._raw_of(form))
             self._widths.append(self._width_of(form))
         return place
@@ -348,6 +380,33 @@ class Sheet:
     def raw(self, place: int) -> tuple[int, ...]:
         """Which of them hold numbers."""
         return self._raw[place]
+
+    def pick(self, child: int, columns: tuple[tuple[int, ...], ...]) -> int:
+        """The place of other columns of an operator: of the operator itself where they are the same, and of what a
+        Pick takes its columns from."""
+        form = self._forms[child]
+        if isinstance(form, Pick):
+            return self.pick(form.child, tuple(tuple(x for i in each for x in form.columns[i]) for each in columns))
+        if columns == tuple((i,) for i in range(self._widths[child])):
+            return child
+        return self.add(Pick(child, columns))
+
+    def is_set(self, place: int) -> bool:
+        """Whether it surely has each of its rows once."""
+        match self._forms[place]:
+            case Patterns() | Distinct() | Reach() | Group():
+                return True
+            case Constant(rows, _):
+                return len(rows) <= 1
+            case Filter(child) | Extend(child) | Arrange(child) | Hull(child) | Lasting(child) | Extreme(child):
+                return self.is_set(child)
+            case Pick(child, columns):
+                kept = {each[0] for each in columns if len(each) == 1}
+                return len(kept) == self._widths[child] and self.is_set(child)
+            case Join() | Follow() as form:
+                return all(map(self.is_set, inputs(form)))
+            case _:
+                return False
 
     def _width_of(self, form: Form) -> int:
         match form:
@@ -395,7 +454,7 @@ class Sheet:
 
     def plan(self, root: int, also: tuple[int, ...] = ()) -> FlowPlan:
         """The operators that an answer needs, and others that are looked at."""
-        forms = list(self._places)
+        forms = self._forms
         needed = {root, *also}
         for place in range(max(needed), -1, -1):
             if place in needed:
@@ -407,7 +466,7 @@ class Sheet:
         for place in sorted(needed):
             renamed[place] = smaller.add(_renamed(forms[place], renamed))
         here = tuple(renamed[place] for place in also)
-        return FlowPlan(tuple(smaller._places), tuple(smaller._widths), renamed[root], tuple(smaller._raw), here)
+        return FlowPlan(tuple(smaller._forms), tuple(smaller._widths), renamed[root], tuple(smaller._raw), here)
 
 
 def _renamed(form: Form, places: dict[int, int]) -> Form:

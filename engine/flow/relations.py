@@ -12,8 +12,8 @@ Where F is empty and both sides surely bind what they share, the keys of B serve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
@@ -34,8 +34,8 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A column that says in which of several cases a row stands: always bound, compared wherever rows are, and no
-    variable of the pattern (operators.md, 7.2)."""
+    """A column that says in which of several cases a row stands: compared wherever rows are, unbound being a value
+    like others, and no variable of the pattern (operators.md, 7.2). Every relation has it among `certain`."""
 
     number: int
 
@@ -64,6 +64,11 @@ class Relation:
         """The columns that say in which case a row stands."""
         return tuple(c for c in self.columns if isinstance(c, Context))
 
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """The columns that expressions can name."""
+        return frozenset(c for c in self.columns if isinstance(c, Variable))
+
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
@@ -85,7 +90,18 @@ class Relations:
         self._numbers += 1
         return Hidden(self._numbers)
 
+    def context(self) -> Context:
+        """A column for cases that no other relation knows."""
+        self._numbers += 1
+        return Context(self._numbers)
+
     # --- where rows come from -----------------------------------------------------------------------
+
+    def source(
+        self, form: p.Patterns | p.Asked | p.Given | p.Constant, columns: Sequence[Column], certain: Iterable[Column]
+    ) -> Relation:
+        """The rows of an operator without inputs, under these names."""
+        return Relation(self.sheet.add(form), tuple(columns), frozenset(certain))
 
     def unit(self) -> Relation:
         """One row without columns: the empty group pattern."""
@@ -106,9 +122,11 @@ class Relations:
 
     def extend(self, a: Relation, expression: Expression, name: Column) -> Relation:
         """With the value of an expression as a column more. It holds no EXISTS."""
+        if isinstance(expression, Variable) and expression in a.columns:
+            return self.copied(a, [(expression, name)])
         node = self.sheet.add(p.Extend(a.node, self._placed(expression, a)))
         certain = a.certain
-        if isinstance(expression, NamedNode | Literal) or expression in a.certain:
+        if isinstance(expression, NamedNode | Literal):
             certain |= {name}
         return Relation(node, (*a.columns, name), certain)
 
@@ -121,7 +139,20 @@ class Relations:
         if tuple(columns) == a.columns:
             return a
         places = tuple((a.place(c),) if c in a.columns else () for c in columns)
-        return Relation(self.sheet.add(p.Pick(a.node, places)), tuple(columns), a.certain & frozenset(columns))
+        return Relation(self.sheet.pick(a.node, places), tuple(columns), a.certain & frozenset(columns))
+
+    def without_columns(self, a: Relation, dropped: Iterable[Column]) -> Relation:
+        """All columns but some."""
+        gone = frozenset(dropped)
+        return self.project(a, [c for c in a.columns if c not in gone])
+
+    def copied(self, a: Relation, copies: Iterable[tuple[Column, Column]]) -> Relation:
+        """With columns once more behind the others: (column, its copy's name)."""
+        pairs = list(copies)
+        places = (*range(len(a.columns)), *a.places(old for old, _ in pairs))
+        certain = a.certain | {new for old, new in pairs if old in a.certain or isinstance(new, Context)}
+        node = self.sheet.pick(a.node, tuple((i,) for i in places))
+        return Relation(node, (*a.columns, *(new for _, new in pairs)), certain)
 
     def renamed(self, a: Relation, columns: Sequence[Column]) -> Relation:
         """The same columns under other names, which are all different."""
@@ -167,7 +198,7 @@ class Relations:
         ]
         places += [(width + b.place(c),) for c in more]
         columns = (*a.columns, *more)
-        return _Pairs(node, Relation(self.sheet.add(p.Pick(node, tuple(places))), columns, a.certain | b.certain))
+        return _Pairs(node, Relation(self.sheet.pick(node, tuple(places)), columns, a.certain | b.certain))
 
     def _passing(self, pairs: _Pairs, a: Relation, b: Relation, conditions: Sequence[Expression]) -> _Pairs:
         """The pairs that satisfy conditions on what they make."""
@@ -179,7 +210,7 @@ class Relations:
         node, known = pairs.node, dict[Variable, Variable]()
         if either:
             both = [(i,) for i in range(width + len(b.columns))]
-            node = self.sheet.add(p.Pick(node, (*both, *((a.place(c), width + b.place(c)) for c in either))))
+            node = self.sheet.pick(node, (*both, *((a.place(c), width + b.place(c)) for c in either)))
         for c in joined.columns:
             if isinstance(c, Variable):
                 known[c] = p.column(
@@ -193,24 +224,47 @@ class Relations:
         """OPTIONAL: conditions are on the joined rows, and hold no EXISTS."""
         pairs = self._passing(self._pairs(a, b), a, b, conditions)
         met = self._met_by_key(a, b) if not conditions and self._plain(a, b) else self._met(a, pairs.node)
-        joined, alone = pairs.relation, self._without(a, met)
-        node = self.sheet.add(p.Union((joined.node, self.project(alone, joined.columns).node)))
-        return Relation(node, joined.columns, a.certain)
+        return self._with_others(pairs.relation, a, met)
 
-    def minus(self, a: Relation, b: Relation) -> Relation:
-        """The rows of A that are compatible with no row of B with which they share a bound variable."""
-        shared = [c for c in a.columns if c in b.columns and not isinstance(c, Context)]
+    def left_join_where(self, a: Relation, b: Relation, passing: Callable[[Relation], Relation]) -> Relation:
+        """OPTIONAL with a condition of any kind: `passing` takes some of the joined rows, and all their columns."""
+        # a column that the right side may fill is kept as the left has it, too: so the left row stays known
+        loose = [c for c in a.columns if c in b.columns and c not in a.certain]
+        kept: dict[Column, Column] = {c: self.hidden() for c in loose}
+        met = passing(self._pairs(self.copied(a, kept.items()), b).relation)
+        left = self.project(met, [kept.get(c, c) for c in a.columns])
+        joined = self.project(met, [*a.columns, *(c for c in b.columns if c not in a.columns)])
+        return self._with_others(joined, a, self._among(a, tuple(range(len(a.columns))), self.distinct(left).node))
+
+    def _with_others(self, joined: Relation, a: Relation, met: Relation) -> Relation:
+        """Joined rows, and those of A that were not met."""
+        alone = self.project(self.without(a, met), joined.columns)
+        return Relation(self.sheet.add(p.Union((joined.node, alone.node))), joined.columns, a.certain)
+
+    def attached(self, a: Relation, b: Relation, key: Sequence[Column], *, everywhere: bool) -> Relation:
+        """Joined where their keys are the same, unbound being a value like others; the key is all that they share.
+        `everywhere`: B has every key of A; else what it has not is unbound, as by OPTIONAL."""
+        left, right = (replace(each, certain=each.certain | frozenset(key)) for each in (a, b))
+        if everywhere:
+            return replace(self.join(left, right), certain=a.certain | (b.certain - frozenset(key)))
+        return replace(self.left_join(left, right), certain=a.certain)
+
+    def minus(self, a: Relation, b: Relation, counted: Iterable[Column] | None = None) -> Relation:
+        """The rows of A that are compatible with no row of B with which they share a bound variable; `counted`: the
+        variables of which one must be shared, if not any."""
+        known = frozenset(a.columns if counted is None else counted)
+        shared = [c for c in a.columns if c in b.columns and c in known and not isinstance(c, Context)]
         if not shared:
             return a
         if self._plain(a, b):
-            return self._without(a, self._met_by_key(a, b))
+            return self.without(a, self._met_by_key(a, b))
         pairs = self._pairs(a, b)
         if any(c in a.certain and c in b.certain for c in shared):
-            return self._without(a, self._met(a, pairs.node))
+            return self.without(a, self._met(a, pairs.node))
         width = len(a.columns)
         both = [_and(_bound(a.place(c)), _bound(width + b.place(c))) for c in shared]
         meet = both[0] if len(both) == 1 else Call("||", tuple(both))
-        return self._without(a, self._met(a, self.sheet.add(p.Filter(pairs.node, (meet,)))))
+        return self.without(a, self._met(a, self.sheet.add(p.Filter(pairs.node, (meet,)))))
 
     def semijoin(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
         """The rows of A for which a compatible row of B is there: EXISTS. Conditions are on the joined rows."""
@@ -221,7 +275,7 @@ class Relations:
 
     def antijoin(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
         """The others: NOT EXISTS."""
-        return self._without(a, self.semijoin(a, b, conditions))
+        return self.without(a, self.semijoin(a, b, conditions))
 
     @staticmethod
     def _plain(a: Relation, b: Relation) -> bool:
@@ -236,7 +290,7 @@ class Relations:
     def _met(self, a: Relation, pairs: int) -> Relation:
         """The rows of A that are the left part of a pair."""
         width = len(a.columns)
-        parts = self.sheet.add(p.Distinct(self.sheet.add(p.Pick(pairs, tuple((i,) for i in range(width))))))
+        parts = self.sheet.add(p.Distinct(self.sheet.pick(pairs, tuple((i,) for i in range(width)))))
         return self._among(a, tuple(range(width)), parts)
 
     def _among(self, a: Relation, places: tuple[int, ...], keys: int) -> Relation:
@@ -244,10 +298,10 @@ class Relations:
         left = self.sheet.add(p.Arrange(a.node, places))
         right = self.sheet.add(p.Arrange(keys, tuple(range(len(places)))))
         joined = self.sheet.add(p.Join(left, right))
-        kept = self.sheet.add(p.Pick(joined, tuple((i,) for i in range(len(a.columns)))))
+        kept = self.sheet.pick(joined, tuple((i,) for i in range(len(a.columns))))
         return Relation(kept, a.columns, a.certain)
 
-    def _without(self, a: Relation, met: Relation) -> Relation:
+    def without(self, a: Relation, met: Relation) -> Relation:
         """A less some of its rows."""
         both = self.sheet.add(p.Union((a.node, self.sheet.add(p.Negate(met.node)))))
         return Relation(self.sheet.add(p.Consolidate(both)), a.columns, a.certain)
@@ -256,6 +310,8 @@ class Relations:
 
     def distinct(self, a: Relation) -> Relation:
         """Each row once."""
+        if self.sheet.is_set(a.node):
+            return a
         return Relation(self.sheet.add(p.Distinct(a.node)), a.columns, a.certain)
 
     def group(self, a: Relation, key: Sequence[Column], sums: Sequence[tuple[Column, p.Sum]]) -> Relation:

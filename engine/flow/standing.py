@@ -7,6 +7,7 @@ by instant. A tick is an instant here: all that comes and goes then is worked on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -15,30 +16,36 @@ from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.leaves import Leaves
-from oxiseq.engine.flow.plan import Asked, FlowPlan, Given
+from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, is_one_to_one
 from oxiseq.engine.flow.told import Told
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.windows import Report as Wanted
 from oxiseq.engine.windows import Window
 from oxiseq.grammar.rsp_algebra import Report
 
+_BOTH: Final = Wanted.NEW | Wanted.ENDED
+_WANTED: Final = {Report.ISTREAM: Wanted.NEW, Report.DSTREAM: Wanted.ENDED}
+
 
 class Standing:
-    """All that changes for a plan. `windows`: of its contents, by number; for `move` they are not asked."""
+    """All that changes for a plan. compared: how many columns of its root, from the first, tell rows apart; windows: of
+    its contents, by number; for `move` they are not asked."""
 
     def __init__(
-        self, plan: FlowPlan, report: Report, windows: Sequence[Window], kb: KbInTime, blanks: KbBlanks,
+        self, plan: FlowPlan, report: Report, compared: int, windows: Sequence[Window], kb: KbInTime, blanks: KbBlanks,
         terms: TermDictionary,
     ) -> None:  # fmt: skip
         self._flow = Flow(plan, terms)
-        self._leaves = Leaves(plan, windows, terms)
+        wanted = _WANTED.get(report, _BOTH) if is_one_to_one(plan) else _BOTH
+        self._leaves = Leaves(plan, windows, wanted, terms)
         self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
         asked = [form for form in plan.forms if isinstance(form, Asked)]
         self._knowledge = Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
         self._given = {form.name: place for place, form in enumerate(plan.forms) if isinstance(form, Given)}
-        self._told = Told(report, plan.widths[plan.root], plan.raw[plan.root])
+        self._told = Told(report, plan.widths[plan.root], compared, plan.raw[plan.root])
         self._tick = 0
         """The next one."""
 

@@ -16,10 +16,11 @@ from oxiseq.grammar.rsp_algebra import Report
 
 
 class Told:
-    """Remembers the answer, if all of it is told. raw: columns that hold numbers."""
+    """Remembers the answer, if all of it is told. compared: how many columns, from the first, tell rows apart; those
+    behind are for the order in which rows are told. raw: columns that hold numbers."""
 
-    def __init__(self, report: Report, width: int, raw: Sequence[int] = ()) -> None:
-        self._report, self._width, self._raw = report, width, raw
+    def __init__(self, report: Report, width: int, compared: int, raw: Sequence[int] = ()) -> None:
+        self._report, self._width, self._compared, self._raw = report, width, compared, raw
         self._answer: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -30,10 +31,20 @@ class Told:
         between two of them counts at the later one."""
         if self._report is Report.RSTREAM:
             return self._all(delta, ticks)
+        if self._compared < self._width:
+            delta = self._net(delta)
         weight = delta.weight if self._report is Report.ISTREAM else -delta.weight
         kept = np.flatnonzero(weight > 0)
         index = np.repeat(kept, weight[kept])
         return np.searchsorted(ticks, delta.at[index]), delta.rows[index]
+
+    def _net(self, delta: Delta) -> Delta:
+        """What changes of the columns that are compared, each row with one of those that stand for it."""
+        keyed = np.column_stack([delta.at, delta.rows[:, : self._compared]])
+        _, first, inverse = np.unique(keyed, axis=0, return_index=True, return_inverse=True)
+        weight = np.bincount(inverse.reshape(-1), delta.weight, len(first)).astype(np.int64)
+        kept = np.sort(first[weight != 0])
+        return Delta(delta.at[kept], weight[inverse.reshape(-1)[kept]], delta.rows[kept])
 
     def _all(self, delta: Delta, ticks: I64) -> tuple[I64, Ids]:
         keys = [row.tobytes() for row in delta.rows]

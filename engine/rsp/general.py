@@ -1,6 +1,7 @@
-"""A query's answer at an instant, whatever it asks: windows filled, event patterns evaluated, WHERE asked of Oxigraph.
+"""A query's answer at an instant, whatever its windows are and whenever it is answered.
 
-Where it stands: complete events in order → items, event mappings → windows at an instant → **full rows**.
+Where it stands: complete events in order → items, event mappings → windows at an instant → what comes into them and
+what goes, of events and of event mappings → operators (engine/flow) → **full rows to tell**.
 """
 
 from __future__ import annotations
@@ -12,22 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.delta import Delta
+from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.kb_in_time import KbInTime
-from oxiseq.engine.matching.fallback import content_order
 from oxiseq.engine.matching.matcher import StreamMatcher
-from oxiseq.engine.rsp.dataset import Dataset
+from oxiseq.engine.rsp.full_rows import FullRows
+from oxiseq.engine.rsp.given import MatchRows
 from oxiseq.engine.rsp.growing import Change, Growing, grows, rows_of
 from oxiseq.engine.rsp.items import Content, Held, Items, oldest
 from oxiseq.engine.rsp.mappings import Events, Stored, codes, evaluate
-from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
-from oxiseq.engine.rsp.reports import FullRows
+from oxiseq.engine.rsp.plan import MatchPlan, RspPlan, match_name
+from oxiseq.engine.rsp.steady import full_rows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.grammar.rsp_algebra import Report
+from oxiseq.engine.windows import Window
 
-_PER_TRIPLE: Final = 700
-"""Bytes of a triple in the store and where it is counted, without its terms."""
+_TOLD: Final = Window(None)
+"""Of a flow that is told what its windows hold."""
 
 
 class GeneralAnswers:
@@ -51,13 +54,13 @@ class GeneralAnswers:
         self.settled = not plan.volatile
         """Whether the last answer stays while the windows hold the same: it has no volatile function, and it has
         consumed nothing."""
-        self._dataset = Dataset(plan, terms, kb, self._blanks)
+        windows = [_TOLD for _ in plan.contents]
+        flow = plan.flow
+        self._standing = Standing(flow.plan, plan.report, flow.compared, windows, kb, self._blanks, terms)
+        self._given = [MatchRows(len(m.variables) + m.timed, terms) for m in plan.matches]
         by_name = {stored.plan.name: stored for stored in self._stored}
         of_window = {event.name: self._contents[event.content] for event in plan.events}
-        whole = plan.direct and plan.report is Report.RSTREAM
-        self._growing = [
-            Growing(m, by_name, of_window) if grows(m, plan) and not whole else None for m in plan.matches
-        ]
+        self._growing = [Growing(m, by_name, of_window) if grows(m, plan) else None for m in plan.matches]
         """By MATCH; None where it is evaluated anew at each instant."""
 
     def add(self, batches: Sequence[EventBatch]) -> None:
@@ -79,36 +82,25 @@ class GeneralAnswers:
         """What windows hold at a time."""
         return Held(self._items, self._contents)
 
-    @property
-    def changes(self) -> bool:
-        """Whether what is new and what is gone is known without the whole answer: then call `change`."""
-        return self._plan.direct and self._growing[0] is not None
-
-    def change(self, at: int) -> Change:
-        """What is new at an instant, what is gone; instants rise."""
-        self._move(at)
-        (growing,) = self._growing
-        assert growing is not None  # `changes` says so
-        change = growing.step()
-        self._forget()
-        return change
-
-    def answer(self, at: int) -> FullRows:
-        """The full rows at an instant, in no order but that of ORDER BY; instants rise."""
-        self._move(at)
+    def told(self, at: int) -> FullRows:
+        """The full rows to tell at an instant, in the order in which they are told; instants rise. Raises LimitError,
+        KbError."""
+        entered = self._move(at)
         found = self._matches()
-        rows = self._direct(found[0]) if self._plan.direct else self._asked(found)
+        rows = self._flown(entered, found)
         self._forget()
         return rows
 
-    def _move(self, at: int) -> None:
-        """Windows go on to a time."""
-        for number, (content, plan) in enumerate(zip(self._contents, self._plan.contents, strict=True)):
+    def _move(self, at: int) -> list[EventBatch]:
+        """Windows go on to a time; by content the events that come in."""
+        entered = []
+        for content, plan in zip(self._contents, self._plan.contents, strict=True):
             items = self._items[content.stream]
-            left, entered = content.move(items, at)
-            if plan.stored:
-                self._dataset.leave(number, items.graphs(*left))
-                self._dataset.enter(number, items.graphs(*entered))
+            _, (low, high) = content.move(items, at)
+            entered.append(EventBatch.concat(list(items.graphs(low, high))) if plan.stored else EventBatch.empty())
+        for stream, items in enumerate(self._items):
+            items.forget_graphs(min((c.stop for c in self._contents if c.stream == stream), default=items.end))
+        return entered
 
     def _matches(self) -> list[Events | Change]:
         """The mappings of each MATCH, or how they have changed."""
@@ -134,35 +126,16 @@ class GeneralAnswers:
             for atom, stream in enumerate(events.of):
                 self._used[stream] = np.union1d(self._used[stream], events.items[:, atom])
 
-    def _direct(self, found: Events | Change) -> FullRows:
-        assert isinstance(found, Events)  # else `change` is called
-        return _distinct(self._plan.matches[0], found)
-
-    def _asked(self, found: Sequence[Events | Change]) -> FullRows:
-        asked = self._plan.asked
-        assert asked is not None
-        self._dataset.kb.refresh()
-        self._tell(found)
-        values, rows = self._dataset.solutions(asked.over(self._dataset.kb.names), asked.width, asked.with_row)
-        spans = [self._dataset.spans[row] for row in rows]
-        return FullRows(values, np.array(spans, np.int64).reshape(len(values), 2 if asked.with_row else 0))
-
-    def _tell(self, found: Sequence[Events | Change]) -> None:
-        """Tell the store the mappings of each MATCH."""
-        for number, each in enumerate(found):
-            if isinstance(each, Events):
-                self._dataset.set_rows(number, _distinct(self._plan.matches[number], each))
-            else:
-                self._dataset.drop_rows(number, each.gone)
-                self._dataset.add_rows(number, each.new)
-
-    def in_order(self, rows: FullRows) -> FullRows:
-        """As they are told: as ORDER BY says, else by their terms, then by their times."""
-        if len(rows) < 2 or (self._plan.asked is not None and self._plan.asked.ordered):
-            return rows
-        if rows.span.shape[1]:
-            rows = rows.take(np.lexsort((rows.span[:, 0], rows.span[:, 1])))
-        return rows.take(content_order(np.zeros(len(rows), np.int64), rows.values, self._terms, self._blanks.ids))
+    def _flown(self, entered: Sequence[EventBatch], found: Sequence[Events | Change]) -> FullRows:
+        given = dict[str, Delta]()
+        for number, (each, rows) in enumerate(zip(found, self._given, strict=True)):
+            match = self._plan.matches[number]
+            delta = rows.changed(each) if isinstance(each, Change) else rows.whole(_distinct(match, each))
+            given[match_name(number)] = delta
+        places = [content.stop - len(batch) for content, batch in zip(self._contents, entered, strict=True)]
+        values = self._standing.move(entered, places, [content.start for content in self._contents], given)
+        at = np.zeros(len(values), np.int64)
+        return full_rows(self._plan, at, values, self._blanks.ids, self._terms)[1]
 
     def _forget(self) -> None:
         for stream, items in enumerate(self._items):
@@ -181,6 +154,9 @@ class GeneralAnswers:
             yield from items.held_ids()
         for stored in self._stored:
             yield from stored.held_ids()
+        for rows in self._given:
+            yield rows.held_ids()
+        yield from self._standing.held_ids()
         yield self._blanks.ids
 
     @property
@@ -188,16 +164,16 @@ class GeneralAnswers:
         """Numbers of live records."""
         return {
             "items": sum(items.end - items.first for items in self._items),
-            "triples": self._dataset.triples,
             "mappings": sum(map(len, self._stored)),
             "matches": sum(len(growing) for growing in self._growing if growing is not None),
+            **self._standing.state,
         }
 
     @property
     def bytes(self) -> int:
         """About how large it is."""
         arrays = sum(items.bytes for items in self._items) + sum(stored.bytes for stored in self._stored)
-        return arrays + _PER_TRIPLE * self._dataset.triples
+        return arrays + self._standing.bytes
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between instants."""
@@ -207,6 +183,8 @@ class GeneralAnswers:
             "stored": [stored.save(terms) for stored in self._stored],
             "used": list(self._used),
             "kb": self._blanks.save(terms),
+            "given": [rows.save(terms) for rows in self._given],
+            "standing": self._standing.save(terms),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -217,15 +195,14 @@ class GeneralAnswers:
             stored.restore(saved, terms)
         self._used = [used.copy() for used in state["used"]]
         self._blanks.restore(state["kb"], terms)
-        for number, (content, plan) in enumerate(zip(self._contents, self._plan.contents, strict=True)):
-            content.start, content.stop = (int(x) for x in state["contents"][number])
-            if plan.stored:
-                self._dataset.enter(number, self._items[content.stream].graphs(content.start, content.stop))
-        for number, growing in enumerate(self._growing):
+        for content, (start, stop) in zip(self._contents, state["contents"], strict=True):
+            content.start, content.stop = int(start), int(stop)
+        for rows, saved in zip(self._given, state["given"], strict=True):
+            rows.restore(saved, terms)
+        self._standing.restore(state["standing"], terms)
+        for growing in self._growing:
             if growing is not None:
-                change = growing.step()
-                if not self._plan.direct:
-                    self._dataset.add_rows(number, change.new)
+                growing.step()
 
 
 def _distinct(match: MatchPlan, events: Events) -> FullRows:

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.items import Content
 from oxiseq.engine.rsp.mappings import MOST_PAIRS, Events, Stored, concat, follow, is_plain
 from oxiseq.engine.rsp.plan import MatchPlan, RspPlan
-from oxiseq.engine.rsp.reports import FullRows
 from oxiseq.grammar.algebra import EventName, EventPattern, Following
 
 _NO_USED = np.zeros(0, np.int64)

@@ -156,11 +156,14 @@ class Items:
         kept = self._count - gone
         self._time[:kept], self._number[:kept] = self._time[gone : self._count], self._number[gone : self._count]
         self.first, self._count = self.first + gone, kept
-        self._graphs = [(place, batch) for place, batch in self._graphs if place + len(batch) > self.first]
-        if self._graphs and self._graphs[0][0] < self.first:
+
+    def forget_graphs(self, before: int) -> None:
+        """Nobody asks for the graphs of events before this place."""
+        self._graphs = [(place, batch) for place, batch in self._graphs if place + len(batch) > before]
+        if self._graphs and self._graphs[0][0] < before:
             place, batch = self._graphs[0]
-            if 2 * (self.first - place) > len(batch):
-                self._graphs[0] = (self.first, batch.slice(self.first - place, len(batch)))
+            if 2 * (before - place) > len(batch):
+                self._graphs[0] = (before, batch.slice(before - place, len(batch)))
 
     @property
     def bytes(self) -> int:
@@ -175,11 +178,12 @@ class Items:
 
     def save(self, terms: SavedTerms) -> State:
         """The events kept."""
-        graphs = EventBatch.concat(list(self.graphs(self.first, self.end)))
+        place = self._graphs[0][0] if self._graphs else self.end
+        graphs = EventBatch.concat([batch for _, batch in self._graphs])
         for ids in graphs.ids:
             terms.ids(ids)
         return {"first": self.first, "instants": self._instants, "newest": self._newest, "time": self.times.copy(),
-                "number": self.numbers.copy(), "graphs": graphs.save()}  # fmt: skip
+                "number": self.numbers.copy(), "place": place, "graphs": graphs.save()}  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
@@ -187,7 +191,7 @@ class Items:
         self._newest = None if state["newest"] is None else int(state["newest"])
         self._append(state["time"], state["number"])
         graphs = EventBatch.restored(state["graphs"], terms)
-        self._graphs = [(self.first, graphs)] if len(graphs) else []
+        self._graphs = [(int(state["place"]), graphs)] if len(graphs) else []
 
 
 @dataclass(slots=True)

@@ -35,6 +35,11 @@ class Rhythm:
     periods: tuple[int, ...] = ()
 
     @property
+    def every_instant(self) -> bool:
+        """Whether it follows the streams."""
+        return self.given is None and not self.periods
+
+    @property
     def ticks(self) -> bool:
         """Whether it follows periods."""
         return self.given is None and bool(self.periods)

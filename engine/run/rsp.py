@@ -1,7 +1,7 @@
 """One query over windows and its streams: events in, answers out. All its state is here.
 
-    push ─ arrivals ─ events in order ┬ conjunctions of patterns, incrementally (engine/windows)
-                                      └ windows, event patterns, Oxigraph (engine/rsp) ─ reports ─ answers
+    push ─ arrivals ─ events in order ┬ all instants at once (rsp/steady.py)         ┬ rows to tell ─ answers
+                                      └ one instant after the other (rsp/general.py) ┘
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.rsp.columns import Columns
+from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.general import GeneralAnswers
-from oxiseq.engine.rsp.native import NativeAnswers
 from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.rsp.reports import FullRows, Reporter
 from oxiseq.engine.rsp.schedule import Schedule, Stretch
+from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.resets import Resets
@@ -49,7 +50,7 @@ class RspRun(AloneRun):
         self._kb = KbInTime(kb)
         self._newest: int | None = None
         self._schedule = Schedule(plan.rhythm)
-        self._shown = np.array(plan.shown, np.int64)
+        self._told = Columns(plan.flow.told, terms)
         self.resets = Resets()
         """How often it has forgotten its windows."""
         self._begin()
@@ -57,11 +58,8 @@ class RspRun(AloneRun):
 
     def _begin(self) -> None:
         """Nothing has been seen."""
-        plan = self._plan
-        width = len(plan.shown) if plan.native is not None else _width(plan)
-        self._reporter = Reporter(plan.report, width, plan.timed)
-        self._native = NativeAnswers(plan, self._terms, self._kb) if plan.native is not None else None
-        self._general = GeneralAnswers(plan, self._terms, self._kb) if plan.native is None else None
+        answers = SteadyAnswers if is_steady(self._plan) else GeneralAnswers
+        self._answers: SteadyAnswers | GeneralAnswers = answers(self._plan, self._terms, self._kb)
 
     @property
     def plan(self) -> RspPlan:
@@ -74,7 +72,6 @@ class RspRun(AloneRun):
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._arrivals.held_ids()
-        yield self._reporter.before.values
         yield from self._answers.held_ids()
 
     # --- events in, answers out ---------------------------------------------------------------------
@@ -85,28 +82,32 @@ class RspRun(AloneRun):
 
     def advance(self) -> list[MatchBatch]:
         """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError."""
-        native, found = self._native, list[MatchBatch]()
+        answers, found = self._answers, list[MatchBatch]()
         for passed in self._kb.stretches(self._arrivals.passed):
             batches = self._arrivals.take(passed)
-            told = self._advance(batches, passed) if native is None else native.advance(batches)
+            if isinstance(answers, SteadyAnswers):
+                told = answers.advance(batches)
+            else:
+                told = self._advance(answers, batches, passed)
             found += [self._batch(at, rows) for at, rows in told if len(rows)]
         self.matches += sum(len(batch) for batch in found)
         if len(found) > 1:
-            found = [MatchBatch.concat(found, len(self._shown))]
+            found = [MatchBatch.concat(found, len(self._plan.columns))]
         for batch in found:
             self._terms.hold(batch.values)
         return found
 
-    def _advance(self, batches: list[EventBatch], passed: int) -> Iterable[tuple[NDArray[np.int64], FullRows]]:
-        assert self._general is not None
+    def _advance(
+        self, general: GeneralAnswers, batches: list[EventBatch], passed: int
+    ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         times = np.sort(np.concatenate([batch.time for batch in batches]))
         if len(times):
             self._newest = int(times[-1]) if self._newest is None else max(self._newest, int(times[-1]))
         if not len(times) and passed == BEFORE_ALL:
             return
-        self._general.add(batches)
-        for stretch in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, self._general.windows):
-            yield from self._stretch(self._general, stretch)
+        general.add(batches)
+        for stretch in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, general.windows):
+            yield from self._stretch(general, stretch)
 
     def _stretch(self, general: GeneralAnswers, stretch: Stretch) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         """What is told at the ticks at which the windows hold the same. Once the answer has settled, only RSTREAM has
@@ -115,7 +116,7 @@ class RspRun(AloneRun):
             self._schedule.check(stretch)
         rest: Stretch | None = stretch
         while rest is not None:
-            rows = general.in_order(self._told(general, rest.at))
+            rows = general.told(rest.at)
             yield np.full(len(rows), rest.at, np.int64), rows
             if general.settled:
                 break
@@ -124,16 +125,8 @@ class RspRun(AloneRun):
             again = self._schedule.again(rest, len(rows))
             yield np.repeat(again, len(rows)), rows.take(np.tile(np.arange(len(rows)), len(again)))
 
-    def _told(self, general: GeneralAnswers, at: int) -> FullRows:
-        if not general.changes:
-            return self._reporter.told(general.answer(at))
-        change = general.change(at)
-        return change.new if self._plan.report is Report.ISTREAM else change.gone
-
     def _batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
-        shown = np.where(self._shown >= 0, self._shown, rows.values.shape[1])
-        spare = np.zeros((len(rows), 1), np.uint32)
-        values = np.ascontiguousarray(np.concatenate([rows.values, spare], axis=1)[:, shown])
+        values = self._told.of(rows.values, at)
         events = rows.span.shape[1]
         letters = np.tile(np.array([START, END][:events], np.int32), len(rows))
         ends = np.arange(len(rows) + 1, dtype=np.int64) * events
@@ -162,7 +155,6 @@ class RspRun(AloneRun):
         return {
             "arrivals": self._arrivals.save(terms),
             "schedule": self._schedule.save(),
-            "reporter": self._reporter.save(terms),
             "newest": self._newest,
             "matches": self.matches,
             "resets": self.resets.save(),
@@ -173,7 +165,6 @@ class RspRun(AloneRun):
     def restore(self, state: State, terms: KnownTerms) -> None:
         self._arrivals.restore(state["arrivals"], terms)
         self._schedule.restore(state["schedule"])
-        self._reporter.restore(state["reporter"], terms)
         self._newest = None if state["newest"] is None else int(state["newest"])
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
@@ -189,15 +180,4 @@ class RspRun(AloneRun):
     @property
     def bytes(self) -> int:
         """About how large its state is: arrays, and the store's triples by an estimate."""
-        return self._answers.bytes + self._reporter.before.values.nbytes
-
-    @property
-    def _answers(self) -> NativeAnswers | GeneralAnswers:
-        answers = self._general if self._native is None else self._native
-        assert answers is not None  # one of them is there
-        return answers
-
-
-def _width(plan: RspPlan) -> int:
-    """Columns of full rows."""
-    return plan.asked.width if plan.asked is not None else len(plan.matches[0].variables)
+        return self._answers.bytes

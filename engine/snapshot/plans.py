@@ -91,12 +91,11 @@ def _of_intervals(plan: IntervalPlan) -> Iterable[object]:
 @_parts.register
 def _of_rsp(plan: RspPlan) -> Iterable[object]:
     yield plan.query
-    yield plan.streams, plan.report, plan.rhythm, plan.consumes, plan.contents, plan.shown
+    yield plan.streams, plan.report, plan.rhythm, plan.consumes, plan.contents
     yield [(event.name, event.content, event.variables) for event in plan.events]
-    yield plan.asked, plan.native
-    if plan.native is not None:
-        yield windows.Memory._fields, windows.SCALARS
-        yield from map(_written, (windows.ENTRY, windows.STORED))
+    yield plan.flow.plan, plan.flow.compared
+    yield windows.Memory._fields, windows.SCALARS
+    yield from map(_written, (windows.ENTRY, windows.STORED))
 
 
 @cache

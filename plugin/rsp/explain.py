@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pyoxigraph import Variable
+
+from oxiseq.engine.flow.explain import Step, steps
+from oxiseq.engine.flow.relations import Column
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.explanation import Explanation
-from oxiseq.grammar.render import render_expression
 from oxiseq.grammar.render_rsp import amount, render_window
-from oxiseq.grammar.render_sparql import SparqlWriter, event_pattern
+from oxiseq.grammar.render_sparql import event_pattern
 from oxiseq.grammar.rsp_algebra import OnChange, OnClose
 from oxiseq.pictures.svg import Svg
 from oxiseq.rsp.picture import picture
@@ -26,8 +29,8 @@ class WindowFacts:
     window: str
     names: tuple[str, ...]
     default: bool
-    predicates: tuple[str, ...] | None
-    """What is kept of its events for WHERE; None for all, empty for nothing."""
+    asked: bool
+    """Whether patterns are about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +54,11 @@ class RspExplanation(Explanation):
     when: str
     consumption: str
     evaluation: str
-    """native, direct or asked."""
-    why: str | None
-    """Of a query that is asked: why it is not answered incrementally."""
-    folded: str | None
-    """Of a native query: what is made of the joined rows."""
     windows: tuple[WindowFacts, ...]
     events: tuple[EventFacts, ...]
     matches: tuple[str, ...]
-    patterns: tuple[str, ...]
-    """Of a native query, each with where it is looked for."""
-    sparql: str | None
-    """What Oxigraph is asked at every instant."""
-    kb: tuple[str, ...]
-    """What is copied of the knowledge base; of a native query what it is asked, again when it changes."""
+    operators: tuple[Step, ...]
+    """How WHERE is answered: by operators over rows that come and go, inputs first."""
     into: str | None
     """The stream that answers go to."""
 
@@ -83,20 +77,17 @@ class RspExplanation(Explanation):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        how = f"evaluation: {self.evaluation} ({_EVALUATIONS[self.evaluation]})"
-        return (f"{self.form}, {self.report} {self.when}", how)
+        return (f"{self.form}, {self.report} {self.when}", f"evaluation: {self.evaluation}")
 
 
-_EVALUATIONS = {
-    "native": "incremental: each event changes the answer, nothing is asked again",
-    "direct": "event mappings in columns, found once for each event",
-    "asked": "Oxigraph is asked at every instant, its store follows the windows",
-}
+_INCREMENTAL = "incremental: each change of a window changes the answer, nothing is asked again"
+_ASKS = "; of the knowledge base some is asked, again when it changes"
 
 
 def explain_rsp(plan: RspPlan) -> RspExplanation:
     """The explanation of a plan."""
     query = plan.query
+    operators = steps(plan.flow.plan, [_called(column) for column in plan.flow.relation.columns], dict(query.prefixes))
     return RspExplanation(
         query.language,
         query.form,
@@ -104,15 +95,11 @@ def explain_rsp(plan: RspPlan) -> RspExplanation:
         plan.report.value,
         _when(plan),
         "items that justified an answer are not used again" if plan.consumes else "none",
-        "native" if plan.native is not None else "direct" if plan.direct else "asked",
-        plan.why_not if plan.asked is not None else None,
-        _folded(plan),
+        _INCREMENTAL + (_ASKS if any(step.asked for step in operators) else ""),
         tuple(_window(plan, number) for number in range(len(plan.contents))),
         tuple(_events(plan)),
         tuple(event_pattern(match.pattern) for match in plan.matches),
-        _patterns(plan),
-        None if plan.asked is None else plan.asked.text,
-        _kb(plan),
+        operators,
         plan.feeds,
     )
 
@@ -136,14 +123,13 @@ def _window(plan: RspPlan, number: int) -> WindowFacts:
         and w.operators == content.window.operators
         and w.stream.value == plan.streams[content.stream]
     )
-    kept = content.predicates if content.named else plan.default_predicates if content.default else ()
     return WindowFacts(
         number,
         plan.streams[content.stream],
         "".join(render_window(o) for o in content.window.operators),
         tuple(names),
         content.default,
-        None if kept is None else tuple(p.value for p in kept),
+        content.stored,
     )
 
 
@@ -156,36 +142,9 @@ def _events(plan: RspPlan) -> Iterator[EventFacts]:
         yield EventFacts(event.name, event.content, tuple(v.value for v in event.variables), by)
 
 
-def _patterns(plan: RspPlan) -> tuple[str, ...]:
-    if plan.native is None:
-        return ()
-    writer, contents, joined = SparqlWriter(dict(plan.query.prefixes)), len(plan.contents), plan.native.query
-    patterns = [
-        f"{writer.term(p.subject)} {writer.verb(p.predicate)} {writer.term(p.object)}"
-        + (f"  in window {source}" if source < contents else f"  of the KB, answer {source - contents}")
-        for p, source in zip(joined.patterns, joined.sources, strict=True)
-    ]
-    return (*patterns, *(f"FILTER({render_expression(f)})" for f in joined.filters))
-
-
-def _folded(plan: RspPlan) -> str | None:
-    if plan.native is None or plan.native.fold is None:
-        return None
-    fold = plan.native.fold
-    if fold.grouping is not None:
-        return "groups that an instant has touched, and how often each of their rows is shown"
-    return "how often each row is there, which is told once" if fold.distinct else "how often each row is there"
-
-
-def _kb(plan: RspPlan) -> tuple[str, ...]:
-    if plan.native is not None:
-        return tuple(f"{number}: {part.text}" for number, part in enumerate(plan.native.kb))
-    needs = plan.kb
-    named = ("all named graphs",) if needs.graphs is None else tuple(f"<{g.value}>" for g in needs.graphs)
-    if needs.nothing:
-        return ()
-    merged = tuple(f"<{g.value}> in the default graph" for g in needs.merged)
-    return (*(("its default graph",) if needs.default else ()), *merged, *named)
+def _called(column: Column) -> str:
+    """A column of full rows; those without a name are the times of event mappings and what only sorts."""
+    return column.value if isinstance(column, Variable) else ""
 
 
 # --- for people -----------------------------------------------------------------------------------
@@ -203,35 +162,23 @@ def _lines(e: RspExplanation) -> Iterator[str]:
         yield f"into stream: {e.into}"
     if e.events:
         yield f"consumption: {e.consumption}"
-    yield f"evaluation: {e.evaluation} ({_EVALUATIONS[e.evaluation]})"
-    if e.why is not None:
-        yield f"  not incremental: {e.why}"
-    if e.folded is not None:
-        yield f"  kept of the joined rows: {e.folded}"
+    yield f"evaluation: {e.evaluation}"
     yield from ["", "windows"]
     for window in e.windows:
         names = [*(f"<{n}>" for n in window.names), *(["the default graph"] if window.default else [])]
         yield f"  {window.number}: {window.window} on <{window.stream}>: {', '.join(names)}"
-        if window.predicates is None:
-            yield "    keeps every triple"
-        elif window.predicates and e.evaluation == "asked":
-            yield f"    keeps {', '.join(f'<{p}>' for p in window.predicates)}"
     if e.events:
         yield from ["", "events"]
         for event in e.events:
             bound = ", ".join(f"?{v}" for v in event.variables)
             yield f"  {event.name} on window {event.content}: {bound}, by {event.answered_by}"
         yield from (f"  MATCH {{ {match} }}" for match in e.matches)
-    if e.patterns:
-        yield from ["", "patterns", *(f"  {p}" for p in e.patterns)]
-    if e.kb:
-        if e.evaluation == "native":
-            yield from ["", "asked of the knowledge base, again when it changes"]
-            yield from (f"  {line}" for text in e.kb for line in text.splitlines())
-        else:
-            yield from ["", f"of the knowledge base: {', '.join(e.kb)}"]
-    if e.sparql is not None:
-        yield from ["", "asked", *(f"  {line}" for line in e.sparql.splitlines())]
+    yield from ["", "operators"]
+    for step in e.operators:
+        of = f" of {', '.join(map(str, step.inputs))}" if step.inputs else ""
+        head, *more = [*step.detail, ""]
+        yield f"  {step.number}: {step.what}{of}  {head}".rstrip()
+        yield from (f"       {line}" for line in more if line)
 
 
 def as_dot(e: RspExplanation) -> str:
@@ -242,11 +189,11 @@ def as_dot(e: RspExplanation) -> str:
     for window in e.windows:
         lines.append(f"  w{window.number} [label={quoted(window.window)}];")
         lines.append(f"  s{streams.index(window.stream)} -> w{window.number};")
-    lines.append(f"  answer [label={quoted(f'{e.form} {e.report}', e.evaluation)}, peripheries=2];")
+    lines.append(f"  answer [label={quoted(f'{e.form} {e.report}', 'incremental')}, peripheries=2];")
     for i, event in enumerate(e.events):
         lines += [f"  e{i} [label={quoted(event.name)}];", f"  w{event.content} -> e{i};", f"  e{i} -> answer;"]
     used = {event.content for event in e.events}
-    lines += [f"  w{w.number} -> answer;" for w in e.windows if w.number not in used or w.predicates != ()]
+    lines += [f"  w{w.number} -> answer;" for w in e.windows if w.number not in used or w.asked]
     return "\n".join([*lines, "}"]) + "\n"
 
 

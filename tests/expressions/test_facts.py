@@ -149,6 +149,7 @@ def test_machine_where_it_decides(text: str, outcome: str) -> None:
         ("2 / 3", '"0.666666666666666666"^^<http://www.w3.org/2001/XMLSchema#decimal>'),
         ("4 / 2", '"2"^^<http://www.w3.org/2001/XMLSchema#decimal>'),
         ('1 + "0.1"^^xsd:float', '"1.1"^^<http://www.w3.org/2001/XMLSchema#float>'),
+        ('33554442.000000000000003 + "0"^^xsd:float', '"33554444"^^<http://www.w3.org/2001/XMLSchema#float>'),
         ("1e0 / 0", '"INF"^^<http://www.w3.org/2001/XMLSchema#double>'),
         ("-(0e0)", '"-0"^^<http://www.w3.org/2001/XMLSchema#double>'),
         ('DATATYPE("1"^^xsd:byte)', "<http://www.w3.org/2001/XMLSchema#integer>"),

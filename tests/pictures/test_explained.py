@@ -29,8 +29,8 @@ def words(explanation: oxiseq.explaining.Explanation) -> list[str]:  # type: ign
 
 @pytest.mark.parametrize(("language", "text", "shown"), [
     ("ceql", CEQL, ["SELL[price > 3]", "a", "b", ":", ";"]),
-    ("rspql", RSPQL, ["s", "[RANGE 10 SECONDS SLIDE 5 SECONDS]", "w", "knowledge base", "asked"]),
-    ("spectra", SPECTRA, ["[RANGE 10 SLIDE 1]", "?a :p ?b", "?b :q ?c", "FILTER(?c > 2)", "native"]),
+    ("rspql", RSPQL, ["s", "[RANGE 10 SECONDS SLIDE 5 SECONDS]", "w", "knowledge base", "incremental"]),
+    ("spectra", SPECTRA, ["[RANGE 10 SLIDE 1]", "?a :p ?b", "?b :q ?c", "FILTER(?c > 2)", "incremental"]),
     ("rsepql", RSEPQL, ["EVENT E1", "?a ?b", "MATCH E1 SEQ E2", "direct"]),
     ("epsparql", EPSPARQL, ["triples ?a :p ?b", "SEQ on ?b", "keeps first for ever", "SELECT"]),
 ])  # fmt: skip

@@ -81,15 +81,3 @@ def lived(changing: Changing, together: int, moves: random.Random | None = None)
 def test_conjunctions_answer_as_their_reference(changing: Changing, together: int, seed: int | None) -> None:
     moves = None if seed is None else random.Random(seed)
     assert Counter(lived(changing, together, moves)) == by_reference(changing)
-
-
-def test_most_of_these_are_incremental() -> None:
-    """Else the test above compares something else."""
-    counts: Counter[bool] = Counter()
-
-    @given(conjunctions())
-    def look(changing: Changing) -> None:
-        counts[Life(changing.setting).plan.native is not None] += 1
-
-    look()
-    assert counts[True] > 2 * counts[False]

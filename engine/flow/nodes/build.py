@@ -5,30 +5,40 @@ from __future__ import annotations
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.nodes import following, intervals, linear
 from oxiseq.engine.flow.nodes.arrange import Arrange
+from oxiseq.engine.flow.nodes.best import Best
+from oxiseq.engine.flow.nodes.computing import Extend, Filter
 from oxiseq.engine.flow.nodes.consolidate import Consolidate
 from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.fed import Fed
+from oxiseq.engine.flow.nodes.group import Group
 from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.reach import Reach
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.order import TermOrder
 
 
 def build(plan: p.FlowPlan, terms: TermDictionary) -> list[Node]:
-    """A node for each form, in the same order. Raises NotImplementedError for a form that no node is for."""
+    """A node for each form, in the same order."""
     nodes: list[Node] = []
+    order = TermOrder(terms)
     for form, width, raw in zip(plan.forms, plan.widths, plan.raw, strict=True):
-        nodes.append(_node(form, width, nodes, terms))
+        nodes.append(_node(form, width, nodes, terms, order))
         nodes[-1].out.raw = raw
     return nodes
 
 
-def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary) -> Node:
+def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, order: TermOrder) -> Node:
     children = [nodes[place].out for place in p.inputs(form)]
     match form:
         case p.Patterns() | p.Asked() | p.Given():
             return Fed(width)
         case p.Constant():
             return linear.Constant(form, terms)
+        case p.Filter():
+            return Filter(form, children[0], terms)
+        case p.Extend():
+            return Extend(form, children[0], terms)
         case p.Pick():
             return linear.Pick(form, children[0])
         case p.Negate():
@@ -49,10 +59,14 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary) ->
             return Join(_arranged(nodes[left]), _arranged(nodes[right]))
         case p.Distinct():
             return Distinct(children[0])
+        case p.Group():
+            return Group(form, children[0], terms)
+        case p.Best():
+            return Best(form, children[0], terms, order)
         case p.Consolidate():
             return Consolidate(children[0])
-        case _:
-            raise NotImplementedError(f"no node for {type(form).__name__}")
+        case p.Reach():
+            return Reach(children[0])
 
 
 def _arranged(node: Node) -> Arrange:

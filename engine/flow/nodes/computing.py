@@ -12,7 +12,6 @@ import numpy as np
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate
-from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.node import Node
@@ -21,8 +20,8 @@ from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Call, Expression
-from oxiseq.grammar.scope import expression_variables, subexpressions
+from oxiseq.grammar.algebra import Expression
+from oxiseq.grammar.scope import expression_variables
 
 _MOST_KNOWN: Final = 1 << 16
 """Values that are remembered; then all are forgotten."""
@@ -51,10 +50,10 @@ class Extend(Node):
     def __init__(self, form: p.Extend, child: Buffer, terms: TermDictionary) -> None:
         super().__init__(child.width + 1, (child,))
         self._values = Computed(form.expression, terms)
-        self._drawn = None if is_pure(form.expression) else _Drawn(self._values)
+        self._drawn = None if p.is_pure(form.expression) else _Drawn(self._values)
 
     @property
-    def records(self) -> int:  # type: ignore[override]
+    def records(self) -> int:
         return 0 if self._drawn is None else len(self._drawn)
 
     def step(self) -> None:
@@ -73,11 +72,6 @@ class Extend(Node):
             self._drawn.restore(state, terms)
 
 
-def is_pure(expression: Expression) -> bool:
-    """Whether its value depends on what it reads alone."""
-    return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
-
-
 class Computed:
     """The values of an expression over a plan's columns."""
 
@@ -86,7 +80,7 @@ class Computed:
         variables = sorted(expression_variables(expression) - {UNBOUND}, key=_place)
         self._variables: list[Variable] = variables
         self._places = [_place(v) for v in variables]
-        self._pure = is_pure(expression)
+        self._pure = p.is_pure(expression)
         self._known: dict[bytes, int] = {}
         self._generation = terms.generation
 

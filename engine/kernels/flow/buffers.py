@@ -12,9 +12,10 @@ import numpy as np
 
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
 
-DONE, NEED_OUT, NEED_ROOM = range(3)
-"""What a kernel answers: that it is through; that it wants more room for its output, or in its memory. It is called
-again then, and goes on where it was."""
+DONE, NEED_OUT, NEED_ROOM, NEED_ORDER = range(4)
+"""What a kernel answers: that it is through; that it wants more room for its output, or in its memory; that it has to
+compare terms of which Python must say where they stand (`TermOrder.prepare`). It is called again then, and goes on
+where it was."""
 
 
 class Flowing(NamedTuple):

@@ -1,0 +1,183 @@
+"""Ranks of rows at work: ORDER BY with LIMIT and OFFSET, MIN, MAX, SAMPLE, FIRST, LAST (operators.md, 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
+from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.kernels.flow import rank_records as k
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT
+from oxiseq.engine.kernels.flow.ranking import fill_slots, rank
+from oxiseq.engine.kernels.flow.slots import SLOT, slot_count
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.order import TermOrder
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+_MOST_RANKS: Final = 1 << 62
+_SHRINK_FROM: Final = 4096
+"""Entries from which on memory that is mostly empty is given back."""
+_MOSTLY: Final = 8
+
+
+class Best(Node):
+    """By key the rows of some ranks, or all that are equal to the first. It keeps all rows of its input."""
+
+    def __init__(
+        self, form: p.Best, child: Buffer, terms: TermDictionary, order: TermOrder, room: int = 16
+    ) -> None:  # fmt: skip
+        """room: for how many rows to begin with."""
+        super().__init__(child.width, (child,))
+        self._form = form
+        self._terms = terms
+        self._order = order
+        self._least = room
+        self._bounds = _bounds(form)
+        self._sequence = _sequence(form, child.width)
+        self._point(self._empty(room, room))
+
+    def _empty(self, entries: int, groups: int) -> k.RankMemory:
+        form, width = self._form, self.out.width
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[[k.FREE, k.GROUP_FREE, k.LISTED, k.CHANGED]] = k.LAST
+        scalars[k.ORDERED] = len(form.order)
+        scalars[k.TIES] = form.ties
+        scalars[k.ENDLESS] = form.stop is None and not form.ties
+        scalars[k.STARTS] = form.start > 0 and not form.ties
+        borders = len(self._bounds)
+        return k.RankMemory(
+            scalars=scalars,
+            entries=np.zeros(entries, k.ENTRY),
+            links=np.zeros(entries * borders, k.LINK),
+            rows=np.zeros((entries, width), np.uint32),
+            slots=np.zeros(slot_count(entries), SLOT),
+            groups=np.zeros(groups, k.GROUP),
+            borders=np.zeros(groups * borders, k.BORDER),
+            keys=np.zeros((groups, len(form.key)), np.uint32),
+            group_slots=np.zeros(slot_count(groups), SLOT),
+            place=np.array(form.key, np.int64),
+            sequence=self._sequence,
+            bounds=self._bounds,
+        )
+
+    def _point(self, memory: k.RankMemory) -> None:
+        self._memory = memory
+        self._pointers = Pointers(memory)
+
+    @property
+    def steps(self) -> int:
+        """How many times two rows have been compared."""
+        return int(self._memory.scalars[k.STEPS])
+
+    @property
+    def records(self) -> int:
+        return int(self._memory.scalars[k.COUNT])
+
+    @property
+    def bytes(self) -> int:
+        return sum(array.nbytes for array in self._memory)
+
+    def step(self) -> None:
+        self._run(self.inputs[0], self.out)
+        count = int(self._memory.scalars[k.COUNT])
+        if len(self._memory.entries) > max(_MOSTLY * count, _SHRINK_FROM, self._least):
+            self._load(*self._content())
+
+    def _run(self, source: Buffer, target: Buffer) -> None:
+        order, terms = self._order, self._terms
+        while True:
+            need = rank(self._pointers.address, terms.address, order.address, source.address, target.address)
+            if need == DONE:
+                return
+            if need == NEED_OUT:
+                target.grow()
+            elif need == NEED_ORDER:
+                order.prepare(np.ascontiguousarray(source.delta.rows[:, self._sequence[:, 0]]))
+            else:
+                self._grow()
+
+    def _grow(self) -> None:
+        """Room for twice as many of what is full."""
+        memory, borders = self._memory, len(self._bounds)
+        scalars = memory.scalars
+        if scalars[k.COUNT] >= len(memory.entries):
+            size = 2 * len(memory.entries)
+            memory = memory._replace(
+                entries=longer(memory.entries, size), links=longer(memory.links, size * borders),
+                rows=longer(memory.rows, size),
+            )  # fmt: skip
+        if scalars[k.GROUPS] >= len(memory.groups):
+            size = 2 * len(memory.groups)
+            memory = memory._replace(
+                groups=longer(memory.groups, size), borders=longer(memory.borders, size * borders),
+                keys=longer(memory.keys, size),
+            )  # fmt: skip
+        memory = memory._replace(
+            slots=np.zeros(slot_count(len(memory.entries)), SLOT),
+            group_slots=np.zeros(slot_count(len(memory.groups)), SLOT),
+        )
+        self._point(memory)
+        fill_slots(self._pointers.address)
+
+    # --- what it keeps ------------------------------------------------------------------------------
+
+    def _content(self) -> tuple[Ids, I64, I64]:
+        """Rows, their weights, how many copies of each have been told."""
+        memory = self._memory
+        entries = memory.entries[: int(memory.scalars[k.TOP])]
+        live = np.flatnonzero(entries["weight"])
+        return memory.rows[live], entries["weight"][live], entries["told"][live]
+
+    def _load(self, rows: Ids, weight: I64, told: I64) -> None:
+        """Keep these and nothing else."""
+        self._point(self._empty(max(self._least, 2 * len(rows)), self._least))
+        source = Buffer(self.out.width)
+        source.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
+        scalars = self._memory.scalars
+        scalars[k.SILENT] = 1
+        self._run(source, Buffer(self.out.width))
+        scalars = self._memory.scalars
+        scalars[k.SILENT] = scalars[k.STEPS] = 0
+        entries = self._memory.entries[: len(rows)]
+        for e in np.flatnonzero(entries["told"] != told).tolist():
+            # blank nodes that stand in another order than where this was saved: told at the end of the next tick
+            entries["told"][e], entries["was"][e] = told[e], weight[e]
+            entries["chain"][e], scalars[k.LISTED] = scalars[k.LISTED], e
+
+    def held_ids(self) -> Iterable[Ids]:
+        yield self._memory.rows[: int(self._memory.scalars[k.TOP])]
+
+    def save(self, terms: SavedTerms) -> State:
+        rows, weight, told = self._content()
+        return {"rows": terms.ids(rows), "weight": weight, "told": told}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        rows = np.ascontiguousarray(terms.ids(state["rows"]).reshape(len(state["weight"]), self.out.width))
+        self._load(rows, state["weight"].astype(np.int64), state["told"].astype(np.int64))
+
+
+def _bounds(form: p.Best) -> I64:
+    """The ranks before which borders stand."""
+    if form.ties:
+        return np.ones(1, np.int64)
+    start, stop = form.start, form.stop
+    bounds = [start] if start else []
+    if stop is not None:
+        bounds.append(max(start, stop))
+    return np.array([min(b, _MOST_RANKS) for b in bounds], np.int64)
+
+
+def _sequence(form: p.Best, width: int) -> I64:
+    """What rows are ordered by (`RankMemory.sequence`): `order`, then the other columns, then, where values of `order`
+    were equal, by their terms. All rows of a group have the same key."""
+    steps = [(r.place, k.DOWN if r.descending else k.BY_VALUE) for r in form.order]
+    ordered = dict.fromkeys(r.place for r in form.order)
+    steps += [(c, k.BY_TERM) for c in range(width) if c not in form.key and c not in ordered]
+    steps += [(c, k.BY_TERM) for c in sorted(ordered) if c not in form.key]
+    return np.array(steps, np.int64).reshape(-1, 2)

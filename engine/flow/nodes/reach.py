@@ -1,0 +1,146 @@
+"""Paths of one step or more at work (operators.md, 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
+from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.kernels.flow import path_records as k
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.path_storing import fill_pair_slots, fill_row_slots
+from oxiseq.engine.kernels.flow.paths import reach
+from oxiseq.engine.kernels.flow.slots import SLOT, slot_count
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+MOST_PAIRS: Final = 20_000_000
+"""Of nodes that paths connect, past which LimitError is raised: some 2 GB."""
+_SHRINK_FROM: Final = 4096
+"""Pairs or edges from which on memory that is mostly empty is given back."""
+_MOSTLY: Final = 8
+
+
+class Reach(Node):
+    """Edges → each pair of nodes that one step or more connect. It keeps edges and pairs."""
+
+    def __init__(self, child: Buffer, most_pairs: int = MOST_PAIRS, room: int = 16) -> None:
+        """room: for how many pairs to begin with."""
+        super().__init__(child.width, (child,))
+        self._most = most_pairs
+        self._least = max(room, 2)
+        self._point(self._empty(self._least, min(self._least, most_pairs)))
+
+    def _empty(self, edges: int, pairs: int) -> k.PathMemory:
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[[k.VERTEX_FREE, k.EDGE_FREE, k.PAIR_FREE, k.CHANGED_EDGES, k.CHANGED_PAIRS, k.WORK]] = k.LAST
+        return k.PathMemory(
+            scalars=scalars,
+            vertices=np.zeros(edges, k.VERTEX),
+            rows=np.zeros((edges, self.out.width - 1), np.uint32),
+            vertex_slots=np.zeros(slot_count(edges), SLOT),
+            edges=np.zeros(edges, k.EDGE),
+            edge_slots=np.zeros(slot_count(edges), SLOT),
+            pairs=np.zeros(pairs, k.PAIR),
+            pair_slots=np.zeros(slot_count(pairs), SLOT),
+        )
+
+    def _point(self, memory: k.PathMemory) -> None:
+        self._memory = memory
+        self._pointers = Pointers(memory)
+
+    @property
+    def suspects(self) -> tuple[int, int]:
+        """How many pairs have been suspect, and how many of them were deleted."""
+        return int(self._memory.scalars[k.SUSPECTS]), int(self._memory.scalars[k.BROKEN])
+
+    @property
+    def records(self) -> int:
+        return int(self._memory.scalars[k.PAIRS])
+
+    @property
+    def bytes(self) -> int:
+        return sum(array.nbytes for array in self._memory)
+
+    def step(self) -> None:
+        self._run(self.inputs[0], self.out)
+        scalars = self._memory.scalars
+        pairs, edges = int(scalars[k.PAIRS]), int(scalars[k.EDGES])
+        if (len(self._memory.pairs) > max(_MOSTLY * pairs, _SHRINK_FROM, self._least)
+                or len(self._memory.edges) > max(_MOSTLY * edges, _SHRINK_FROM, self._least)):  # fmt: skip
+            self._load(*self._content())
+
+    def _run(self, source: Buffer, target: Buffer) -> None:
+        while True:
+            need = reach(self._pointers.address, source.address, target.address)
+            if need == DONE:
+                return
+            if need == NEED_OUT:
+                target.grow()
+            elif self._memory.scalars[k.PHASE] == k.TAKE:
+                self._grow_rows()
+            else:
+                self._grow_pairs()
+
+    def _grow_rows(self) -> None:
+        """Room for twice as many edges or vertices, whatever is full."""
+        memory = self._memory
+        scalars = memory.scalars
+        if scalars[k.EDGES] >= len(memory.edges):
+            memory = memory._replace(edges=longer(memory.edges, 2 * len(memory.edges)))
+        if scalars[k.VERTICES] + 2 > len(memory.vertices):
+            size = 2 * len(memory.vertices)
+            memory = memory._replace(vertices=longer(memory.vertices, size), rows=longer(memory.rows, size))
+        self._point(memory._replace(
+            vertex_slots=np.zeros(slot_count(len(memory.vertices)), SLOT),
+            edge_slots=np.zeros(slot_count(len(memory.edges)), SLOT),
+        ))  # fmt: skip
+        fill_row_slots(self._pointers.address)
+
+    def _grow_pairs(self) -> None:
+        memory = self._memory
+        if len(memory.pairs) >= self._most:
+            raise LimitError(
+                len(memory.pairs) + 1, self._most,
+                "pairs of nodes that a path (+ or *) connects; bind one of its ends, or make the window shorter",
+            )  # fmt: skip
+        size = min(2 * len(memory.pairs), self._most)
+        self._point(memory._replace(pairs=longer(memory.pairs, size), pair_slots=np.zeros(slot_count(size), SLOT)))
+        fill_pair_slots(self._pointers.address)
+
+    # --- what it keeps ------------------------------------------------------------------------------
+
+    def _content(self) -> tuple[Ids, I64]:
+        """Edges, as they came in, and their weights."""
+        memory = self._memory
+        edges = memory.edges[: int(memory.scalars[k.EDGE_TOP])]
+        edges = edges[edges["source"] >= 0]
+        rows = memory.rows
+        return np.hstack([rows[edges["source"]], rows[edges["target"], -1:]]), edges["weight"].astype(np.int64)
+
+    def _load(self, rows: Ids, weight: I64) -> None:
+        """Keep these edges and nothing else. The pairs are those that have been told."""
+        pairs = min(max(self._least, 2 * self.records), self._most)
+        self._point(self._empty(max(self._least, 2 * len(rows)), pairs))
+        source = Buffer(self.out.width)
+        source.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
+        self._memory.scalars[k.SILENT] = 1
+        self._run(source, Buffer(self.out.width))
+        scalars = self._memory.scalars
+        scalars[k.SILENT] = 0
+
+    def held_ids(self) -> Iterable[Ids]:
+        yield self._memory.rows[: int(self._memory.scalars[k.VERTEX_TOP])]
+
+    def save(self, terms: SavedTerms) -> State:
+        rows, weight = self._content()
+        return {"edges": terms.ids(rows), "weight": weight}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        weight = state["weight"].astype(np.int64)
+        self._load(np.ascontiguousarray(terms.ids(state["edges"]).reshape(len(weight), self.out.width)), weight)

@@ -1,0 +1,66 @@
+"""What is known of a query besides its text, and what it is compiled to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.engine.flow.plan import FlowPlan, Rank
+from oxiseq.engine.flow.relations import Relation
+from oxiseq.grammar.algebra import Expression, MatchPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The rows of a MATCH: the name of its `Given`, its variables, those of them that every row binds; `timed`: a
+    column behind them says which times a row has."""
+
+    name: str
+    variables: tuple[Variable, ...]
+    certain: frozenset[Variable]
+    timed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """windows: window's name → number of its content; default: contents in the default graph; `default_graphs` and
+    `named_graphs`: FROM and FROM NAMED; matches: what MATCH gives, `timed` what the one MATCH of WHERE itself does if
+    its rows carry times; `asks_kb`: whether parts of the query may be asked of the knowledge base."""
+
+    windows: Mapping[NamedNode, int] = field(default_factory=dict)
+    default: tuple[int, ...] = ()
+    default_graphs: tuple[NamedNode, ...] = ()
+    named_graphs: tuple[NamedNode, ...] = ()
+    matches: Mapping[MatchPattern, Matched] = field(default_factory=dict)
+    timed: Matched | None = None
+    asks_kb: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A column of the answer: its name and its place in the root's rows; or (place None) an expression over them with
+    NOW() in it, whose value is that of the instant at which the row is told. Its variables are `column(place)`."""
+
+    name: str
+    place: int | None
+    expression: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A query's plan, and how its answer is told.
+
+    relation: the root's columns. `compared`: how many of them, from the first, tell rows apart; those behind only sort.
+    `told`: what is told under which names, none for ASK, whose answer is one row of width 0 or none. `order`: how the
+    rows told at one instant are sorted. `times`: the place of the column that says which times a row has.
+    """
+
+    plan: FlowPlan
+    relation: Relation
+    compared: int
+    told: tuple[Told, ...]
+    order: tuple[Rank, ...]
+    distinct: bool
+    times: int | None

@@ -1,0 +1,171 @@
+"""What the knowledge base is asked as a whole: patterns that touch nothing else, and are no triple patterns.
+
+Where it stands: elements of a group → a SELECT → `Asked`. A pattern in GRAPH <g> {...} is asked there; one in the
+GRAPH ?g {...} of a larger pattern with the graph's name as a column, its context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.engine.expressions.functions import IMPURE
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.relations import Relation, Relations
+from oxiseq.engine.flow.sparql.around import Around
+from oxiseq.engine.flow.sparql.correlation import correlated
+from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge, Scope
+from oxiseq.engine.flow.sparql.rebuilding import among_named
+from oxiseq.engine.windows import ConjunctiveQuery
+from oxiseq.grammar.algebra import (
+    Bind,
+    Call,
+    Expression,
+    Filter,
+    GraphPattern,
+    Group,
+    MatchPattern,
+    Minus,
+    PathPattern,
+    PatternElement,
+    SubSelect,
+    TriplePattern,
+    Values,
+    WindowPattern,
+)
+from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.scope import (
+    certain_variables,
+    inner_groups,
+    nested_elements,
+    sub_select_expressions,
+    subexpressions,
+    visible_variables,
+)
+
+_GRAPH: Final = Variable("oxiseq_graph")
+_NOTHING: Final = "(1 AS ?oxiseq_one)"
+
+
+class Asking:
+    """What may be asked, and how."""
+
+    def __init__(self, relations: Relations, around: Around) -> None:
+        self._relations = relations
+        self._around = around
+
+    def may(self, elements: Sequence[PatternElement], scope: Scope) -> bool:
+        """Whether some elements of a group can be asked together, and are about the knowledge base at all."""
+        pattern = Group(tuple(elements))
+        inside = list(nested_elements(pattern))
+        return (
+            self._around.asks_kb
+            and any(isinstance(e, TriplePattern | PathPattern | GraphPattern) for e in inside)
+            and not any(isinstance(e, WindowPattern | MatchPattern) for e in inside)
+            and not _impure(inside)
+            and self._on_kb(pattern, scope.ground)
+            and not _names_go_astray(pattern, scope.ground)
+            and not correlated(pattern, scope.given)
+        )
+
+    def _on_kb(self, pattern: Group, ground: Ground) -> bool:
+        """A question names one graph, or each; unless all that it asks is in GRAPH."""
+        if isinstance(ground, EachGraph) or not touches(pattern):
+            return True
+        return len(ground.places) == 1 and not ground.windows
+
+    def asked(self, elements: Sequence[PatternElement], ground: Ground) -> Relation:
+        """The answers: columns for the variables that they bind, and for the graph of `EachGraph`."""
+        pattern = Group(tuple(elements))
+        shown = visible_variables(pattern)
+        named = self._around.named_graphs
+        wanted = Group(tuple(among_named(e, named) for e in elements))
+        certain = certain_variables(pattern)
+        match ground:
+            case EachGraph(context):
+                within: PatternElement = GraphPattern(_GRAPH, wanted)
+                if named:
+                    within = Group((within, Filter(Call("IN", (_GRAPH, *named)))))
+                form = _question(within, (_GRAPH, *shown))
+                return self._relations.source(form, (context, *shown), {context, *certain})
+            case Merge(places):
+                return self._relations.source(_question(within_graph(wanted, places), shown), shown, certain)
+
+    def graphs(self, ground: EachGraph) -> Relation:
+        """The named graphs: the context, and its value once more under no name yet."""
+        return self.asked((), ground)
+
+    def is_there(self, name: NamedNode) -> Relation:
+        """One row without columns if the knowledge base has this graph. Where it cannot be asked, an empty graph is
+        none."""
+        if self._around.asks_kb:
+            within = GraphPattern(name, Group(()))
+            return self._relations.source(_question(within, ()), (), ())
+        s, o = (p.column(i) for i in (0, 2))
+        found = p.Patterns(ConjunctiveQuery((TriplePattern(s, p.column(1), o),), (), (0,)), (p.GraphPlace(name),))
+        whole = self._relations.source(found, (Variable("s"), Variable("p"), Variable("o")), ())
+        return self._relations.distinct(self._relations.project(whole, ()))
+
+
+def within_graph(pattern: Group, places: Sequence[p.Place]) -> PatternElement:
+    """A pattern in the one graph of the knowledge base that it is about."""
+    if len(places) == 1 and isinstance(places[0], p.GraphPlace) and places[0].name is not None:
+        return GraphPattern(places[0].name, pattern)
+    return pattern
+
+
+def _question(element: PatternElement, shown: Sequence[Variable]) -> p.Asked:
+    body = SparqlWriter().group(Group((element,)), "")
+    columns = " ".join(f"?{v.value}" for v in shown) or _NOTHING
+    return p.Asked(f"SELECT {columns} WHERE {body}", len(shown))
+
+
+def touches(pattern: Group) -> bool:
+    """Whether it asks the graph that it stands in."""
+    return any(
+        isinstance(e, TriplePattern | PathPattern)
+        or (not isinstance(e, GraphPattern) and any(touches(inner) for inner in inner_groups(e)))
+        for e in pattern.elements
+    )
+
+
+def expressions_of(elements: Iterable[PatternElement]) -> Iterator[Expression]:
+    """The expressions of elements, not of what is inside them."""
+    for element in elements:
+        match element:
+            case Filter(condition):
+                yield condition
+            case Bind(expression):
+                yield expression
+            case SubSelect():
+                yield from sub_select_expressions(element)
+
+
+def impure(expression: Expression) -> bool:
+    """Whether a function in it answers otherwise each time."""
+    return any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
+
+
+def _impure(elements: Iterable[PatternElement]) -> bool:
+    return any(map(impure, expressions_of(elements)))
+
+
+def _names_go_astray(pattern: Group, ground: Ground) -> bool:
+    """Whether GRAPH ?g stands over what the store takes ?g for a variable of, though it is none (MINUS), over a
+    sub-query, where it forgets ?g, or over VALUES alone."""
+    if isinstance(ground, EachGraph):
+        return _hides(pattern)
+    return any(
+        isinstance(e, GraphPattern) and isinstance(e.name, Variable) and _hides(e.pattern)
+        for e in nested_elements(pattern)
+    )
+
+
+def _hides(pattern: Group) -> bool:
+    binding = [e for e in pattern.elements if not isinstance(e, Filter)]
+    return (bool(binding) and all(isinstance(e, Values) for e in binding)) or any(
+        isinstance(e, Minus | SubSelect) for e in nested_elements(pattern)
+    )
+

@@ -1,0 +1,111 @@
+"""Conditions and expressions with EXISTS in them.
+
+Where it stands: a relation and a condition → the rows for which it holds. An EXISTS is a semijoin. One whose pattern is
+correlated with the row (correlation.py) is evaluated in *cases*: the distinct values of the variables that it mentions
+are a relation with a context column for each, the pattern's groups begin with it, and the row is found again by its
+values. No pattern is evaluated row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Protocol
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.expressions.values import FALSE, TRUE
+from oxiseq.engine.flow.relations import Column, Context, Relation, Relations
+from oxiseq.engine.flow.rewriting import replaced
+from oxiseq.engine.flow.sparql.correlation import assigned, condition_mentions, correlated
+from oxiseq.engine.flow.sparql.grounds import Cases, Contexts, Scope
+from oxiseq.engine.flow.sparql.leaves import OWN
+from oxiseq.grammar.algebra import Call, Exists, Expression, Filter, Group
+from oxiseq.grammar.scope import exists_in, holds_exists, mentioned_variables
+
+
+class Patterns(Protocol):
+    """Who compiles patterns."""
+
+    def group(self, group: Group, scope: Scope) -> Relation:
+        """A group with all its conditions."""
+
+    def opened(self, group: Group, scope: Scope) -> tuple[Relation, list[Expression]]:
+        """A group, and those of its conditions that may look at what it is joined with."""
+
+
+class Conditions:
+    """What conditions and expressions make of relations. All columns of a relation stay; contexts may come to it."""
+
+    def __init__(self, relations: Relations, contexts: Contexts, patterns: Patterns) -> None:
+        self._relations = relations
+        self._contexts = contexts
+        self._patterns = patterns
+        self._numbers = count(1)
+
+    def filtered(self, a: Relation, conditions: Sequence[Expression], scope: Scope) -> Relation:
+        """The rows for which all conditions hold."""
+        a = self._relations.filter(a, [c for c in conditions if not holds_exists(c)])
+        for condition in conditions:
+            if holds_exists(condition):
+                a = self._kept(a, condition, scope)
+        return a
+
+    def extended(self, a: Relation, expression: Expression, name: Column, scope: Scope) -> Relation:
+        """With the value of an expression as a column more."""
+        marked, said = self._marked(a, expression, scope)
+        extra = [c for c in marked.columns if c not in a.columns and not isinstance(c, Context)]
+        return self._relations.without_columns(self._relations.extend(marked, said, name), extra)
+
+    def _kept(self, a: Relation, condition: Expression, scope: Scope) -> Relation:
+        match condition:
+            case Exists(pattern, negated):
+                return self._split(a, pattern, scope)[negated]
+            case Call("!", (Exists(pattern, negated),)):
+                return self._split(a, pattern, scope)[not negated]
+        marked, said = self._marked(a, condition, scope)
+        extra = [c for c in marked.columns if c not in a.columns and not isinstance(c, Context)]
+        return self._relations.without_columns(self._relations.filter(marked, [said]), extra)
+
+    def _marked(self, a: Relation, expression: Expression, scope: Scope) -> tuple[Relation, Expression]:
+        """With a column that is true or false for each EXISTS, and the expression over those."""
+        known: dict[Expression, Expression] = {}
+        for each in dict.fromkeys(exists_in(expression)):
+            mark = Variable(f"{OWN}mark_{next(self._numbers)}")
+            sides = zip(self._split(a, each.pattern, scope), (TRUE, FALSE), strict=True)
+            a = self._relations.union([self._relations.extend(side, said, mark) for side, said in sides])
+            known[each] = Call("!", (mark,)) if each.negated else mark
+        return a, replaced(expression, known)
+
+    # --- EXISTS -------------------------------------------------------------------------------------
+
+    def _split(self, a: Relation, pattern: Group, scope: Scope) -> tuple[Relation, Relation]:
+        """The rows for which a pattern has a solution, and the others."""
+        bare = Group(tuple(e for e in pattern.elements if not isinstance(e, Filter)))
+        if not correlated(bare, a.variables):
+            b, conditions = self._patterns.opened(pattern, Scope(scope.ground))
+            surely = frozenset(v for v in b.certain if isinstance(v, Variable))
+            outside = [c for c in conditions if not condition_mentions(c) & a.variables <= surely]
+            if not any(map(holds_exists, outside)):
+                b = self.filtered(b, [c for c in conditions if c not in outside], Scope(scope.ground))
+                a, b = self._contexts.aligned((a, b))
+                met = self._relations.semijoin(a, b, outside)
+                return met, self._relations.without(a, met)
+        return self._by_case(a, pattern, scope)
+
+    def _by_case(self, a: Relation, pattern: Group, scope: Scope) -> tuple[Relation, Relation]:
+        """The same, for a pattern that looks at the row."""
+        wanted = mentioned_variables(pattern) - assigned(pattern)
+        given = [c for c in a.columns if isinstance(c, Variable) and c in wanted]
+        contexts = {v: self._relations.context() for v in given}
+        copied = self._relations.copied(a, contexts.items())
+        values = self._relations.distinct(self._relations.project(copied, [*contexts.values(), *given]))
+        cases = self._contexts.known(Cases(values, contexts))
+        b = self._patterns.group(pattern, Scope(scope.ground, (cases,)))
+        shared = [c for c in b.columns if isinstance(c, Context) or (c in a.columns and c not in contexts)]
+        rows, found = self._contexts.aligned((copied, self._relations.project(b, shared)))
+        met = self._relations.semijoin(rows, found)
+        own = [c for c in rows.columns if c not in contexts.values()]
+        yes, no = met, self._relations.without(rows, met)
+        return self._relations.project(yes, own), self._relations.project(no, own)
+

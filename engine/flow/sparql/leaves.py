@@ -1,0 +1,124 @@
+"""Triple patterns as leaves: conjunctions on windows and graphs, joined at once by engine/windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from pyoxigraph import BlankNode, NamedNode, Variable
+
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.relations import Column, Relation, Relations
+from oxiseq.engine.flow.rewriting import placed
+from oxiseq.engine.flow.sparql.grounds import Merge
+from oxiseq.engine.windows import ConjunctiveQuery
+from oxiseq.engine.windows.plan import MOST_PATTERNS, MOST_VARIABLES
+from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
+from oxiseq.grammar.scope import plain_variables
+
+Key: TypeAlias = Variable | BlankNode
+OWN: Final = "oxiseq_path_"
+"""How variables begin that stand for nothing in the text, and leave what is joined."""
+
+
+@dataclass(slots=True)
+class Conjunction:
+    """Triple patterns, each on one graph, and conditions on their variables."""
+
+    patterns: list[tuple[TriplePattern, p.Place]] = field(default_factory=list)
+    filters: list[Expression] = field(default_factory=list)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Its variables and blank nodes in order of appearance."""
+        return tuple(dict.fromkeys(key for pattern, _ in self.patterns for key in keys_of(pattern)))
+
+
+def keys_of(pattern: TriplePattern) -> Iterator[Key]:
+    """Its variables and blank nodes."""
+    return (t for t in (pattern.subject, pattern.predicate, pattern.object) if isinstance(t, Variable | BlankNode))
+
+
+def is_own(column: Column) -> bool:
+    """Whether a column leaves what is joined: a blank node, or a name of ours."""
+    return isinstance(column, BlankNode) or (isinstance(column, Variable) and column.value.startswith(OWN))
+
+
+def connected(relations: Relations, parts: Sequence[Relation]) -> Relation:
+    """The join of all: of those that share columns with what is joined already the next, else the next."""
+    if not parts:
+        return relations.unit()
+    whole, *left = parts
+    while left:
+        known = frozenset(whole.columns)
+        number = next((i for i, part in enumerate(left) if not known.isdisjoint(part.columns)), 0)
+        whole = relations.join(whole, left.pop(number))
+    return whole
+
+
+class Leaves:
+    """Leaves for conjunctions."""
+
+    def __init__(self, relations: Relations) -> None:
+        self._relations = relations
+
+    def joined(self, whole: Conjunction) -> list[Relation]:
+        """A leaf, or several where it would be too large for one. Its columns are its variables and blank nodes."""
+        parts = list(_parts(whole.patterns))
+        if len(parts) == 1:
+            return [self._leaf(whole)]
+        filters = list(whole.filters)
+        found = []
+        for part in parts:
+            part.filters = [f for f in filters if plain_variables(f) <= {*part.keys}]
+            filters = [f for f in filters if f not in part.filters]
+            found.append(self._leaf(part))
+        if not filters:
+            return found
+        return [self._relations.filter(connected(self._relations, found), filters)]
+
+    def on(self, pattern: TriplePattern, ground: Merge) -> Relation:
+        """A triple pattern on some graphs as one."""
+        parts = [self._leaf(Conjunction([(pattern, place)])) for place in ground.places]
+        if not parts:
+            keys = tuple(dict.fromkeys(keys_of(pattern)))
+            return self._relations.source(p.Constant((), len(keys)), keys, keys)
+        return parts[0] if len(parts) == 1 else self._relations.distinct(self._relations.union(parts))
+
+    def _leaf(self, whole: Conjunction) -> Relation:
+        keys = whole.keys
+        names = {key: p.column(i) for i, key in enumerate(keys)}
+        places = tuple(dict.fromkeys(place for _, place in whole.patterns))
+        query = ConjunctiveQuery(
+            tuple(_renamed(pattern, names) for pattern, _ in whole.patterns),
+            tuple(placed(f, {v: c for v, c in names.items() if isinstance(v, Variable)}) for f in whole.filters),
+            tuple(places.index(place) for _, place in whole.patterns),
+        )
+        return self._relations.source(p.Patterns(query, places), keys, keys)
+
+
+def _renamed(pattern: TriplePattern, names: dict[Key, Variable]) -> TriplePattern:
+    def of(term: TermOrVariable) -> TermOrVariable:
+        return names[term] if isinstance(term, Variable | BlankNode) else term
+
+    predicate = of(pattern.predicate)
+    assert isinstance(predicate, NamedNode | Variable)
+    return TriplePattern(of(pattern.subject), predicate, of(pattern.object))
+
+
+def _parts(patterns: Sequence[tuple[TriplePattern, p.Place]]) -> Iterator[Conjunction]:
+    """As many patterns at once as engine/windows joins, those together that share variables."""
+    left = list(dict.fromkeys(patterns))
+    while left:
+        part, keys = Conjunction(), set[Key]()
+        while left and len(part.patterns) < MOST_PATTERNS:
+            number = next((i for i, (pattern, _) in enumerate(left) if not keys.isdisjoint(keys_of(pattern))), 0)
+            more = keys.union(keys_of(left[number][0]))
+            if len(more) > MOST_VARIABLES:
+                break
+            keys = more
+            part.patterns.append(left.pop(number))
+        yield part
+
+

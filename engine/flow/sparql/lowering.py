@@ -1,0 +1,110 @@
+"""A query over windows as a flow plan: WHERE, its solution modifiers, what is told.
+
+Where it stands: a checked `RspQuery` → **Lowered**. The answers of a *plain* query (no aggregate, group, DISTINCT,
+order, slice; no ASK) are full mappings, of which some columns are shown: rows are compared between instants by all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.relations import Column, Hidden, Relation, Relations
+from oxiseq.engine.flow.rewriting import placed
+from oxiseq.engine.flow.sparql.around import Around, Lowered, Told
+from oxiseq.engine.flow.sparql.correlation import grouped
+from oxiseq.engine.flow.sparql.grounds import Scope
+from oxiseq.engine.flow.sparql.groups import Groups
+from oxiseq.engine.flow.sparql.now import late_columns
+from oxiseq.engine.flow.sparql.rebuilding import apart, named_blanks
+from oxiseq.engine.flow.sparql.selects import Listed, listed, name_of
+from oxiseq.grammar.algebra import MatchPattern
+from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.grammar.scope import visible_variables
+
+
+def compile_where(query: RspQuery, around: Around) -> Lowered:
+    """The plan of a checked query. Raises QueryError for NOW() elsewhere than in what SELECT lists, OxiseqError where
+    GRAPH ?g may not be asked of the knowledge base."""
+    return _Lowering(query, around).lowered()
+
+
+class _Lowering:
+    def __init__(self, query: RspQuery, around: Around) -> None:
+        self._query = query
+        self._sheet = p.Sheet()
+        self._relations = Relations(self._sheet)
+        self._told = _told(query)
+        self._late = late_columns(query, self._told)
+        self._now = [c for c in self._told if name_of(c) not in self._late]
+        body = replace(query.body, where=named_blanks(query.body.where)) if is_plain(query) else query.body
+        self._body = apart(body)
+        self._groups = Groups(self._relations, around, self._timed(around))
+        self._scope = Scope(self._groups.default())
+
+    def _timed(self, around: Around) -> MatchPattern | None:
+        """The one MATCH of WHERE itself, where its rows carry times."""
+        found = (e for e in self._body.where.elements if isinstance(e, MatchPattern))
+        return None if around.timed is None else next(found)
+
+    def lowered(self) -> Lowered:
+        where = self._groups.group(self._body.where, self._scope)
+        if self._query.form == "ASK":
+            return self._asked(where)
+        if is_plain(self._query):
+            return self._plain(where)
+        ordered = self._groups.selects.ordered(self._body, where, self._now, self._scope)
+        ordered = self._groups.selects.sliced(ordered, self._body, sorts=True)
+        ranks = tuple(p.Rank(ordered.relation.place(c), down) for c, down in ordered.order)
+        return self._done(ordered.relation, len(self._now), ranks)
+
+    def _asked(self, where: Relation) -> Lowered:
+        """One row of width 0, if there is a solution."""
+        body = replace(self._body, projection=(), distinct=False, order_by=())
+        ordered = self._groups.selects.ordered(body, where, (), self._scope)
+        found = self._groups.selects.sliced(ordered, body).relation
+        return self._done(self._relations.distinct(found), 0, ())
+
+    def _plain(self, where: Relation) -> Lowered:
+        """Full mappings: what is told, the other variables of WHERE, times."""
+        names = [name_of(c) for c in self._now]
+        inline = self._body.values.variables if self._body.values is not None else ()
+        others = [v for v in dict.fromkeys([*visible_variables(self._body.where), *inline]) if v not in names]
+        times = [c for c in where.columns if isinstance(c, Hidden)]
+        columns = [*self._now, *others, *times]
+        found = self._groups.selects.ordered(self._body, where, columns, self._scope).relation
+        return self._done(found, len(found.columns), ())
+
+    def _done(self, found: Relation, compared: int, order: tuple[p.Rank, ...]) -> Lowered:
+        plan = self._sheet.plan(found.node)
+        times = [i for i, c in enumerate(found.columns) if isinstance(c, Hidden)]
+        told = tuple(self._column(found, name_of(c)) for c in self._told)
+        return Lowered(
+            plan, replace(found, node=plan.root), compared, told, order, self._body.distinct,
+            times[0] if times else None,
+        )  # fmt: skip
+
+    def _column(self, found: Relation, name: Column) -> Told:
+        assert isinstance(name, Variable)
+        if name not in self._late:
+            return Told(name.value, found.place(name))
+        places = {c: p.column(i) for i, c in enumerate(found.columns) if isinstance(c, Variable)}
+        return Told(name.value, None, placed(self._late[name], places))
+
+
+def _told(query: RspQuery) -> tuple[Listed, ...]:
+    """The columns of the answer: SELECT's, for CONSTRUCT the template's variables."""
+    if query.form == "CONSTRUCT":
+        terms = (t for each in query.template for t in (each.subject, each.predicate, each.object))
+        return tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable)))
+    return () if query.form == "ASK" else listed(query.body)
+
+
+def is_plain(query: RspQuery) -> bool:
+    """Whether rows are full mappings projected."""
+    body = query.body
+    if query.form == "ASK" or body.distinct or body.order_by or grouped(body):
+        return False
+    return body.limit is None and body.offset is None

@@ -1,0 +1,51 @@
+"""NOW(): the evaluation instant's time, allowed in what SELECT lists only (semantics.md 4).
+
+Such a column is no part of the flow, in which nothing changes as time goes by: it is computed when a row is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.errors import QueryError
+from oxiseq.engine.flow.rewriting import replaced
+from oxiseq.engine.flow.sparql.asking import expressions_of
+from oxiseq.engine.flow.sparql.correlation import condition_mentions
+from oxiseq.engine.flow.sparql.selects import Listed
+from oxiseq.grammar.algebra import Aggregate, Call, Expression, Group
+from oxiseq.grammar.rsp_algebra import RspQuery
+from oxiseq.grammar.scope import holds_exists, nested_elements, subexpressions
+
+_HINT = "write it into what SELECT lists: (NOW() AS ?now)"
+
+
+def late_columns(query: RspQuery, columns: Sequence[Listed]) -> dict[Variable, Expression]:
+    """The columns that have a value when they are told only, as expressions over the others. Raises QueryError for
+    NOW() elsewhere."""
+    late: dict[Variable, Expression] = {}
+    for column in columns:
+        if not isinstance(column, tuple):
+            continue
+        expression, name = column
+        if asks_now(expression) or condition_mentions(expression) & late.keys():
+            late[name] = replaced(expression, dict[Expression, Expression](late.items()))
+    if any(_elsewhere(query, late)):
+        raise QueryError("NOW() stands in what SELECT lists only", query.span, query.text, hint=_HINT, code="now")
+    return late
+
+
+def _elsewhere(query: RspQuery, late: dict[Variable, Expression]) -> Iterator[bool]:
+    """Whether it is asked for where rows are found, grouped or sorted."""
+    body = query.body
+    yield from map(asks_now, expressions_of(nested_elements(Group((body.where,)))))
+    keys = [k[0] if isinstance(k, tuple) else k for k in body.group_by]
+    clauses = [*keys, *body.having, *(e for e, _ in body.order_by)]
+    yield any(asks_now(e) or condition_mentions(e) & late.keys() for e in clauses)
+    yield any(holds_exists(e) or any(isinstance(x, Aggregate) for x in subexpressions(e)) for e in late.values())
+
+
+def asks_now(expression: Expression) -> bool:
+    """Whether NOW() is in it."""
+    return any(isinstance(e, Call) and e.name == "NOW" for e in subexpressions(expression))

@@ -1,0 +1,218 @@
+"""The memory of a Group: records, numbered scalars, views, and the hash table that finds a group by its key.
+
+A group is a row of `cells`, i64 words:
+
+    weight | state | key ... | result told, by sum ... | what is known of its values, by column that sums are over ...
+
+An accumulator for doubles and floats is a row of `wides`, made when a group sees its first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+
+# --- scalars ----------------------------------------------------------------------------------------
+
+(
+    TOP,  # rows of cells ever used
+    FREE,  # first free one below, -1: none
+    LIVE,  # groups
+    WIDE_TOP,  # rows of wides ever used; row 0 is scratch
+    WIDE_FREE,  # first free one below, 0: none
+    WIDE_LIVE,
+    ROW,  # of the input, that is taken next
+    TICK,  # of the groups that are touched
+    TOUCHED,  # how many
+    TELLING,  # 0 while rows are taken, 1 while groups tell
+    GROUP,  # which of those touched tells
+    SUM,  # whose result is made next
+    ANSWER,  # of the sum that Python was asked for; -1: none yet
+    STRANGE_ROWS,  # of the batch: with numbers that Python adds up
+    WANTED,  # what there is no room for
+    SCALARS,
+) = range(16)
+
+FOR_GROUPS, FOR_WIDES, FOR_TOUCHED = range(3)
+"""WANTED."""
+
+# --- cells ------------------------------------------------------------------------------------------
+
+WEIGHT, STATE, KEY = range(3)
+"""Words of a group; its key's are followed by its results, those by its values. `state` of a free row is -1, and its
+`weight` the next free row."""
+TOUCHED_BIT, TOLD_BIT = 1, 2
+
+(
+    BOUND,  # how many values there are
+    ODD,  # how often there is none, or one that is no number
+    DECIMALS,  # of the values
+    STRANGE,  # integers and decimals that have more than 64 bits or 15 digits behind the dot: Python adds them up
+    INT0,  # sum of the integers, 128 bits in two's complement
+    INT1,
+    DEC0,  # sum of the decimals in units of 10^-18, 192 bits
+    DEC1,
+    DEC2,
+    WIDE,  # its row of `wides`, 0: none
+    VALUE_WORDS,
+) = range(11)
+
+# --- wides ------------------------------------------------------------------------------------------
+
+FLOATS, DOUBLES, NANS, INFINITE, MINUS_INFINITE, FIRST = range(6)
+"""Words of an accumulator: how many values of each kind, then the sum in units of 2^-1074, in two's complement."""
+WORDS: Final = 34
+"""Of the sum: 2^63 of the largest double."""
+END: Final = FIRST + WORDS
+WIDE_WORDS: Final = 40
+
+# --- the plan ---------------------------------------------------------------------------------------
+
+VALUE = np.dtype([("place", "i4"), ("numbers", "i4")], align=True)
+"""A column that sums are over; whether its numbers are wanted, or only how many values there are."""
+
+SUMMED = np.dtype([("what", "i4"), ("value", "i4")], align=True)
+ROWS, VALUES, TOTAL, MEAN, ASKED = range(5)
+"""What a sum is: the number of rows, of bound values, the sum, the mean, something that Python makes."""
+
+SLOT = np.dtype([("tag", "u4"), ("group", "i4")], align=True)
+"""Finds a group: part of its key's hash, and its row + 1; 0: none."""
+
+
+class GroupMemory(NamedTuple):
+    """What `M` points to."""
+
+    scalars: Array
+    cells: Array
+    slots: Array
+    """SLOT[2^b]: open addressing, linear probing, half full at the most."""
+    touched: Array
+    """i64: the groups that rows of this tick are of."""
+    wides: Array
+    key: Array
+    """i64: columns."""
+    values: Array
+    sums: Array
+    fresh: Array
+    """i64 by sum: results of the group that tells."""
+    scratch: Array
+    """u8: for texts."""
+
+
+scalars: Any = view_of(GroupMemory, "scalars", np.int64)
+cells: Any = view_of(GroupMemory, "cells", np.int64, 2)
+slots: Any = view_of(GroupMemory, "slots", SLOT)
+touched: Any = view_of(GroupMemory, "touched", np.int64)
+wides: Any = view_of(GroupMemory, "wides", np.int64, 2)
+key: Any = view_of(GroupMemory, "key", np.int64)
+values: Any = view_of(GroupMemory, "values", VALUE)
+sums: Any = view_of(GroupMemory, "sums", SUMMED)
+fresh: Any = view_of(GroupMemory, "fresh", np.int64)
+
+_A: Final = -7046029254386353131
+_B: Final = -4417276706812531889
+_LOW: Final = 0xFFFFFFFF
+
+
+@inner
+def _mixed(h: int, term: int) -> int:
+    h = (h ^ term) * _A
+    return (h ^ (h >> 32)) * _B
+
+
+@inner
+def _group_hash(M: Any, e: int) -> int:
+    h, group = np.int64(1), cells(M)
+    for i in range(key(M).shape[0]):
+        h = _mixed(h, group[e, KEY + i])
+    return (h >> 32) & _LOW
+
+
+@inner
+def found_group(M: Any, rows: Any, row: int) -> int:
+    """The group of a row, which is made if there is none; there is room."""
+    places, group, table = key(M), cells(M), slots(M)
+    width = places.shape[0]
+    h = np.int64(1)
+    for i in range(width):
+        h = _mixed(h, np.int64(rows[row, places[i]]))
+    h = (h >> 32) & _LOW
+    mask = table.shape[0] - 1
+    at = h & mask
+    while table[at].group != 0:
+        if table[at].tag == h:
+            e, same = np.int64(table[at].group) - 1, True
+            for i in range(width):
+                if group[e, KEY + i] != rows[row, places[i]]:
+                    same = False
+                    break
+            if same:
+                return e
+        at = (at + 1) & mask
+    e = _fresh_group(M)
+    for i in range(width):
+        group[e, KEY + i] = np.int64(rows[row, places[i]])
+    table[at].tag = h
+    table[at].group = e + 1
+    return e
+
+
+@inner
+def _fresh_group(M: Any) -> int:
+    known, group = scalars(M), cells(M)
+    e = known[FREE]
+    if e >= 0:
+        known[FREE] = group[e, WEIGHT]
+    else:
+        e = known[TOP]
+        known[TOP] += 1
+    known[LIVE] += 1
+    for i in range(group.shape[1]):
+        group[e, i] = 0
+    return e
+
+
+@inner
+def drop_group(M: Any, e: int) -> None:
+    """Forget a group. What follows its slot is shifted back, so that nothing is hidden."""
+    known, group, table = scalars(M), cells(M), slots(M)
+    mask = table.shape[0] - 1
+    i = _group_hash(M, e) & mask
+    while table[i].group != e + 1:
+        i = (i + 1) & mask
+    j = i
+    while True:
+        j = (j + 1) & mask
+        if table[j].group == 0:
+            break
+        home = np.int64(table[j].tag) & mask
+        if ((j - home) & mask) >= ((j - i) & mask):  # its home does not lie cyclically in (i, j]
+            table[i].tag = table[j].tag
+            table[i].group = table[j].group
+            i = j
+    table[i].group = 0
+    for k in range(KEY, group.shape[1]):
+        group[e, k] = 0
+    group[e, WEIGHT], group[e, STATE] = known[FREE], -1
+    known[FREE] = e
+    known[LIVE] -= 1
+
+
+@kernel
+def fill_slots(M: int) -> None:
+    """Fill an empty table from the groups."""
+    group, table = cells(M), slots(M)
+    mask = table.shape[0] - 1
+    for e in range(scalars(M)[TOP]):
+        if group[e, STATE] < 0:
+            continue
+        h = _group_hash(M, e)
+        at = h & mask
+        while table[at].group != 0:
+            at = (at + 1) & mask
+        table[at].tag = h
+        table[at].group = e + 1

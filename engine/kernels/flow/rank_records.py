@@ -1,0 +1,115 @@
+"""Record layouts and numbered scalars of ranks (operators.md, 3.5).
+
+Rows of a group stand in *borders*: one for the ranks before `start`, one for those before `stop`, as far as they are
+asked for. A border at rank b parts a group's rows into *low*, the fewest rows of the first ranks that have b copies in
+all (or all rows), and *high*, the others. So the last of the low rows is the only one of which some copies may lie
+before the border and others behind it. A row is told as often as it lies before `stop`, less the copies before `start`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.flow.slots import SLOT
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+
+ENTRY: Final = np.dtype(
+    [
+        ("weight", "i8"),  # 0: free, or only until the end of the tick
+        ("was", "i8"),  # its weight when the tick began; of one that is listed
+        ("told", "i8"),  # copies told
+        ("tag", "u4"),  # 32 bits of its row's hash
+        ("group", "i4"),
+        ("chain", "i4"),  # the next one that is listed, LAST; UNLISTED. Of a free one: the next free one
+        ("spare", "i4"),
+    ],
+    align=True,
+)
+"""A row."""
+
+LINK: Final = np.dtype(
+    [
+        ("prefix", "i8"),  # of what it is ordered by: mostly all that has to be looked at
+        ("child", "i4"),  # of its heap: the first child
+        ("next", "i4"),  # the next child of the same parent
+        ("previous", "i4"),  # the one before, of the first child: the parent
+        ("side", "i4"),
+    ],
+    align=True,
+)
+"""A row in a border: number entry * borders + border."""
+
+GROUP: Final = np.dtype([("tag", "u4"), ("count", "i4"), ("chain", "i4")], align=True)
+"""Rows with one key; count: entries; chain: the next group with changes. Of a free one: the next free one."""
+
+BORDER: Final = np.dtype([("copies", "i8"), ("low", "i4"), ("high", "i4")], align=True)
+"""Of a group, number group * borders + border: how many copies its low rows have, the last of the low rows, the first
+of the high ones."""
+
+NEITHER, LOW, HIGH = range(3)
+"""Sides."""
+NONE, LAST, UNLISTED = -1, -1, -2
+"""No entry; no other one in the list; not in the list."""
+
+(
+    TOP,  # entries ever used
+    FREE,  # the first free one
+    COUNT,  # entries
+    GROUP_TOP,
+    GROUP_FREE,
+    GROUPS,
+    ROW,  # of the input, that comes next
+    TICK,  # that is being worked on
+    OPEN,  # whether a row of it has been taken
+    TELLING,  # whether it has been settled
+    LISTED,  # the first entry that has changed, or may be told otherwise
+    CHANGED,  # the first group with changes
+    ORDERED,  # columns that it orders by
+    TIES,
+    ENDLESS,  # whether there is no `stop`
+    STARTS,  # whether `start` is above 0
+    SILENT,  # whether it counts as told what would be told
+    STEPS,  # comparisons of rows, for tests of complexity
+    SCALARS,
+) = range(19)
+
+BY_VALUE, DOWN, BY_TERM = range(3)
+"""How two rows are compared in a column."""
+
+
+class RankMemory(NamedTuple):
+    """What `S` points to."""
+
+    scalars: Array
+    entries: Array
+    links: Array
+    rows: Array
+    """u32[entries, columns]: term ids."""
+    slots: Array
+    groups: Array
+    borders: Array
+    keys: Array
+    """u32[groups, columns of the key]."""
+    group_slots: Array
+    place: Array
+    """i64: the columns of the key."""
+    sequence: Array
+    """i64[n, 2]: the columns by which rows are ordered one after the other, BY_VALUE, DOWN or BY_TERM."""
+    bounds: Array
+    """i64[borders]: ranks, ascending."""
+
+
+scalars: Any = view_of(RankMemory, "scalars", np.int64)
+entries: Any = view_of(RankMemory, "entries", ENTRY)
+links: Any = view_of(RankMemory, "links", LINK)
+rows: Any = view_of(RankMemory, "rows", np.uint32, 2)
+slots: Any = view_of(RankMemory, "slots", SLOT)
+groups: Any = view_of(RankMemory, "groups", GROUP)
+borders: Any = view_of(RankMemory, "borders", BORDER)
+keys: Any = view_of(RankMemory, "keys", np.uint32, 2)
+group_slots: Any = view_of(RankMemory, "group_slots", SLOT)
+place: Any = view_of(RankMemory, "place", np.int64)
+sequence: Any = view_of(RankMemory, "sequence", np.int64, 2)
+bounds: Any = view_of(RankMemory, "bounds", np.int64)

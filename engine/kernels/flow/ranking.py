@@ -1,0 +1,456 @@
+"""Ranks: rows come and go, and at the end of each tick what is told of each group is set right (operators.md, 3.5).
+
+    take    the rows of a tick, one by one: weights change; their entries are listed, their groups noted
+    settle  entries go into the heaps of their groups and out of them, and over borders (rank_records.py)
+    tell    of each listed entry − what was told, + what is to be told: the difference
+
+O(log n) for each row, and for each row that is told; nothing depends on how many ranks are asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.flow import buffers as f
+from oxiseq.engine.kernels.flow import rank_records as v
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.heaps import compare_ordered, put_in, ranks_before, take_out
+from oxiseq.engine.kernels.flow.rank_records import (
+    CHANGED,
+    COUNT,
+    DOWN,
+    ENDLESS,
+    FREE,
+    GROUP_FREE,
+    GROUP_TOP,
+    GROUPS,
+    HIGH,
+    LAST,
+    LISTED,
+    LOW,
+    NEITHER,
+    NONE,
+    OPEN,
+    ROW,
+    SILENT,
+    STARTS,
+    TELLING,
+    TICK,
+    TIES,
+    TOP,
+    UNLISTED,
+)
+from oxiseq.engine.kernels.flow.slots import SEED, drop_slot, mixed, put_slot, tag_of
+from oxiseq.engine.kernels.terms.order import is_unknown, prefix_of
+
+
+@kernel
+def rank(S: int, D: int, L: int, source: int, target: int) -> int:
+    """Take the delta `source` from where the scalars say, and put into `target` what comes of it. D: the dictionary,
+    L: the order of its terms."""
+    scalars, at, n = v.scalars(S), f.at(source), f.count(source)[0]
+    while True:
+        if scalars[TELLING] == 0:
+            i = scalars[ROW]
+            if i < n and (scalars[OPEN] == 0 or at[i] == scalars[TICK]):
+                need = _take(S, D, L, source, i)
+                if need != DONE:
+                    return need
+                scalars[OPEN], scalars[TICK] = 1, at[i]
+                scalars[ROW] += 1
+                continue
+            if scalars[OPEN] == 0:
+                scalars[ROW] = 0
+                return DONE
+            _settle(S, D, L)
+            scalars[TELLING] = 1
+        if _tell(S, target) != DONE:
+            return NEED_OUT
+        _free_groups(S)
+        scalars[TELLING] = scalars[OPEN] = 0
+
+
+# --- take -------------------------------------------------------------------------------------------
+
+
+@inner
+def _take(S: Any, D: Any, L: Any, source: Any, i: int) -> int:
+    """Add the weight of a row."""
+    given, tag = f.rows(source), _row_tag(source, i)
+    e = _find_row(S, given, i, tag)
+    if e < 0:
+        if not _has_room(S):
+            return NEED_ROOM
+        sequence = v.sequence(S)
+        for c in range(sequence.shape[0]):
+            if is_unknown(D, L, given[i, sequence[c, 0]]):
+                return NEED_ORDER
+        e = _new_entry(S, D, L, given, i, tag)
+    _note_group(S, v.entries(S)[e].group)
+    _list(S, e)
+    v.entries(S)[e].weight += f.weight(source)[i]
+    return DONE
+
+
+@inner
+def _row_tag(source: Any, i: int) -> int:
+    rows = f.rows(source)
+    h = np.int64(SEED)
+    for c in range(rows.shape[1]):
+        h = mixed(h, rows[i, c])
+    return tag_of(h)
+
+
+@inner
+def _find_row(S: Any, given: Any, i: int, tag: int) -> int:
+    """The entry of a row, or NONE."""
+    slots, rows = v.slots(S), v.rows(S)
+    mask = slots.shape[0] - 1
+    at = tag & mask
+    while slots[at].number != 0:
+        if slots[at].tag == tag:
+            e = np.int64(slots[at].number) - 1
+            c = np.int64(0)
+            while c < rows.shape[1] and rows[e, c] == given[i, c]:
+                c += 1
+            if c == rows.shape[1]:
+                return e
+        at = (at + 1) & mask
+    return np.int64(NONE)
+
+
+@inner
+def _has_room(S: Any) -> bool:
+    """For one more entry and one more group."""
+    scalars = v.scalars(S)
+    return (
+        (scalars[FREE] >= 0 or scalars[TOP] < v.entries(S).shape[0])
+        and 2 * (scalars[COUNT] + 1) <= v.slots(S).shape[0]
+        and (scalars[GROUP_FREE] >= 0 or scalars[GROUP_TOP] < v.groups(S).shape[0])
+        and 2 * (scalars[GROUPS] + 1) <= v.group_slots(S).shape[0]
+    )
+
+
+@inner
+def _new_entry(S: Any, D: Any, L: Any, given: Any, i: int, tag: int) -> int:
+    """An entry of weight 0 for a row that has none; there is room."""
+    scalars, entries, rows, links = v.scalars(S), v.entries(S), v.rows(S), v.links(S)
+    e = scalars[FREE]
+    if e >= 0:
+        scalars[FREE] = entries[e].chain
+    else:
+        e = scalars[TOP]
+        scalars[TOP] += 1
+    scalars[COUNT] += 1
+    for c in range(rows.shape[1]):
+        rows[e, c] = given[i, c]
+    entry = entries[e]
+    entry.weight = 0
+    entry.told = 0
+    entry.tag = tag
+    entry.chain = UNLISTED
+    entry.group = _group_of(S, e)
+    v.groups(S)[entry.group].count += 1
+    put_slot(v.slots(S), tag, e)
+    count = v.bounds(S).shape[0]
+    prefix = _prefix(S, D, L, e)
+    for border in range(count):
+        links[e * count + border].prefix = prefix
+        links[e * count + border].side = NEITHER
+    return e
+
+
+@inner
+def _prefix(S: Any, D: Any, L: Any, e: int) -> int:
+    sequence = v.sequence(S)
+    if sequence.shape[0] == 0:
+        return np.int64(0)
+    prefix = prefix_of(D, L, v.rows(S)[e, sequence[0, 0]])
+    return prefix if sequence[0, 1] != DOWN else 0x7FFFFFFFFFFFFFFF - prefix
+
+
+@inner
+def _group_of(S: Any, e: int) -> int:
+    """The group of an entry's row, which may be new; there is room."""
+    rows, place, keys, slots = v.rows(S), v.place(S), v.keys(S), v.group_slots(S)
+    h = np.int64(SEED)
+    for c in range(place.shape[0]):
+        h = mixed(h, rows[e, place[c]])
+    tag = tag_of(h)
+    mask = slots.shape[0] - 1
+    at = tag & mask
+    while slots[at].number != 0:
+        if slots[at].tag == tag:
+            g = np.int64(slots[at].number) - 1
+            c = np.int64(0)
+            while c < place.shape[0] and keys[g, c] == rows[e, place[c]]:
+                c += 1
+            if c == place.shape[0]:
+                return g
+        at = (at + 1) & mask
+    return _new_group(S, e, tag)
+
+
+@inner
+def _new_group(S: Any, e: int, tag: int) -> int:
+    scalars, groups, keys, borders = v.scalars(S), v.groups(S), v.keys(S), v.borders(S)
+    place, count = v.place(S), v.bounds(S).shape[0]
+    g = scalars[GROUP_FREE]
+    if g >= 0:
+        scalars[GROUP_FREE] = groups[g].chain
+    else:
+        g = scalars[GROUP_TOP]
+        scalars[GROUP_TOP] += 1
+    scalars[GROUPS] += 1
+    for c in range(place.shape[0]):
+        keys[g, c] = v.rows(S)[e, place[c]]
+    group = groups[g]
+    group.tag = tag
+    group.count = 0
+    group.chain = UNLISTED
+    put_slot(v.group_slots(S), tag, g)
+    for border in range(count):
+        part = borders[g * count + border]
+        part.copies = 0
+        part.low = NONE
+        part.high = NONE
+    return g
+
+
+@inner
+def _note_group(S: Any, g: int) -> None:
+    """Its heaps are to be set right; what is last before a border may be told otherwise."""
+    scalars, group, count = v.scalars(S), v.groups(S)[g], v.bounds(S).shape[0]
+    if group.chain != UNLISTED:
+        return
+    group.chain = scalars[CHANGED]
+    scalars[CHANGED] = g
+    for border in range(count):
+        last = np.int64(v.borders(S)[g * count + border].low)
+        if last >= 0:
+            _list(S, last)
+
+
+@inner
+def _list(S: Any, e: int) -> None:
+    """An entry may be told otherwise at the end of the tick."""
+    scalars, entry = v.scalars(S), v.entries(S)[e]
+    if entry.chain == UNLISTED:
+        entry.was = entry.weight
+        entry.chain = scalars[LISTED]
+        scalars[LISTED] = e
+
+
+# --- settle -----------------------------------------------------------------------------------------
+
+
+@inner
+def _settle(S: Any, D: Any, L: Any) -> None:
+    """Bring all heaps to the weights that there are now. A row whose weight is not above 0 is in none."""
+    scalars, entries, groups, count = v.scalars(S), v.entries(S), v.groups(S), v.bounds(S).shape[0]
+    e = scalars[LISTED]
+    while e != LAST:
+        entry = entries[e]
+        if entry.was != entry.weight:
+            for border in range(count):
+                _move(S, D, L, e, border)
+        e = np.int64(entry.chain)
+    g = scalars[CHANGED]
+    while g != LAST:
+        for border in range(count):
+            if scalars[TIES]:
+                _level(S, D, L, g, border)
+            else:
+                _balance(S, D, L, g, border)
+        g = np.int64(groups[g].chain)
+
+
+@inner
+def _move(S: Any, D: Any, L: Any, e: int, border: int) -> None:
+    """Put an entry into a border, take it out, or count its copies anew."""
+    count, entry = v.bounds(S).shape[0], v.entries(S)[e]
+    part, link = v.borders(S)[entry.group * count + border], v.links(S)[e * count + border]
+    was, now = entry.was, entry.weight
+    if was > 0 and now > 0:
+        if link.side == LOW:
+            part.copies += now - was
+    elif was > 0:
+        if link.side == LOW:
+            part.copies -= was
+            part.low = take_out(S, D, L, border, part.low, e)
+        else:
+            part.high = take_out(S, D, L, border, part.high, e)
+    elif now > 0:
+        if part.low >= 0 and _belongs_low(S, D, L, e, part.low, border):
+            part.copies += now
+            part.low = put_in(S, D, L, border, part.low, e, LOW)
+        else:
+            part.high = put_in(S, D, L, border, part.high, e, HIGH)
+
+
+@inner
+def _belongs_low(S: Any, D: Any, L: Any, e: int, last: int, border: int) -> bool:
+    """Whether a new row stands before the last of the low rows; of ties: with them."""
+    if v.scalars(S)[TIES]:
+        return compare_ordered(S, D, L, e, last) == 0
+    return ranks_before(S, D, L, border, e, last)
+
+
+@inner
+def _lower(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+    """The first of the high rows becomes a low one."""
+    part = v.borders(S)[g * v.bounds(S).shape[0] + border]
+    e = np.int64(part.high)
+    _list(S, e)
+    part.high = take_out(S, D, L, border, e, e)
+    part.low = put_in(S, D, L, border, part.low, e, LOW)
+    part.copies += v.entries(S)[e].weight
+
+
+@inner
+def _raise(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+    """The last of the low rows becomes a high one."""
+    part = v.borders(S)[g * v.bounds(S).shape[0] + border]
+    e = np.int64(part.low)
+    _list(S, e)
+    part.low = take_out(S, D, L, border, e, e)
+    part.high = put_in(S, D, L, border, part.high, e, HIGH)
+    part.copies -= v.entries(S)[e].weight
+
+
+@inner
+def _balance(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+    """As few low rows as have the copies of the ranks before the border."""
+    part, bound, entries = v.borders(S)[g * v.bounds(S).shape[0] + border], v.bounds(S)[border], v.entries(S)
+    while part.copies < bound and part.high >= 0:
+        _lower(S, D, L, g, border)
+    while part.low >= 0 and part.copies - entries[part.low].weight >= bound:
+        _raise(S, D, L, g, border)
+    if part.low >= 0:
+        _list(S, part.low)
+
+
+@inner
+def _level(S: Any, D: Any, L: Any, g: int, border: int) -> None:
+    """Low rows are those that are equal to the first."""
+    part = v.borders(S)[g * v.bounds(S).shape[0] + border]
+    if part.high < 0 or (part.low >= 0 and compare_ordered(S, D, L, part.low, part.high) < 0):
+        return
+    while part.low >= 0:
+        _raise(S, D, L, g, border)
+    first = np.int64(part.high)
+    while part.high >= 0 and compare_ordered(S, D, L, first, part.high) == 0:
+        _lower(S, D, L, g, border)
+
+
+# --- tell -------------------------------------------------------------------------------------------
+
+
+@inner
+def _tell(S: Any, target: Any) -> int:
+    """Tell of each listed entry what is new, and free those that are gone."""
+    scalars, entries = v.scalars(S), v.entries(S)
+    count, room = f.count(target), f.at(target).shape[0]
+    while scalars[LISTED] != LAST:
+        e = scalars[LISTED]
+        entry = entries[e]
+        now = _copies(S, e)
+        if now != entry.told:
+            if scalars[SILENT] == 0:
+                if count[0] == room:
+                    return NEED_OUT
+                _write(S, target, e, now - entry.told)
+            entry.told = now
+        scalars[LISTED] = entry.chain
+        entry.chain = UNLISTED
+        if entry.weight == 0:
+            _free_entry(S, e)
+    return DONE
+
+
+@inner
+def _copies(S: Any, e: int) -> int:
+    """How many copies of a row are to be told."""
+    scalars = v.scalars(S)
+    told = max(v.entries(S)[e].weight, np.int64(0))
+    if scalars[ENDLESS] == 0:
+        told = _copies_before(S, e, v.bounds(S).shape[0] - 1)
+    if scalars[STARTS]:
+        told -= _copies_before(S, e, 0)
+    return told
+
+
+@inner
+def _copies_before(S: Any, e: int, border: int) -> int:
+    """How many copies of a row lie before a border."""
+    count, entry = v.bounds(S).shape[0], v.entries(S)[e]
+    if v.links(S)[e * count + border].side != LOW:
+        return np.int64(0)
+    part = v.borders(S)[entry.group * count + border]
+    if v.scalars(S)[TIES] or part.low != e:
+        return entry.weight
+    return entry.weight - max(part.copies - v.bounds(S)[border], np.int64(0))
+
+
+@inner
+def _write(S: Any, target: Any, e: int, weight: int) -> None:
+    given, rows = f.rows(target), v.rows(S)
+    n = f.count(target)[0]
+    f.at(target)[n], f.weight(target)[n] = v.scalars(S)[TICK], weight
+    for c in range(rows.shape[1]):
+        given[n, c] = rows[e, c]
+    f.count(target)[0] = n + 1
+
+
+@inner
+def _free_entry(S: Any, e: int) -> None:
+    scalars, entry, rows = v.scalars(S), v.entries(S)[e], v.rows(S)
+    drop_slot(v.slots(S), entry.tag, e)
+    v.groups(S)[entry.group].count -= 1
+    for c in range(rows.shape[1]):
+        rows[e, c] = 0  # its terms are held no longer
+    entry.chain = scalars[FREE]
+    scalars[FREE] = e
+    scalars[COUNT] -= 1
+
+
+@inner
+def _free_groups(S: Any) -> None:
+    """Those that have no rows any more."""
+    scalars, groups = v.scalars(S), v.groups(S)
+    while scalars[CHANGED] != LAST:
+        g = scalars[CHANGED]
+        group = groups[g]
+        scalars[CHANGED] = group.chain
+        group.chain = UNLISTED
+        if group.count == 0:
+            drop_slot(v.group_slots(S), group.tag, g)
+            group.chain = scalars[GROUP_FREE]
+            scalars[GROUP_FREE] = g
+            scalars[GROUPS] -= 1
+
+
+# --- room -------------------------------------------------------------------------------------------
+
+
+@kernel
+def fill_slots(S: int) -> None:
+    """Fill empty hash tables from the entries and the groups."""
+    scalars, entries, groups = v.scalars(S), v.entries(S), v.groups(S)
+    free = scalars[FREE]
+    while free >= 0:  # marked for now
+        entries[free].group = NONE
+        free = np.int64(entries[free].chain)
+    for e in range(scalars[TOP]):
+        if entries[e].group >= 0:
+            put_slot(v.slots(S), entries[e].tag, e)
+    free = scalars[GROUP_FREE]
+    while free >= 0:
+        groups[free].count = NONE
+        free = np.int64(groups[free].chain)
+    for g in range(scalars[GROUP_TOP]):
+        if groups[g].count >= 0:
+            put_slot(v.group_slots(S), groups[g].tag, g)

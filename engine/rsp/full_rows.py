@@ -1,0 +1,35 @@
+"""Full rows: by which answers are compared. Two are the same when all their columns, and the times of their event
+mappings if they carry any, are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FullRows:
+    """The answer at one instant. values: u32[k, columns]; span: i64[k, 2], start and end of the event mapping, or
+    i64[k, 0]."""
+
+    values: NDArray[np.uint32]
+    span: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, index: NDArray[np.int64]) -> FullRows:
+        """Some of them."""
+        return FullRows(self.values[index], self.span[index])
+
+    def keys(self) -> list[bytes]:
+        """What tells rows apart."""
+        keyed = np.concatenate([self.values.astype(np.int64), self.span], axis=1)
+        return [row.tobytes() for row in keyed]
+
+    @classmethod
+    def none(cls, columns: int, timed: bool) -> FullRows:
+        """No rows."""
+        return cls(np.zeros((0, columns), np.uint32), np.zeros((0, 2 if timed else 0), np.int64))

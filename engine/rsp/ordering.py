@@ -1,0 +1,43 @@
+"""In which order the rows of an instant are told: as ORDER BY says, else by their terms, then by their times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.flow.delta import I64, Ids
+from oxiseq.engine.flow.plan import Rank
+from oxiseq.engine.matching.fallback import content_order
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.order import order_key
+
+
+def in_order(
+    at: I64, values: Ids, span: I64, order: Sequence[Rank], of_kb: Ids, terms: TermDictionary
+) -> NDArray[np.int64]:
+    """The rows' numbers. at: i64[n], ascending, numbers of instants; span: i64[n, 2], or i64[n, 0]; of_kb: blank nodes
+    of the KB in the order in which they were met."""
+    every = np.arange(len(at))
+    if len(at) < 2 or (len(np.unique(at)) == len(at)):
+        return every
+    if span.shape[1]:
+        every = np.lexsort((span[:, 0], span[:, 1], at))
+    every = every[content_order(at[every], values[every], terms, of_kb)]
+    if not order:
+        return every
+    keys = [_ranks(values[every, rank.place], terms) * (-1 if rank.descending else 1) for rank in order]
+    return every[np.lexsort((*reversed(keys), at[every]))]
+
+
+def _ranks(ids: Ids, terms: TermDictionary) -> I64:
+    """A number for each, ascending as ORDER BY has them, equal for equal values."""
+    distinct, inverse = np.unique(ids, return_inverse=True)
+    keys = [order_key(terms.term(i) if i else None) for i in distinct.tolist()]
+    ranks = np.zeros(len(distinct), np.int64)
+    before, rank = None, -1
+    for i in sorted(range(len(keys)), key=keys.__getitem__):
+        rank += keys[i] != before
+        before, ranks[i] = keys[i], rank
+    return ranks[inverse.reshape(-1)]

@@ -1,0 +1,99 @@
+"""A query answered at every instant of its streams, over windows that hold what was in the last stretch of time or of
+events: all instants of a batch at once.
+
+Where it stands: complete events in order → operators (engine/flow) → **full rows to tell**, by instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.delta import I64, Ids
+from oxiseq.engine.flow.plan import is_one_to_one
+from oxiseq.engine.flow.standing import Standing
+from oxiseq.engine.kb_in_time import KbInTime
+from oxiseq.engine.rsp.full_rows import FullRows
+from oxiseq.engine.rsp.given import spans
+from oxiseq.engine.rsp.ordering import in_order
+from oxiseq.engine.rsp.plan import RspPlan
+from oxiseq.engine.terms.blanks import KbBlanks
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.windows import Window
+from oxiseq.grammar.rsp_algebra import RangeWindow
+
+
+def is_steady(plan: RspPlan) -> bool:
+    """Whether a query can be answered so."""
+    return not plan.events and plan.rhythm.every_instant and all(
+        len(c.window.operators) == 1 and isinstance(c.window.operators[0], RangeWindow) and not c.window.floored
+        for c in plan.contents
+    )  # fmt: skip
+
+
+class SteadyAnswers:
+    """All that changes for such a query."""
+
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
+        self._plan, self._terms = plan, terms
+        self._blanks = KbBlanks(terms)
+        windows = [_window(content.window.operators[0]) for content in plan.contents]
+        self._standing = Standing(plan.flow.plan, plan.report, plan.flow.compared, windows, kb, self._blanks, terms)
+
+    def advance(self, batches: Sequence[EventBatch]) -> Iterator[tuple[I64, FullRows]]:
+        """Complete events by stream in order of time; what is told and when. Raises KbError, LimitError."""
+        if any(map(len, batches)):
+            times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
+            at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
+            yield times[at], rows
+
+    # --- what it holds ------------------------------------------------------------------------------
+
+    def held_ids(self) -> Iterator[Ids]:
+        """The terms of all that it may still look at."""
+        yield from self._standing.held_ids()
+        yield self._blanks.ids
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Numbers of live records."""
+        return self._standing.state
+
+    @property
+    def bytes(self) -> int:
+        """How large it is."""
+        return self._standing.bytes
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between pushes."""
+        return {"standing": self._standing.save(terms), "kb": self._blanks.save(terms)}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        self._blanks.restore(state["kb"], terms)
+        self._standing.restore(state["standing"], terms)
+
+
+def _window(operator: object) -> Window:
+    assert isinstance(operator, RangeWindow)  # `is_steady` says so
+    return Window(operator.size, operator.slide, operator.events)
+
+
+def full_rows(
+    plan: RspPlan, at: I64, values: Ids, of_kb: Ids, terms: TermDictionary
+) -> tuple[I64, FullRows]:
+    """Rows of a plan's root with the numbers of their instants, ascending: both as they are told. `of_kb`: see
+    `in_order`."""
+    flow = plan.flow
+    span = np.zeros((len(values), 0), np.int64)
+    if flow.times is not None:
+        span = spans(values[:, flow.times], terms)
+        values = values.copy()
+        values[:, flow.times] = 0
+    if is_one_to_one(flow.plan) and not flow.order:
+        return at, FullRows(values, span)  # engine/windows has an order that the history fixes
+    index = in_order(at, values, span, flow.order, of_kb, terms)
+    return at[index], FullRows(values[index], span[index])
