@@ -20,6 +20,7 @@ orders of terms do not look at raw columns.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -444,13 +445,21 @@ class Sheet:
                 return tuple(i for i, places in enumerate(columns) if places and places[0] in self._raw[child])
             case Union(children):
                 return self._raw[children[0]]
-            case Group(child, key):
-                return tuple(i for i, place in enumerate(key) if place in self._raw[child])
+            case Group(child, key, sums):
+                return self._of_terms(child, {*key, *(s.place for s in sums)})
+            case Reach(child):
+                return self._of_terms(child, range(self._widths[child]))
             case Join() | Follow():
                 left, right = inputs(form)
                 return (*self._raw[left], *(self._widths[left] + place for place in self._raw[right]))
             case _:
                 return self._raw[form.child]
+
+    def _of_terms(self, child: int, read: Iterable[int | None]) -> tuple[int, ...]:
+        """No raw columns: of operators that read terms alone. Raises ValueError where they would read numbers."""
+        if not set(read).isdisjoint(self._raw[child]):
+            raise ValueError("columns that hold numbers cannot be grouped by, added up or connected")
+        return ()
 
     def plan(self, root: int, also: tuple[int, ...] = ()) -> FlowPlan:
         """The operators that an answer needs, and others that are looked at."""

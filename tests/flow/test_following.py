@@ -16,12 +16,14 @@ from pyoxigraph import Literal
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta
+from oxiseq.engine.flow.nodes.best import Best
 from oxiseq.engine.flow.nodes.following import Extreme, Follow
 from oxiseq.engine.flow.nodes.intervals import Hull, Lasting
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.times import halves_of, times_at
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.order import TermOrder
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
 
 TICKS = range(6)
@@ -140,7 +142,7 @@ def changes_of(delta: Delta, values: Sequence[int], ids: Sequence[int]) -> list[
 class Work:
     """A node whose memory has room for one row; `shift`: how many other terms have ids before those of the values."""
 
-    def __init__(self, form: p.Follow | p.Extreme, sides: Sequence[Side], shift: int = 0) -> None:
+    def __init__(self, form: p.Follow | p.Extreme | p.Best, sides: Sequence[Side], shift: int = 0) -> None:
         self.form, self.sides = form, sides
         self.terms = TermDictionary()
         for number in range(shift):
@@ -149,10 +151,17 @@ class Work:
         self.sources = [Buffer(side.values + 2) for side in sides]
         for source, side in zip(self.sources, sides, strict=True):
             source.raw = (side.values, side.values + 1)
-        self.node: Node = (
-            Follow(form, *self.sources, room=1) if isinstance(form, p.Follow) else Extreme(form, *self.sources, room=1)
-        )
+        self.node = self.made(form)
         self.node.out = Buffer(self.node.out.width, 1)
+
+    def made(self, form: p.Follow | p.Extreme | p.Best) -> Node:
+        match form:
+            case p.Follow():
+                return Follow(form, self.sources[0], self.sources[1], room=1)
+            case p.Extreme():
+                return Extreme(form, self.sources[0], room=1)
+            case p.Best():
+                return Best(form, self.sources[0], self.terms, TermOrder(self.terms), room=1)
 
     def step(self, batch: Sequence[Sequence[Change]]) -> list[Change]:
         for source, side, changed in zip(self.sources, self.sides, batch, strict=True):
@@ -223,6 +232,33 @@ def test_extreme_tells_how_the_first_or_last_rows_change_at_each_tick(
         assert at_tick(found, tick) == difference(chosen(side, latest, tick), chosen(side, latest, tick - 1))
     assert work.node.records == len(up_to(side.changed, 5))
     assert held(work) == values_of(up_to(side.changed, 5))
+
+
+def ranked(side: Side, form: p.Best, tick: int) -> Bag:
+    """By key the rows of some ranks; those of one time in the order of their values."""
+    groups: dict[Row, list[Row]] = {}
+    for row, weight in up_to(side.changed, tick).items():
+        groups.setdefault(tuple(row[i] for i in side.key), []).extend([row] * max(weight, 0))
+    found: list[Row] = []
+    for rows in groups.values():
+        rows.sort()
+        rows.sort(key=lambda row: row[-1], reverse=form.order[0].descending)
+        ties = [row for row in rows if rows and row[-1] == rows[0][-1]]
+        found += ties if form.ties else rows[form.start : form.stop]
+    return bag((1, row) for row in found)
+
+
+@drawn(50)
+@given(sides(), st.booleans(), st.booleans(), st.integers(0, 2), st.none() | st.integers(0, 4), cuts(), save_points)
+def test_best_ranks_rows_by_times(
+    side: Side, descending: bool, ties: bool, start: int, stop: int | None, cut: list[int], save_before: int | None
+) -> None:
+    order = tuple(p.Rank(side.values + half, descending) for half in (0, 1))
+    form = p.Best(0, side.key, order, start, stop, ties)
+    work, found = told(Work(form, (side,)), cut, save_before)
+    for tick in TICKS:
+        assert at_tick(found, tick) == difference(ranked(side, form, tick), ranked(side, form, tick - 1))
+    assert held(work) - {0} == values_of(up_to(side.changed, 5)) - {0}
 
 
 # --- many rows ---------------------------------------------------------------------------------------
