@@ -15,8 +15,8 @@ from oxiseq.engine.expressions.exact import ExpressionError, evaluate
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.node import Node
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.flow.rewriting import UNBOUND
+from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
