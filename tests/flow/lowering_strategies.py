@@ -63,6 +63,8 @@ class Drawing:
     draw: st.DrawFn
     windows: str
     names: list[str] = field(default_factory=list)
+    place: str = ""
+    """Where the patterns inside an EXISTS stand."""
 
     def one(self, *choices: str) -> str:
         """One of some."""
@@ -96,8 +98,8 @@ class Drawing:
         """A path. A constant end is not at one that may have no step: Oxigraph has none then. Alternatives stand where
         they repeat: Oxigraph makes sets of them, SPARQL bags."""
         ends = [self.one("?x", "?y", "?z"), self.one("?x", "?y", "?z")]
-        path = self.one(":p/:q", "^:p", ":p+", "(:p|:q)+", "(:p/:q)+", "!(:p)", "!(:p|:q)", "!(:p|^:q)+", "^(:p/!(^:q))",
-                        ":p*", ":p?", "(^:p/:q)*", ":p+/:q", ":p/:q?")  # fmt: skip
+        path = self.one(":p/:q", "^:p", ":p+", "(:p|:q)+", "(:p/:q)+", "!(:p)", "!(:p|:q)", "!(:p|^:q)+",
+                        "^(:p/!(^:q))", ":p*", ":p?", "(^:p/:q)*", ":p+/:q", ":p/:q?")  # fmt: skip
         if path[-1] not in "*?" and self.chance(4):
             ends[self.draw(st.integers(0, 1))] = ":a"
         seen = frozenset(end[1:] for end in ends if end[0] == "?")
@@ -119,8 +121,9 @@ class Drawing:
         own = self.fresh(), self.fresh()
         names = (*outer, *own)
         inner = self.triples(names, predicate_too=own[0])
-        text = self._within(inner.text) if self.chance(2) else inner.text
-        if depth and self.chance(2):
+        self.place = self.one(*(f"WINDOW :{w}" for w in self.windows), "GRAPH :g", "")
+        text = self.within(inner.text)
+        if depth and (depth > 1 or self.chance(2)):
             text += self._deep(inner, names, outer)
         if outer and self.chance(2):
             text += f" FILTER({self.condition(inner.sure | {self.one(*outer)})})"
@@ -134,25 +137,30 @@ class Drawing:
         condition = self.condition(seen)
         kind = self.draw(st.integers(0, 6))
         if kind == 0 and inner.sure & more.sure:
-            return f" MINUS {{ {more.text} }}"
+            return f" MINUS {{ {self.within(more.text)} }}"
         if kind == 1:
-            return f" OPTIONAL {{ {more.text} FILTER({condition}) }} FILTER({self.condition(seen)})"
+            return f" OPTIONAL {{ {self.within(more.text)} FILTER({condition}) }} FILTER({self.condition(seen)})"
         if kind == 2:
-            return f" {{ {more.text} FILTER({condition}) }}"
+            return f" {{ {self.within(more.text)} FILTER({condition}) }}"
         if kind == 3:
-            return f" {{ {more.text} FILTER({condition}) }} UNION {{ {self.triples(names, 1, names[-1]).text} }}"
+            other = self.triples(names, 1, names[-1])
+            return f" {{ {self.within(more.text)} FILTER({condition}) }} UNION {{ {self.within(other.text)} }}"
         if kind == 4 and seen:
             name = self.fresh()
             return f" BIND(STR(?{self.one(*sorted(seen))}) AS ?{name}) FILTER(STRLEN(?{name}) > 8)"
         if kind == 5:
-            return f" FILTER NOT EXISTS {{ {more.text} FILTER({condition}) }}"
-        name, count = self.one(*names), self.fresh()
+            return f" FILTER NOT EXISTS {{ {self.within(more.text)} FILTER({condition}) }}"
+        name, counted, where = self.one(*names), f"(COUNT(*) AS ?{self.fresh()})", self.within(more.text)
         return self.one(
-            f" {{ SELECT ?{name} {{ {more.text} FILTER({condition}) }} }}",
-            f" {{ SELECT ?{name} {{ {more.text} }} ORDER BY ?{name} LIMIT 1 }}",
-            f" {{ SELECT ?{name} (COUNT(*) AS ?{count}) {{ {more.text} }} GROUP BY ?{name} HAVING(COUNT(*) > 1) }}",
-            f" {{ SELECT (COUNT(*) AS ?{count}) {{ {more.text} }} HAVING(COUNT(*) > 2) }}",
+            f" {{ SELECT ?{name} {{ {where} FILTER({condition}) }} }}",
+            f" {{ SELECT ?{name} {{ {where} }} ORDER BY ?{name} LIMIT 1 }}",
+            f" {{ SELECT ?{name} {counted} {{ {where} }} GROUP BY ?{name} HAVING(COUNT(*) > 1) }}",
+            f" {{ SELECT {counted} {{ {where} }} HAVING(COUNT(*) > 2) }}",
         )
+
+    def within(self, text: str) -> str:
+        """In the place of the EXISTS."""
+        return f"{self.place} {{ {text} }}" if self.place and text else text
 
     def _within(self, text: str) -> str:
         """In a window or a graph."""
@@ -290,7 +298,41 @@ def cases(draw: st.DrawFn) -> Case:
     kind = draw(st.sampled_from(["named", "named", "named", *_HEADS]))
     drawing = Drawing(draw, _WINDOWS[kind])
     part = drawing.group(draw(st.sampled_from([1, 1, 2])))
-    head, tail = _form(drawing, part)
+    return _case(draw, kind, part, *_form(drawing, part))
+
+
+@st.composite
+def existences(draw: st.DrawFn) -> Case:
+    """EXISTS that looks at its row from deep inside, on data that it often meets."""
+    drawing = Drawing(draw, _WINDOWS["named"])
+    part = Part("WINDOW :w { ?x :p ?y }", frozenset("xy"), frozenset("xy"))
+    if drawing.chance(3):
+        part = Part(f"{part.text} OPTIONAL {{ ?x :q ?z }}", frozenset("xyz"), part.sure)
+    around = drawing.one("{}", "{}", "{} || {}", "!({}) && {}", "!({})")
+    conditions = [drawing.exists(part, 2) for _ in range(around.count("{}"))]
+    part.text += f" FILTER({around.format(*conditions)})"
+    return _case(draw, "named", part, "SELECT *", "")
+
+
+@st.composite
+def aggregations(draw: st.DrawFn) -> Case:
+    """Groups of what may be unbound; in sub-queries whose keys are joined, and in the GRAPH of each name."""
+    drawing = Drawing(draw, _WINDOWS["named"])
+    first = drawing.one("WINDOW :w {{ ?x :p ?y {} }}", "GRAPH ?n {{ ?x :p ?y {} }}", "WINDOW :v {{ ?y :q ?x {} }}")
+    more = drawing.one("", "OPTIONAL { ?y :q ?z }", "OPTIONAL { ?x :r ?z }", "MINUS { ?y :q ?x }")
+    part = Part(first.format(more), frozenset("xyz" if "z" in more else "xy"), frozenset("xy"))
+    listed, tail, keys, _ = drawing.aggregates(part)
+    if drawing.chance(2):
+        return _case(draw, "named", part, f"SELECT {listed}", tail)
+    other = drawing.one("WINDOW :w {{ ?x :q ?u {} }}", "GRAPH ?m {{ ?x :q ?u {} }}")
+    inner = f"{{ SELECT {listed} {{ {'?x :p ?y' if 'GRAPH' in first else first.format(more)} }}{tail} }}"
+    if "GRAPH ?m" in other and "GRAPH" not in first:
+        inner = f"{{ SELECT {listed} {{ ?x :p ?y {more} }}{tail} }}"
+    part = Part(other.format(inner), frozenset(["x", "u", *keys]), frozenset(["x", "u"]))
+    return _case(draw, "named", part, "SELECT *", "")
+
+
+def _case(draw: st.DrawFn, kind: str, part: Part, head: str, tail: str) -> Case:
     text = f"PREFIX : <{E}>\n{head}\n{_HEADS[kind]}WHERE {{ {part.text} }}{tail}"
     try:
         query = load(text, "rspql")

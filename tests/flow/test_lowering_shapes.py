@@ -80,6 +80,11 @@ def test_a_leaf_takes_the_conditions_on_its_variables() -> None:
     assert len(whole.forms) == 1
 
 
+def test_a_condition_between_parts_that_share_nothing_is_the_leaf_s() -> None:
+    whole = plan("WINDOW :w { ?x :p ?y } GRAPH :g { ?z :q ?u } FILTER(?y < ?u)")
+    assert leaf(whole).query.filters == (Call("<", (column(1), column(3))),)
+
+
 def test_names_of_variables_do_not_matter() -> None:
     assert plan("WINDOW :w { ?x :p ?y . ?y :q [] }") == plan("WINDOW :w { ?a :p ?b . ?b :q _:c }")
 
@@ -208,6 +213,12 @@ def test_now_is_told_and_no_part_of_the_flow() -> None:
 def test_now_elsewhere_is_refused(where: str, tail: str) -> None:
     with pytest.raises(QueryError, match="NOW"):
         lowered(where, "SELECT ?x (NOW() AS ?t)", tail)
+
+
+def test_now_beside_a_variable_that_rows_do_not_have_is_refused() -> None:
+    with pytest.raises(QueryError, match=r"\?y, which rows do not have"):
+        lowered("WINDOW :w { ?x :p ?y }", "SELECT DISTINCT ?x (NOW() > ?y AS ?late)")
+    assert lowered("WINDOW :w { ?x :p ?y }", "SELECT DISTINCT ?x (NOW() > ?x AS ?late)").told[1].place is None
 
 
 def test_a_match_gives_rows_and_their_times() -> None:

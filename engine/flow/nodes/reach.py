@@ -20,7 +20,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 MOST_PAIRS: Final = 20_000_000
-"""Of nodes that paths connect, past which LimitError is raised: some 2 GB."""
+"""Of nodes that paths connect, past which LimitError is raised: some 1.2 GB."""
 _SHRINK_FROM: Final = 4096
 """Pairs or edges from which on memory that is mostly empty is given back."""
 _MOSTLY: Final = 8

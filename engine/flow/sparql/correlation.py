@@ -79,7 +79,8 @@ def shown_as_is(query: SubSelect) -> Variables:
     """The variables of its WHERE that a sub-query shows."""
     if query.projection is None:
         return frozenset(visible_variables(query.where))
-    return frozenset(c for c in query.projection if isinstance(c, Variable))
+    made = {key[1] for key in query.group_by if isinstance(key, tuple)}
+    return frozenset(c for c in query.projection if isinstance(c, Variable) and c not in made)
 
 
 def select_correlated(query: SubSelect, outer: Variables) -> bool:
@@ -120,7 +121,9 @@ def _assigned(elements: Iterable[PatternElement]) -> Iterator[Variable]:
             case Filter():
                 pass
             case SubSelect(projection) if projection is not None:
-                yield from (c[1] for c in projection if isinstance(c, tuple))
+                shown = shown_as_is(element)
+                yield from (c[1] if isinstance(c, tuple) else c for c in projection if c not in shown)
+                yield from shown & assigned(element.where)
             case Group(elements=inside):
                 yield from _assigned(inside)
             case _:

@@ -52,7 +52,9 @@ class Conditions:
         return a
 
     def extended(self, a: Relation, expression: Expression, name: Column, scope: Scope) -> Relation:
-        """With the value of an expression as a column more."""
+        """With the value of an expression as a column more; it comes in place of a value from outside."""
+        if name in a.columns:
+            a = self._relations.without_columns(a, [name])
         marked, said = self._marked(a, expression, scope)
         extra = [c for c in marked.columns if c not in a.columns and not isinstance(c, Context)]
         return self._relations.without_columns(self._relations.extend(marked, said, name), extra)

@@ -37,7 +37,7 @@ class _Lowering:
         self._sheet = p.Sheet()
         self._relations = Relations(self._sheet)
         self._told = _told(query)
-        self._late = late_columns(query, self._told)
+        self._late = late_columns(query, self._told, plain=is_plain(query))
         self._now = [c for c in self._told if name_of(c) not in self._late]
         body = replace(query.body, where=named_blanks(query.body.where)) if is_plain(query) else query.body
         self._body = apart(body)

@@ -21,9 +21,9 @@ from oxiseq.grammar.scope import holds_exists, nested_elements, subexpressions
 _HINT = "write it into what SELECT lists: (NOW() AS ?now)"
 
 
-def late_columns(query: RspQuery, columns: Sequence[Listed]) -> dict[Variable, Expression]:
-    """The columns that have a value when they are told only, as expressions over the others. Raises QueryError for
-    NOW() elsewhere."""
+def late_columns(query: RspQuery, columns: Sequence[Listed], *, plain: bool) -> dict[Variable, Expression]:
+    """The columns that have a value when they are told only, as expressions over the others; `plain`: over all
+    variables of WHERE. Raises QueryError for NOW() elsewhere."""
     late: dict[Variable, Expression] = {}
     for column in columns:
         if not isinstance(column, tuple):
@@ -33,13 +33,19 @@ def late_columns(query: RspQuery, columns: Sequence[Listed]) -> dict[Variable, E
             late[name] = replaced(expression, dict[Expression, Expression](late.items()))
     if any(_elsewhere(query, late)):
         raise QueryError("NOW() stands in what SELECT lists only", query.span, query.text, hint=_HINT, code="now")
+    shown = frozenset(c[1] if isinstance(c, tuple) else c for c in columns)
+    for expression in [] if plain else late.values():
+        for v in sorted(condition_mentions(expression) - shown, key=str):
+            raise QueryError(f"beside NOW() stands ?{v.value}, which rows do not have", query.span, query.text,
+                             hint=f"list ?{v.value}, too", code="now")  # fmt: skip
     return late
 
 
 def _elsewhere(query: RspQuery, late: dict[Variable, Expression]) -> Iterator[bool]:
     """Whether it is asked for where rows are found, grouped or sorted."""
     body = query.body
-    yield from map(asks_now, expressions_of(nested_elements(Group((body.where,)))))
+    inside = (e for e in nested_elements(Group((body,))) if e is not body)
+    yield from map(asks_now, expressions_of(inside))
     keys = [k[0] if isinstance(k, tuple) else k for k in body.group_by]
     clauses = [*keys, *body.having, *(e for e, _ in body.order_by)]
     yield any(asks_now(e) or condition_mentions(e) & late.keys() for e in clauses)

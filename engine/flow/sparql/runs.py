@@ -89,7 +89,7 @@ class Runs:
             self._sort(element, scope, found)
         self._settle(found)
         pending += found.filters
-        leaf = self._leaf(found.leaf, pending, alone=not (first or found.others or found.known))
+        leaf = self._leaf(found.leaf, pending, alone=not (first or found.others))
         parts = [*first, *leaf, *(self._filtered(make(), pending) for make in found.others)]
         whole = self._filtered(connected(self._relations, parts), pending)
         return self._relations.without_columns(whole, [c for c in whole.columns if is_own(c)])

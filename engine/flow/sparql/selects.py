@@ -73,7 +73,7 @@ class Selects:
             )
         for column in columns:
             if isinstance(column, tuple):
-                whole = self._listed(whole, replaced(column[0], known), column[1], scope)
+                whole = self._conditions.extended(whole, replaced(column[0], known), column[1], scope)
         order = list[tuple[Column, bool]]()
         for expression, descending in query.order_by:
             key = replaced(expression, known)
@@ -82,11 +82,6 @@ class Selects:
                 whole, key = self._conditions.extended(whole, key, name, scope), name
             order.append((key, descending))
         return self._projected(query, whole, [name_of(c) for c in columns], order)
-
-    def _listed(self, a: Relation, expression: Expression, name: Variable, scope: Scope) -> Relation:
-        if name in a.columns:  # a value from outside, which the expression makes anew here
-            a = self._relations.without_columns(a, [name])
-        return self._conditions.extended(a, expression, name, scope)
 
     def _projected(
         self, query: SubSelect, whole: Relation, names: Sequence[Column], order: Sequence[tuple[Column, bool]]
