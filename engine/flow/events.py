@@ -240,13 +240,13 @@ class Events:
         columns += [(place,) for first_half in times for place in _halves(first_half)]
         start, items = len(variables), len(first.items) + len(second.items)
         return Mappings(
-            self._sheet.add(p.Pick(node, tuple(columns))), variables, first.certain | second.certain, start, start + 2,
+            self._sheet.pick(node, tuple(columns)), variables, first.certain | second.certain, start, start + 2,
             tuple(start + 4 + 2 * i for i in range(items)),
             None if second.moment is None else start + 4 + 2 * items,
         )  # fmt: skip
 
     def _pick(self, node: int, places: Sequence[int]) -> int:
-        return self._sheet.add(p.Pick(node, tuple((place,) for place in places)))
+        return self._sheet.pick(node, tuple((place,) for place in places))
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,15 @@ class Standing:
             self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
         return self._step(deltas, 1)[1]
 
+    @property
+    def given(self) -> frozenset[str]:
+        """The names of the rows that are given."""
+        return frozenset(self._given)
+
+    def rows(self, node: int) -> Delta:
+        """What has come and gone at another operator at the last step, as views that the next one writes over."""
+        return self._flow.rows(node)
+
     def _know(self) -> Sequence[EventBatch]:
         """What the KB's graphs hold now, if that has changed; tables go to their operators."""
         answers = self._knowledge.changed()
