@@ -63,9 +63,18 @@ class Standing:
         out; by name what comes and goes of the rows that are given. The rows to tell. Raises KbError, LimitError."""
         graphs = self._know()
         deltas = self._leaves.move(batches, places, low, graphs, self._tick)
+        self._feed(given)
+        return self._step(deltas, 1)[1]
+
+    def give(self, given: Mapping[str, Delta], instants: int) -> tuple[I64, Ids]:
+        """Several instants of a plan that reads neither windows nor the KB: by name what comes and goes of the rows
+        that are given, tick k being instant k. Numbers of instants, ascending, and the rows to tell at them."""
+        self._feed(given)
+        return self._step((), instants)
+
+    def _feed(self, given: Mapping[str, Delta]) -> None:
         for name, delta in given.items():
             self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
-        return self._step(deltas, 1)[1]
 
     @property
     def given(self) -> frozenset[str]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.occurring import Occurring, used_items
+from oxiseq.engine.flow.plan import Asked, Patterns
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.matcher import StreamMatcher
@@ -55,6 +56,11 @@ class GeneralAnswers:
         """By name; those that no MATCH names are left out."""
         self._occurring = {n: Occurring(e.rows.given(items=plan.consumes)) for n, e in self._events.items()}
 
+        self.at_once = plan.rhythm.every_instant and not plan.consumes and not any(
+            isinstance(form, Patterns | Asked) for form in flow.plan.forms
+        )
+        """Whether it is answered at all instants of a batch at once (`told_through`): MATCH is all that it asks."""
+
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Complete events by stream, in order of time. Raises LimitError, KbError."""
         for stream, (batch, items, matcher) in enumerate(zip(batches, self._items, self._matchers, strict=True)):
@@ -83,9 +89,27 @@ class GeneralAnswers:
         rows = self._flown(self._move(at))
         if self._plan.consumes:
             self._consume()
+        self._forget()
+        return rows
+
+    def told_through(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], FullRows]:
+        """The same at several instants, distinct and ascending: when, and what. Raises LimitError."""
+        bounds = [content.through(self._items[content.stream], times) for content in self._contents]
+        given = {name: self._occurring[name].move(*bounds[event.content], 0) for name, event in self._events.items()}
+        at, values = self._standing.give(given, len(times))
+        at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
+        self._forget_graphs()
+        self._forget()
+        return times[at], rows
+
+    def _forget(self) -> None:
         for stream, items in enumerate(self._items):
             items.forget(oldest(self._contents, stream, items.end))
-        return rows
+
+    def _forget_graphs(self) -> None:
+        """Of events that are in all windows that will have them: these know them by now."""
+        for stream, items in enumerate(self._items):
+            items.forget_graphs(min((c.stop for c in self._contents if c.stream == stream), default=items.end))
 
     def _move(self, at: int) -> list[EventBatch]:
         """Windows go on to a time; by content the events that come in."""
@@ -94,16 +118,15 @@ class GeneralAnswers:
             items = self._items[content.stream]
             _, (low, high) = content.move(items, at)
             entered.append(EventBatch.concat(list(items.graphs(low, high))) if plan.stored else EventBatch.empty())
-        for stream, items in enumerate(self._items):
-            items.forget_graphs(min((c.stop for c in self._contents if c.stream == stream), default=items.end))
+        self._forget_graphs()
         return entered
 
     def _flown(self, entered: Sequence[EventBatch]) -> FullRows:
         contents = self._contents
         given = {}
         for name, event in self._events.items():
-            bounds = (np.array([each]) for each in (contents[event.content].start, contents[event.content].stop))
-            given[name] = self._occurring[name].move(*bounds, 0)
+            content = contents[event.content]
+            given[name] = self._occurring[name].move(np.array([content.start]), np.array([content.stop]), 0)
         places = [content.stop - len(batch) for content, batch in zip(contents, entered, strict=True)]
         values = self._standing.move(entered, places, [content.start for content in contents], given)
         at = np.zeros(len(values), np.int64)
