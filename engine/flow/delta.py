@@ -64,6 +64,8 @@ class Buffer:
 
     def __init__(self, width: int, room: int = 16) -> None:
         self.width = width
+        self.raw: tuple[int, ...] = ()
+        """Which columns hold numbers, not ids."""
         self._count = np.zeros(1, np.int64)
         self._counter = self._count.data  # read in a third of the time
         self._table = np.zeros(WORDS * len(Flowing._fields), np.int64)

@@ -91,7 +91,7 @@ class _Describing:
                 return ("patterns", "the triples that agree with a pattern", *lines, *filters)
             case p.Asked(text, _):
                 return ("asked", _ASKED, *text.splitlines())
-            case p.Given(name, _):
+            case p.Given(name):
                 return ("rows", "nothing", name)
             case p.Constant(rows, _):
                 return ("values", "nothing", f"{len(rows)} row{'s' if len(rows) != 1 else ''}")
@@ -105,6 +105,16 @@ class _Describing:
                 return ("less", _PLAIN)
             case p.Union():
                 return ("union", _PLAIN)
+            case p.Hull():
+                return ("hull", _PLAIN)
+            case p.Lasting(_, _, _, least, most):
+                return ("lasting", _PLAIN, f"from {least} to {most} microseconds")
+            case p.Follow(left, right, choice, meeting):
+                return ("follows", "the rows of both sides, in order of time", *self.followed(left, right),
+                        *self.of_pairs(choice, meeting))  # fmt: skip
+            case p.Extreme(child, key, _, latest):
+                keys = (f"by {self.keys(child, key, ())}",) if key else ()
+                return ("last" if latest else "first", "its rows, in order of time", *keys)
             case p.Arrange(child, key, loose):
                 return ("arranged by", "its rows", self.keys(child, key, loose))
             case p.Join():
@@ -150,6 +160,19 @@ class _Describing:
         names = self.names[child]
         shown = [f"?{names[i]}" for i in key] + [f"?{names[i]} where bound" for i in loose]
         return ", ".join(shown) or "nothing: all pairs"
+
+    def followed(self, left: p.Timed, right: p.Timed) -> tuple[str, ...]:
+        """On what pairs in order of time agree."""
+        shown = []
+        for ours, others, more in ((left.key, right.key, ""), (left.loose, right.loose, " where bound")):
+            names = zip(ours, others, strict=True)
+            shown += [f"?{self.names[left.child][i]} = ?{self.names[right.child][j]}{more}" for i, j in names]
+        return tuple(shown)
+
+    @staticmethod
+    def of_pairs(choice: str, meeting: bool) -> tuple[str, ...]:
+        which = {"ALL": (), "EARLIEST": ("the first before each",), "LATEST": ("the last before each",)}[choice]
+        return (*which, *(("or at the same time",) if meeting else ()))
 
     def sum(self, child: int, s: p.Sum) -> str:
         return f"{s.name}({'*' if s.place is None else '?' + self.names[child][s.place]})"

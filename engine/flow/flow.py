@@ -63,6 +63,10 @@ class Flow:
         self._torn = False
         return self._root.out.delta
 
+    def rows(self, place: int) -> Delta:
+        """What the last step has made of another operator, as such views."""
+        return self.nodes[place].out.delta
+
     def _put_fed(self) -> None:
         for place in dict.fromkeys(place for place, _ in self._fed):
             out = self.nodes[place].out

@@ -4,9 +4,15 @@ Where it stands: algebra → **plan** → nodes at work. Immutable. A plan is a 
 their places in it, so equal operators on equal inputs are one, and columns are places, not names, so what variables are
 called does not tell operators apart. In expressions the column at place 3 is the variable `column(3)`.
 
+Most columns hold ids of terms. Some are *raw*: numbers (`FlowPlan.raw` says where). An i64, a time for instance, is two
+of them, one behind the other (times.py): so rows are hashed, compared, kept and handed on in one way. Expressions and
+orders of terms do not look at raw columns.
+
     Patterns, Asked, Given, Constant      where rows come from
     Filter, Extend, Pick, Negate, Union   row by row, without memory
+    Hull, Lasting                         intervals, row by row
     Arrange, Join                         pairs; the memory of joins is in what is arranged
+    Follow, Extreme                       pairs in order of time; the first or last rows
     Distinct, Consolidate, Group          rows counted
     Best                                  ranks
     Reach                                 paths of any length
@@ -14,6 +20,7 @@ called does not tell operators apart. In expressions the column at place 3 is th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -73,10 +80,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Rows that whoever runs the plan gives."""
+    """Rows that whoever runs the plan gives. raw: places of columns that hold numbers."""
 
     name: str
     width: int
+    raw: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +137,31 @@ class Union:
     children: tuple[int, ...]
 
 
+# --- intervals, row by row --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hull:
+    """The rows with the least interval that holds some others behind them, as four raw columns: its start, the least of
+    those at `starts`, and its end, the greatest of those at `ends`."""
+
+    child: int
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """The rows whose interval from `start` to `end` lasts from `least` to `most` microseconds, both included. None of
+    those whose start is after their end: they have no time."""
+
+    child: int
+    start: int
+    end: int
+    least: int
+    most: int
+
+
 # --- pairs ----------------------------------------------------------------------------------------
 
 
@@ -149,6 +182,42 @@ class Join:
 
     left: int
     right: int
+
+
+# --- order of time --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Rows that agree in some columns, in order of a raw time. `loose`: they agree where both sides have a value."""
+
+    child: int
+    time: int
+    key: tuple[int, ...] = ()
+    loose: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """The pairs of rows that agree of which the time of the left is before that of the right, or (`meeting`) equal to
+    it: all columns of the left, then all of the right. EARLIEST, LATEST: of a right row and all left rows with its key
+    before it only those that are first, or last; loose columns are compared after that."""
+
+    left: Timed
+    right: Timed
+    choice: Literal["ALL", "EARLIEST", "LATEST"] = "ALL"
+    meeting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """By key the rows with the first time, or (`latest`) the last: all that are equal. As Best with `ties`, for raw
+    times."""
+
+    child: int
+    key: tuple[int, ...]
+    time: int
+    latest: bool
 
 
 # --- rows counted ---------------------------------------------------------------------------------
@@ -225,19 +294,22 @@ class Reach:
 
 
 Form: TypeAlias = (
-    Patterns | Asked | Given | Constant | Filter | Extend | Pick | Negate | Union | Arrange | Join | Distinct
-    | Consolidate | Group | Best | Reach
+    Patterns | Asked | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting | Arrange | Join
+    | Follow | Extreme | Distinct | Consolidate | Group | Best | Reach
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
     """Operators in an order in which each comes after its inputs; `widths`: how many columns each has; `root`: the one
-    whose rows are the answer."""
+    whose rows are the answer; `raw`: the places of each one's columns that hold numbers, ascending; `also`: others
+    whose rows are looked at."""
 
     forms: tuple[Form, ...]
     widths: tuple[int, ...]
     root: int
+    raw: tuple[tuple[int, ...], ...]
+    also: tuple[int, ...] = ()
 
 
 def inputs(form: Form) -> tuple[int, ...]:
@@ -249,6 +321,8 @@ def inputs(form: Form) -> tuple[int, ...]:
             return children
         case Join(left, right):
             return left, right
+        case Follow(left, right):
+            return left.child, right.child
         case _:
             return (form.child,)
 
@@ -288,6 +362,7 @@ class Sheet:
         self._places: dict[Form, int] = {}
         self._forms: list[Form] = []
         self._widths: list[int] = []
+        self._raw: list[tuple[int, ...]] = []
 
     def add(self, form: Form) -> int:
         """The place of a form."""
@@ -295,12 +370,17 @@ class Sheet:
         if place is None:
             place = self._places[form] = len(self._widths)
             self._forms.append(form)
+            self._raw.append(self._raw_of(form))
             self._widths.append(self._width_of(form))
         return place
 
     def width(self, place: int) -> int:
         """How many columns an operator has."""
         return self._widths[place]
+
+    def raw(self, place: int) -> tuple[int, ...]:
+        """Which of them hold numbers."""
+        return self._raw[place]
 
     def pick(self, child: int, columns: tuple[tuple[int, ...], ...]) -> int:
         """The place of other columns of an operator: of the operator itself where they are the same, and of what a
@@ -319,13 +399,13 @@ class Sheet:
                 return True
             case Constant(rows, _):
                 return len(rows) <= 1
-            case Filter(child) | Extend(child, _) | Arrange(child):
+            case Filter(child) | Extend(child) | Arrange(child) | Hull(child) | Lasting(child) | Extreme(child):
                 return self.is_set(child)
             case Pick(child, columns):
                 kept = {each[0] for each in columns if len(each) == 1}
                 return len(kept) == self._widths[child] and self.is_set(child)
-            case Join(left, right):
-                return self.is_set(left) and self.is_set(right)
+            case Join() | Follow() as form:
+                return all(map(self.is_set, inputs(form)))
             case _:
                 return False
 
@@ -337,31 +417,65 @@ class Sheet:
                 return width
             case Extend(child):
                 return self._widths[child] + 1
+            case Hull(child):
+                return self._widths[child] + 4
             case Pick(_, columns):
                 return len(columns)
             case Union(children):
                 return self._widths[children[0]]
             case Join(left, right):
                 return self._widths[left] + self._widths[right]
+            case Follow(left, right):
+                return self._widths[left.child] + self._widths[right.child]
             case Group(_, key, sums):
                 return len(key) + len(sums)
             case _:
                 return self._widths[form.child]
 
-    def plan(self, root: int) -> FlowPlan:
-        """The operators that an answer needs."""
+    def _raw_of(self, form: Form) -> tuple[int, ...]:
+        match form:
+            case Given(_, _, raw):
+                return raw
+            case Patterns() | Asked() | Constant():
+                return ()
+            case Hull(child):
+                width = self._widths[child]
+                return (*self._raw[child], *range(width, width + 4))
+            case Pick(child, columns):
+                return tuple(i for i, places in enumerate(columns) if places and places[0] in self._raw[child])
+            case Union(children):
+                return self._raw[children[0]]
+            case Group(child, key, sums):
+                return self._of_terms(child, {*key, *(s.place for s in sums)})
+            case Reach(child):
+                return self._of_terms(child, range(self._widths[child]))
+            case Join() | Follow():
+                left, right = inputs(form)
+                return (*self._raw[left], *(self._widths[left] + place for place in self._raw[right]))
+            case _:
+                return self._raw[form.child]
+
+    def _of_terms(self, child: int, read: Iterable[int | None]) -> tuple[int, ...]:
+        """No raw columns: of operators that read terms alone. Raises ValueError where they would read numbers."""
+        if not set(read).isdisjoint(self._raw[child]):
+            raise ValueError("columns that hold numbers cannot be grouped by, added up or connected")
+        return ()
+
+    def plan(self, root: int, also: tuple[int, ...] = ()) -> FlowPlan:
+        """The operators that an answer needs, and others that are looked at."""
         forms = self._forms
-        needed = {root}
-        for place in range(root, -1, -1):
+        needed = {root, *also}
+        for place in range(max(needed), -1, -1):
             if place in needed:
                 needed.update(inputs(forms[place]))
         if len(needed) == len(forms):
-            return FlowPlan(tuple(forms), tuple(self._widths), root)
+            return FlowPlan(tuple(forms), tuple(self._widths), root, tuple(self._raw), also)
         smaller = Sheet()
         renamed: dict[int, int] = {}
         for place in sorted(needed):
             renamed[place] = smaller.add(_renamed(forms[place], renamed))
-        return FlowPlan(tuple(smaller._forms), tuple(smaller._widths), renamed[root])
+        here = tuple(renamed[place] for place in also)
+        return FlowPlan(tuple(smaller._forms), tuple(smaller._widths), renamed[root], tuple(smaller._raw), here)
 
 
 def _renamed(form: Form, places: dict[int, int]) -> Form:
@@ -372,5 +486,8 @@ def _renamed(form: Form, places: dict[int, int]) -> Form:
             return Union(tuple(places[c] for c in children))
         case Join(left, right):
             return Join(places[left], places[right])
+        case Follow(left, right):
+            here = replace(left, child=places[left.child]), replace(right, child=places[right.child])
+            return replace(form, left=here[0], right=here[1])
         case _:
             return replace(form, child=places[form.child])

@@ -181,9 +181,13 @@ class Relations:
         shared = [c for c in a.columns if c in b.columns]
         sure = [c for c in shared if c in a.certain and c in b.certain]
         loose = [c for c in shared if c not in sure]
+        return self._made(self._paired(a, b, sure, loose), a, b)
+
+    def _paired(self, a: Relation, b: Relation, sure: Sequence[Column], loose: Sequence[Column]) -> int:
+        """An operator of the pairs that agree: the columns of A, then those of B."""
         left = self.sheet.add(p.Arrange(a.node, a.places(sure), a.places(loose)))
         right = self.sheet.add(p.Arrange(b.node, b.places(sure), b.places(loose)))
-        return self._made(self.sheet.add(p.Join(left, right)), a, b)
+        return self.sheet.add(p.Join(left, right))
 
     def _made(self, node: int, a: Relation, b: Relation) -> _Pairs:
         """Pairs that stand in a node with the columns of both."""

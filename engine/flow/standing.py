@@ -43,7 +43,7 @@ class Standing:
         asked = [form for form in plan.forms if isinstance(form, Asked)]
         self._knowledge = Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
         self._given = {form.name: place for place, form in enumerate(plan.forms) if isinstance(form, Given)}
-        self._told = Told(report, plan.widths[plan.root], compared)
+        self._told = Told(report, plan.widths[plan.root], compared, plan.raw[plan.root])
         self._tick = 0
         """The next one."""
 
@@ -61,9 +61,27 @@ class Standing:
         out; by name what comes and goes of the rows that are given. The rows to tell. Raises KbError, LimitError."""
         graphs = self._know()
         deltas = self._leaves.move(batches, places, low, graphs, self._tick)
+        self._feed(given)
+        return self._step(deltas, 1)[1]
+
+    def give(self, given: Mapping[str, Delta], instants: int) -> tuple[I64, Ids]:
+        """Several instants of a plan that reads neither windows nor the KB: by name what comes and goes of the rows
+        that are given, tick k being instant k. Numbers of instants, ascending, and the rows to tell at them."""
+        self._feed(given)
+        return self._step((), instants)
+
+    def _feed(self, given: Mapping[str, Delta]) -> None:
         for name, delta in given.items():
             self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
-        return self._step(deltas, 1)[1]
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The names of the rows that are given."""
+        return frozenset(self._given)
+
+    def rows(self, node: int) -> Delta:
+        """What has come and gone at another operator at the last step, as views that the next one writes over."""
+        return self._flow.rows(node)
 
     def _know(self) -> Sequence[EventBatch]:
         """What the KB's graphs hold now, if that has changed; tables go to their operators."""

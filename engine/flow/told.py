@@ -5,19 +5,22 @@ Where it stands: changes of the answer, consolidated by tick → **rows to tell*
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from oxiseq.engine.flow.delta import I64, Delta, Ids
+from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
 
 class Told:
     """Remembers the answer, if all of it is told. compared: how many columns, from the first, tell rows apart; those
-    behind are for the order in which rows are told."""
+    behind are for the order in which rows are told. raw: columns that hold numbers."""
 
-    def __init__(self, report: Report, width: int, compared: int) -> None:
-        self._report, self._width, self._compared = report, width, compared
+    def __init__(self, report: Report, width: int, compared: int, raw: Sequence[int] = ()) -> None:
+        self._report, self._width, self._compared, self._raw = report, width, compared, raw
         self._answer: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -76,14 +79,15 @@ class Told:
 
     def held_ids(self) -> Ids:
         """The terms of the answer."""
-        return self._rows()
+        return ids_in(self._rows(), self._raw)
 
     def save(self, terms: SavedTerms) -> State:
         """The answer, in the order in which its rows came."""
-        return {"rows": terms.ids(self._rows()), "counts": np.array([*self._answer.values()], np.int64)}
+        counts = np.array([*self._answer.values()], np.int64)
+        return {"rows": saved_rows(self._rows(), self._raw, terms), "counts": counts}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
         counts = state["counts"].tolist()
-        rows = np.ascontiguousarray(terms.ids(state["rows"]))
+        rows = known_rows(state["rows"], self._raw, terms)
         self._answer = {row.tobytes(): count for row, count in zip(rows, counts, strict=True)}

@@ -6,7 +6,6 @@
     items.py      the events that windows may still hold, and what each window holds at an instant
     schedule.py   the instants at which the query is answered
     dataset.py    the store that WHERE is asked of: windows' contents, the KB's graphs, mappings of MATCH
-    mappings.py   event mappings: FIRST, LAST, SEQ and its selections
     reports.py    all answers, the new ones, those that are gone
 
 Conjunctions over windows and the KB go to `engine/windows` instead, which answers them incrementally:

@@ -13,16 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.delta import Delta
+from oxiseq.engine.flow.occurring import Occurring, used_items
+from oxiseq.engine.flow.plan import Asked, Patterns
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.rsp.full_rows import FullRows
-from oxiseq.engine.rsp.given import MatchRows
-from oxiseq.engine.rsp.growing import Change, Growing, grows, rows_of
 from oxiseq.engine.rsp.items import Content, Held, Items, oldest
-from oxiseq.engine.rsp.mappings import Events, Stored, codes, evaluate
-from oxiseq.engine.rsp.plan import MatchPlan, RspPlan, match_name
+from oxiseq.engine.rsp.plan import EventPlan, RspPlan
 from oxiseq.engine.rsp.steady import full_rows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -48,20 +46,20 @@ class GeneralAnswers:
             None if request is None else StreamMatcher(request, terms, kb, blanks=self._blanks)
             for request in plan.requests
         ]
-        self._stored = [Stored(e, plan.contents[e.content].stream) for e in plan.events]
-        self._used: list[NDArray[np.int64]] = [np.zeros(0, np.int64) for _ in streams]
-        """By stream the places of items that justified an answer and are consumed."""
         self.settled = not plan.volatile
         """Whether the last answer stays while the windows hold the same: it has no volatile function, and it has
         consumed nothing."""
         windows = [_TOLD for _ in plan.contents]
         flow = plan.flow
         self._standing = Standing(flow.plan, plan.report, flow.compared, windows, kb, self._blanks, terms)
-        self._given = [MatchRows(len(m.variables) + m.timed, terms) for m in plan.matches]
-        by_name = {stored.plan.name: stored for stored in self._stored}
-        of_window = {event.name: self._contents[event.content] for event in plan.events}
-        self._growing = [Growing(m, by_name, of_window) if grows(m, plan) else None for m in plan.matches]
-        """By MATCH; None where it is evaluated anew at each instant."""
+        self._events = {e.name: e for e in plan.events if e.name in self._standing.given}
+        """By name; those that no MATCH names are left out."""
+        self._occurring = {n: Occurring(e.rows.given(items=plan.consumes)) for n, e in self._events.items()}
+
+        self.at_once = plan.rhythm.every_instant and not plan.consumes and not any(
+            isinstance(form, Patterns | Asked) for form in flow.plan.forms
+        )
+        """Whether it is answered at all instants of a batch at once (`told_through`): MATCH is all that it asks."""
 
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Complete events by stream, in order of time. Raises LimitError, KbError."""
@@ -72,10 +70,13 @@ class GeneralAnswers:
             items.add(batch)
             if matcher is not None:
                 found = matcher.match(batch)
-                for stored in self._stored:
-                    if stored.stream == stream:
-                        rows = found[stored.plan.request]
-                        stored.add(place + rows.event, batch.time[rows.event], rows.values)
+                for name, event in self._events.items():
+                    if self._stream(event) == stream:
+                        rows = found[event.request]
+                        self._occurring[name].add(place + rows.event, batch.time[rows.event], rows.values)
+
+    def _stream(self, event: EventPlan) -> int:
+        return self._plan.contents[event.content].stream
 
     @property
     def windows(self) -> Held:
@@ -85,11 +86,30 @@ class GeneralAnswers:
     def told(self, at: int) -> FullRows:
         """The full rows to tell at an instant, in the order in which they are told; instants rise. Raises LimitError,
         KbError."""
-        entered = self._move(at)
-        found = self._matches()
-        rows = self._flown(entered, found)
+        rows = self._flown(self._move(at))
+        if self._plan.consumes:
+            self._consume()
         self._forget()
         return rows
+
+    def told_through(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], FullRows]:
+        """The same at several instants, distinct and ascending: when, and what. Raises LimitError."""
+        bounds = [content.through(self._items[content.stream], times) for content in self._contents]
+        given = {name: self._occurring[name].move(*bounds[event.content], 0) for name, event in self._events.items()}
+        at, values = self._standing.give(given, len(times))
+        at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
+        self._forget_graphs()
+        self._forget()
+        return times[at], rows
+
+    def _forget(self) -> None:
+        for stream, items in enumerate(self._items):
+            items.forget(oldest(self._contents, stream, items.end))
+
+    def _forget_graphs(self) -> None:
+        """Of events that are in all windows that will have them: these know them by now."""
+        for stream, items in enumerate(self._items):
+            items.forget_graphs(min((c.stop for c in self._contents if c.stream == stream), default=items.end))
 
     def _move(self, at: int) -> list[EventBatch]:
         """Windows go on to a time; by content the events that come in."""
@@ -98,53 +118,32 @@ class GeneralAnswers:
             items = self._items[content.stream]
             _, (low, high) = content.move(items, at)
             entered.append(EventBatch.concat(list(items.graphs(low, high))) if plan.stored else EventBatch.empty())
-        for stream, items in enumerate(self._items):
-            items.forget_graphs(min((c.stop for c in self._contents if c.stream == stream), default=items.end))
+        self._forget_graphs()
         return entered
 
-    def _matches(self) -> list[Events | Change]:
-        """The mappings of each MATCH, or how they have changed."""
-        atoms: dict[str, Events] = {}
-        if None in self._growing:
-            atoms = {stored.plan.name: self._atom(stored) for stored in self._stored}
-        found = [
-            evaluate(match, atoms) if growing is None else growing.step()
-            for match, growing in zip(self._plan.matches, self._growing, strict=True)
-        ]
-        if self._plan.consumes:
-            self._consume([events for events in found if isinstance(events, Events)])
-        return found
-
-    def _atom(self, stored: Stored) -> Events:
-        content = self._contents[stored.plan.content]
-        return stored.within(content.start, content.stop, self._used[stored.stream])
-
-    def _consume(self, found: Sequence[Events]) -> None:
-        """The items that justified a mapping are not used again."""
-        self.settled = not self._plan.volatile and not any(map(len, found))
-        for events in found:
-            for atom, stream in enumerate(events.of):
-                self._used[stream] = np.union1d(self._used[stream], events.items[:, atom])
-
-    def _flown(self, entered: Sequence[EventBatch], found: Sequence[Events | Change]) -> FullRows:
-        given = dict[str, Delta]()
-        for number, (each, rows) in enumerate(zip(found, self._given, strict=True)):
-            match = self._plan.matches[number]
-            delta = rows.changed(each) if isinstance(each, Change) else rows.whole(_distinct(match, each))
-            given[match_name(number)] = delta
-        places = [content.stop - len(batch) for content, batch in zip(self._contents, entered, strict=True)]
-        values = self._standing.move(entered, places, [content.start for content in self._contents], given)
+    def _flown(self, entered: Sequence[EventBatch]) -> FullRows:
+        contents = self._contents
+        given = {}
+        for name, event in self._events.items():
+            content = contents[event.content]
+            given[name] = self._occurring[name].move(np.array([content.start]), np.array([content.stop]), 0)
+        places = [content.stop - len(batch) for content, batch in zip(contents, entered, strict=True)]
+        values = self._standing.move(entered, places, [content.start for content in contents], given)
         at = np.zeros(len(values), np.int64)
         return full_rows(self._plan, at, values, self._blanks.ids, self._terms)[1]
 
-    def _forget(self) -> None:
-        for stream, items in enumerate(self._items):
-            before = oldest(self._contents, stream, items.end)
-            items.forget(before)
-            if len(self._used[stream]):
-                self._used[stream] = self._used[stream][np.searchsorted(self._used[stream], before) :]
-        for stored in self._stored:
-            stored.forget(self._contents[stored.plan.content].start)
+    def _consume(self) -> None:
+        """The items that justified a mapping are not used again."""
+        self.settled = not self._plan.volatile
+        for used in self._plan.flow.used:
+            changes = self._standing.rows(used.node)
+            for number, name in enumerate(used.events):
+                stream, places = self._stream(self._events[name]), used_items(changes, number)
+                if len(places):
+                    self.settled = False
+                    for other, event in self._events.items():
+                        if self._stream(event) == stream:
+                            self._occurring[other].consume(places)
 
     # --- what it holds ------------------------------------------------------------------------------
 
@@ -152,9 +151,7 @@ class GeneralAnswers:
         """The terms of all that it may still look at."""
         for items in self._items:
             yield from items.held_ids()
-        for stored in self._stored:
-            yield from stored.held_ids()
-        for rows in self._given:
+        for rows in self._occurring.values():
             yield rows.held_ids()
         yield from self._standing.held_ids()
         yield self._blanks.ids
@@ -164,15 +161,14 @@ class GeneralAnswers:
         """Numbers of live records."""
         return {
             "items": sum(items.end - items.first for items in self._items),
-            "mappings": sum(map(len, self._stored)),
-            "matches": sum(len(growing) for growing in self._growing if growing is not None),
+            "mappings": sum(map(len, self._occurring.values())),
             **self._standing.state,
         }
 
     @property
     def bytes(self) -> int:
         """About how large it is."""
-        arrays = sum(items.bytes for items in self._items) + sum(stored.bytes for stored in self._stored)
+        arrays = sum(items.bytes for items in self._items) + sum(rows.bytes for rows in self._occurring.values())
         return arrays + self._standing.bytes
 
     def save(self, terms: SavedTerms) -> State:
@@ -180,10 +176,8 @@ class GeneralAnswers:
         return {
             "items": [items.save(terms) for items in self._items],
             "contents": [[c.start, c.stop] for c in self._contents],
-            "stored": [stored.save(terms) for stored in self._stored],
-            "used": list(self._used),
+            "events": [rows.save(terms) for rows in self._occurring.values()],
             "kb": self._blanks.save(terms),
-            "given": [rows.save(terms) for rows in self._given],
             "standing": self._standing.save(terms),
         }
 
@@ -191,25 +185,9 @@ class GeneralAnswers:
         """Go on from a saved state."""
         for items, saved in zip(self._items, state["items"], strict=True):
             items.restore(saved, terms)
-        for stored, saved in zip(self._stored, state["stored"], strict=True):
-            stored.restore(saved, terms)
-        self._used = [used.copy() for used in state["used"]]
+        for occurring, saved in zip(self._occurring.values(), state["events"], strict=True):
+            occurring.restore(saved, terms)
         self._blanks.restore(state["kb"], terms)
         for content, (start, stop) in zip(self._contents, state["contents"], strict=True):
             content.start, content.stop = int(start), int(stop)
-        for rows, saved in zip(self._given, state["given"], strict=True):
-            rows.restore(saved, terms)
         self._standing.restore(state["standing"], terms)
-        for growing in self._growing:
-            if growing is not None:
-                growing.step()
-
-
-def _distinct(match: MatchPlan, events: Events) -> FullRows:
-    """Each mapping once, with its times where they count."""
-    rows = rows_of(match, events)
-    keyed = np.concatenate([rows.values.astype(np.int64), rows.span], axis=1)
-    if len(keyed) < 2:
-        return rows
-    kept = np.sort(np.unique(codes(keyed), return_index=True)[1])
-    return rows.take(kept)

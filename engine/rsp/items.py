@@ -18,6 +18,8 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import IntervalWindow, LandmarkWindow, RangeWindow, WindowOperator
 
 I64 = NDArray[np.int64]
+_FIRST = np.iinfo(np.int64).min
+"""No time is before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,18 @@ class Items:
         stop = int(np.searchsorted(clock, high, "right"))
         return self.first + start, self.first + max(start, stop)
 
+    def places_at(self, window: WindowRange, times: I64) -> tuple[I64, I64]:
+        """The same at several times: i64[n] each."""
+        if window.counted:
+            each = np.array([self.places(window, at) for at in times.tolist()], np.int64)
+            return each[:, 0], each[:, 1]
+        bounds = [window.bounds(at) for at in times.tolist()]
+        lows = np.array([_FIRST if low is None else max(low, _FIRST) for low, _ in bounds], np.int64)
+        highs = np.array([max(high, _FIRST) for _, high in bounds], np.int64)
+        starts = self.times.searchsorted(lows, "right")
+        starts[[low is None or low < _FIRST for low, _ in bounds]] = 0
+        return self.first + starts, self.first + np.maximum(starts, self.times.searchsorted(highs, "right"))
+
     def graphs(self, start: int, stop: int) -> Iterator[EventBatch]:
         """The events in the places [start, stop)."""
         for place, batch in self._graphs:
@@ -211,6 +225,15 @@ class Content:
         entered = max(self.stop, start), stop
         self.start, self.stop = start, max(stop, start)
         return left, (entered[0], max(entered))
+
+    def through(self, items: Items, times: I64) -> tuple[I64, I64]:
+        """Go on through several times, ascending: `start` and `stop` at each, i64[n]."""
+        places = items.places_at(self.window, times)
+        starts = np.maximum(np.maximum.accumulate(places[0]), self.start)
+        stops = np.maximum(np.maximum.accumulate(places[1]), self.stop)
+        stops = np.maximum(stops, starts)
+        self.start, self.stop = int(starts[-1]), int(stops[-1])
+        return starts, stops
 
     def __len__(self) -> int:
         return self.stop - self.start

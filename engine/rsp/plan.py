@@ -13,6 +13,7 @@ from typing import Final
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.flow.events import EventRows
 from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns, is_one_to_one
 from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where
 from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
@@ -96,6 +97,11 @@ class EventPlan:
     variables: tuple[Variable, ...]
     certain: frozenset[Variable]
 
+    @property
+    def rows(self) -> EventRows:
+        """What it brings to operators."""
+        return EventRows(self.name, self.variables, self.certain)
+
 
 @dataclass(frozen=True, slots=True)
 class MatchPlan:
@@ -171,13 +177,13 @@ class _Compiler:
         self._matches()
         events, requests = self._events()
         columns = self._columns()
-        flow = self._flow()
+        flow = self._flow(events)
         return RspPlan(
             query,
             query.streams,
             self._report(),
             rhythm,
-            (query.consume or self.options.consume or Consume.UNRESTRICTED) is not Consume.UNRESTRICTED,
+            self._consumes,
             any(each.place is None for each in flow.told),
             tuple(self.contents),
             events,
@@ -189,6 +195,10 @@ class _Compiler:
         )
 
     # --- options ------------------------------------------------------------------------------------
+
+    @property
+    def _consumes(self) -> bool:
+        return (self.query.consume or self.options.consume or Consume.UNRESTRICTED) is not Consume.UNRESTRICTED
 
     def _report(self) -> Report:
         given, written = self.options.report, self.query.report
@@ -293,25 +303,21 @@ class _Compiler:
         inline = body.values.variables if body.values is not None else ()
         return tuple(dict.fromkeys([*visible_variables(body.where), *inline]))
 
-    def _flow(self) -> Lowered:
+    def _flow(self, events: tuple[EventPlan, ...]) -> Lowered:
         """WHERE and what is told, as operators."""
         given: dict[MatchPattern, Matched] = {}
         timed: Matched | None = None
-        for number, ((pattern, _), plan) in enumerate(self.matches.items()):
-            matched = Matched(match_name(number), plan.variables, plan.certain, plan.timed)
+        for (pattern, _), plan in self.matches.items():
+            matched = Matched(plan.pattern, plan.variables, plan.timed)
             if plan.timed:
                 timed = matched
             else:
                 given[pattern] = matched
         query = self.query
         default = tuple(i for i, c in enumerate(self.contents) if c.default)
-        around = Around(self.named, default, query.default_graphs, query.named_graphs, given, timed)
-        return compile_where(query, around)
-
-
-def match_name(number: int) -> str:
-    """What a plan calls the rows of this MATCH."""
-    return f"MATCH {number}"
+        rows = {event.name: event.rows for event in events}
+        graphs = query.default_graphs, query.named_graphs
+        return compile_where(query, Around(self.named, default, *graphs, given, timed, rows, self._consumes))
 
 
 def _reads_kb(form: Patterns) -> bool:

@@ -13,9 +13,9 @@ import numpy as np
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Ids
 from oxiseq.engine.flow.standing import Standing
+from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.rsp.full_rows import FullRows
-from oxiseq.engine.rsp.given import spans
 from oxiseq.engine.rsp.ordering import in_order
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.terms.blanks import KbBlanks
@@ -89,9 +89,9 @@ def full_rows(
     flow = plan.flow
     span = np.zeros((len(values), 0), np.int64)
     if flow.times is not None:
-        span = spans(values[:, flow.times], terms)
+        span = np.column_stack([times_at(values, flow.times), times_at(values, flow.times + 2)])
         values = values.copy()
-        values[:, flow.times] = 0
+        values[:, flow.times : flow.times + 4] = 0
     if plan.one_to_one and not flow.order:
         return at, FullRows(values, span)  # engine/windows has an order that the history fixes
     index = in_order(at, values, span, flow.order, of_kb, terms)

@@ -106,6 +106,10 @@ class RspRun(AloneRun):
         if not len(times) and passed == BEFORE_ALL:
             return
         general.add(batches)
+        if general.at_once:
+            if len(times):
+                yield general.told_through(np.unique(times))
+            return
         for stretch in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, general.windows):
             yield from self._stretch(general, stretch)
 

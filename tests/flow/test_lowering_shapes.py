@@ -7,6 +7,7 @@ from flow_reference import World, answer
 from pyoxigraph import Literal, NamedNode, Quad, Store, Triple, Variable
 
 from oxiseq.engine.errors import OxiseqError, QueryError
+from oxiseq.engine.flow.events import EventRows
 from oxiseq.engine.flow.plan import (
     Asked,
     Best,
@@ -24,7 +25,7 @@ from oxiseq.engine.flow.plan import (
 )
 from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where
 from oxiseq.grammar import load
-from oxiseq.grammar.algebra import Call, MatchPattern
+from oxiseq.grammar.algebra import Call, EventName, MatchPattern
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 E = "http://e/"
@@ -227,10 +228,10 @@ def test_a_match_gives_rows_and_their_times() -> None:
     query = read(text, "rsepql")
     (match,) = (e for e in query.body.where.elements if isinstance(e, MatchPattern))
     x, y = match.variables
-    again = Matched("again", (x, y), frozenset([x, y]))
-    timed = Matched("timed", (x, y), frozenset([x, y]), timed=True)
-    found = compile_where(query, Around(NAMED, (), matches={match: again}, timed=timed))
-    assert set(forms(found.plan, Given)) == {Given("timed", 3), Given("again", 2)}
+    again, timed = Matched(EventName("E1"), (x, y)), Matched(EventName("E1"), (x, y), timed=True)
+    rows = EventRows("E1", (x, y), frozenset([x, y]))
+    found = compile_where(query, Around(NAMED, (), matches={match: again}, timed=timed, events={"E1": rows}))
+    assert forms(found.plan, Given) == [Given("E1", 4, (2, 3))]
     assert found.times == 2 and found.told[0].place == 0
 
 

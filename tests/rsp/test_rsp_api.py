@@ -170,7 +170,7 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
      ["of the knowledge base some is asked, again when it changes", "asked  SELECT ?b ?c"]),
     (PLAIN.replace("?b }", "?b } ORDER BY ?a LIMIT 3"), "rspql", ["evaluation: incremental", "best of", "from 0 to 3"]),
     (PLAIN.replace("?b }", "?b OPTIONAL { ?b :q ?c } }"), "rspql", ["evaluation: incremental", "join of", "union of"]),
-    (SEQUENCE, "rsepql", ["evaluation: incremental", "rows  MATCH 0", "MATCH { E1 SEQ E2 }",
+    (SEQUENCE, "rsepql", ["evaluation: incremental", "follows of 1, 0  ?a = ?a", "MATCH { E1 SEQ E2 }",
                           "E1 on window 0: ?a, ?b, by the match kernel"]),
 ])  # fmt: skip
 def test_explain(tmp_path: Path, text: str, language: str, words: list[str]) -> None:

@@ -11,6 +11,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row
 from oxiseq.engine.kernels.flow.hashing import SLOT, slots_for
@@ -135,15 +136,16 @@ class Arrange(Node):
         return memory.words.nbytes + memory.by_row.nbytes + memory.by_key.nbytes
 
     def held_ids(self) -> Iterable[Ids]:
-        return (self._rows()[0],)
+        return (ids_in(self._rows()[0], self.inputs[0].raw),)
 
     def save(self, terms: SavedTerms) -> State:
         rows, weight = self._rows()
-        return {"rows": terms.ids(rows), "weight": weight}
+        return {"rows": saved_rows(rows, self.inputs[0].raw, terms), "weight": weight}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         weight = state["weight"].astype(np.int64)
-        self._keep(terms.ids(state["rows"]).reshape(len(weight), self.inputs[0].width), weight)
+        rows = np.asarray(state["rows"]).reshape(len(weight), self.inputs[0].width)
+        self._keep(known_rows(rows, self.inputs[0].raw, terms), weight)
 
 
 def _words(width: int, links: int) -> int:

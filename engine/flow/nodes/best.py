@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import rank_records as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT
 from oxiseq.engine.kernels.flow.ranking import fill_slots, rank
@@ -39,7 +40,7 @@ class Best(Node):
         self._order = order
         self._least = room
         self._bounds = _bounds(form)
-        self._sequence = _sequence(form, child.width)
+        self._sequence = _sequence(form, child.width, child.raw)
         self._point(self._empty(room, room))
 
     def _empty(self, entries: int, groups: int) -> k.RankMemory:
@@ -98,7 +99,8 @@ class Best(Node):
             if need == NEED_OUT:
                 target.grow()
             elif need == NEED_ORDER:
-                order.prepare(np.ascontiguousarray(source.delta.rows[:, self._sequence[:, 0]]))
+                compared = self._sequence[self._sequence[:, 1] < k.BY_NUMBER, 0]
+                order.prepare(np.ascontiguousarray(source.delta.rows[:, compared]))
             else:
                 self._grow()
 
@@ -151,14 +153,15 @@ class Best(Node):
             entries["chain"][e], scalars[k.LISTED] = scalars[k.LISTED], e
 
     def held_ids(self) -> Iterable[Ids]:
-        yield self._memory.rows[: int(self._memory.scalars[k.TOP])]
+        yield ids_in(self._memory.rows[: int(self._memory.scalars[k.TOP])], self.inputs[0].raw)
 
     def save(self, terms: SavedTerms) -> State:
         rows, weight, told = self._content()
-        return {"rows": terms.ids(rows), "weight": weight, "told": told}
+        return {"rows": saved_rows(rows, self.inputs[0].raw, terms), "weight": weight, "told": told}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
-        rows = np.ascontiguousarray(terms.ids(state["rows"]).reshape(len(state["weight"]), self.out.width))
+        rows = np.asarray(state["rows"]).reshape(len(state["weight"]), self.out.width)
+        rows = known_rows(rows, self.inputs[0].raw, terms)
         self._load(rows, state["weight"].astype(np.int64), state["told"].astype(np.int64))
 
 
@@ -173,11 +176,14 @@ def _bounds(form: p.Best) -> I64:
     return np.array([min(b, _MOST_RANKS) for b in bounds], np.int64)
 
 
-def _sequence(form: p.Best, width: int) -> I64:
+def _sequence(form: p.Best, width: int, raw: Sequence[int]) -> I64:
     """What rows are ordered by (`RankMemory.sequence`): `order`, then the other columns, then, where values of `order`
-    were equal, by their terms. All rows of a group have the same key."""
-    steps = [(r.place, k.DOWN if r.descending else k.BY_VALUE) for r in form.order]
+    were equal, by their terms; columns that hold numbers, by these. All rows of a group have the same key."""
+    up = [k.BY_NUMBER if c in raw else k.BY_VALUE for c in range(width)]
+    down = [k.NUMBER_DOWN if c in raw else k.DOWN for c in range(width)]
+    steps = [(r.place, (down if r.descending else up)[r.place]) for r in form.order]
     ordered = dict.fromkeys(r.place for r in form.order)
-    steps += [(c, k.BY_TERM) for c in range(width) if c not in form.key and c not in ordered]
-    steps += [(c, k.BY_TERM) for c in sorted(ordered) if c not in form.key]
+    others = [c for c in range(width) if c not in form.key and c not in ordered]
+    steps += [(c, k.BY_NUMBER if c in raw else k.BY_TERM) for c in others]
+    steps += [(c, k.BY_TERM) for c in sorted(ordered) if c not in form.key and c not in raw]
     return np.array(steps, np.int64).reshape(-1, 2)

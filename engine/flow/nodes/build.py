@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.nodes import linear
+from oxiseq.engine.flow.nodes import following, intervals, linear
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.best import Best
 from oxiseq.engine.flow.nodes.computing import Extend, Filter
@@ -22,8 +22,9 @@ def build(plan: p.FlowPlan, terms: TermDictionary) -> list[Node]:
     """A node for each form, in the same order."""
     nodes: list[Node] = []
     order = TermOrder(terms)
-    for form, width in zip(plan.forms, plan.widths, strict=True):
+    for form, width, raw in zip(plan.forms, plan.widths, plan.raw, strict=True):
         nodes.append(_node(form, width, nodes, terms, order))
+        nodes[-1].out.raw = raw
     return nodes
 
 
@@ -44,6 +45,14 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
             return linear.Negate(children[0])
         case p.Union():
             return linear.Union(children)
+        case p.Hull():
+            return intervals.Hull(form, children[0])
+        case p.Lasting():
+            return intervals.Lasting(form, children[0])
+        case p.Follow():
+            return following.Follow(form, children[0], children[1])
+        case p.Extreme():
+            return following.Extreme(form, children[0])
         case p.Arrange():
             return Arrange(form, children[0])
         case p.Join(left, right):

@@ -16,6 +16,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.rewriting import UNBOUND
+from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -50,7 +51,7 @@ class Extend(Node):
     def __init__(self, form: p.Extend, child: Buffer, terms: TermDictionary) -> None:
         super().__init__(child.width + 1, (child,))
         self._values = Computed(form.expression, terms)
-        self._drawn = None if p.is_pure(form.expression) else _Drawn(self._values)
+        self._drawn = None if p.is_pure(form.expression) else _Drawn(self._values, child)
 
     @property
     def records(self) -> int:
@@ -131,17 +132,17 @@ class Computed:
 class _Drawn:
     """Values drawn once for each row that is there: row → weight, value."""
 
-    def __init__(self, values: Computed) -> None:
+    def __init__(self, values: Computed, child: Buffer) -> None:
         self._values = values
         self._kept: dict[bytes, list[int]] = {}
-        self._width = 0
+        self._width, self._raw = child.width, child.raw
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def of(self, delta: Delta) -> Ids:
         """The values of rows that come and go; at the end of a tick what has no weight is forgotten."""
-        kept, self._width = self._kept, delta.rows.shape[1]
+        kept = self._kept
         found = np.zeros(len(delta), np.uint32)
         touched: dict[bytes, None] = {}
         for number, (at, weight) in enumerate(zip(delta.at.tolist(), delta.weight.tolist(), strict=True)):
@@ -161,19 +162,26 @@ class _Drawn:
 
     def held_ids(self) -> list[Ids]:
         """The terms of rows and values."""
-        rows = np.frombuffer(bytearray(b"".join(self._kept)), np.uint32)
-        return [rows, np.array([value for _, value in self._kept.values()], np.uint32)]
+        return [ids_in(self._rows, self._raw), self._drawn]
+
+    @property
+    def _rows(self) -> Ids:
+        return np.frombuffer(bytearray(b"".join(self._kept)), np.uint32).reshape(len(self._kept), self._width)
+
+    @property
+    def _drawn(self) -> Ids:
+        return np.array([value for _, value in self._kept.values()], np.uint32)
 
     def save(self, terms: SavedTerms) -> State:
         """All rows with their values, in the order in which they came."""
-        rows, values = (terms.ids(ids) for ids in self.held_ids())
+        rows, values = saved_rows(self._rows, self._raw, terms), terms.ids(self._drawn)
         weights = np.array([weight for weight, _ in self._kept.values()], np.int64)
-        return {"rows": rows, "values": values, "weights": weights, "width": self._width}
+        return {"rows": rows, "values": values, "weights": weights}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
-        weights, self._width = state["weights"].tolist(), int(state["width"])
-        rows = terms.ids(state["rows"]).reshape(len(weights), self._width)
+        weights = state["weights"].tolist()
+        rows = known_rows(np.asarray(state["rows"]).reshape(len(weights), self._width), self._raw, terms)
         values = terms.ids(state["values"]).tolist()
         self._kept = {
             np.ascontiguousarray(row).tobytes(): [weight, value]

@@ -7,27 +7,28 @@ from dataclasses import dataclass, field
 
 from pyoxigraph import NamedNode, Variable
 
+from oxiseq.engine.flow.events import EventRows, Used
 from oxiseq.engine.flow.plan import FlowPlan, Rank
 from oxiseq.engine.flow.relations import Relation
-from oxiseq.grammar.algebra import Expression, MatchPattern
+from oxiseq.grammar.algebra import EventPattern, Expression, MatchPattern
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The rows of a MATCH: the name of its `Given`, its variables, those of them that every row binds; `timed`: a
-    column behind them says which times a row has."""
+    """A MATCH: its pattern, in which FIRST ON and LAST ON are FIRST and LAST of the event; its variables; `timed`:
+    whether hidden columns behind them say which times a row has: start and end, two each (flow/times.py)."""
 
-    name: str
+    pattern: EventPattern
     variables: tuple[Variable, ...]
-    certain: frozenset[Variable]
     timed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
     """windows: window's name → number of its content; default: contents in the default graph; `default_graphs` and
-    `named_graphs`: FROM and FROM NAMED; matches: what MATCH gives, `timed` what the one MATCH of WHERE itself does if
-    its rows carry times; `asks_kb`: whether parts of the query may be asked of the knowledge base."""
+    `named_graphs`: FROM and FROM NAMED; matches: what MATCH stands for, `timed` what the one MATCH of WHERE itself
+    does if its rows carry times; `events`: by name the rows of their events, `items`: whether these say which item they
+    are of, for queries that consume; `asks_kb`: whether parts of the query may be asked of the knowledge base."""
 
     windows: Mapping[NamedNode, int] = field(default_factory=dict)
     default: tuple[int, ...] = ()
@@ -35,6 +36,8 @@ class Around:
     named_graphs: tuple[NamedNode, ...] = ()
     matches: Mapping[MatchPattern, Matched] = field(default_factory=dict)
     timed: Matched | None = None
+    events: Mapping[str, EventRows] = field(default_factory=dict)
+    items: bool = False
     asks_kb: bool = True
 
 
@@ -54,7 +57,8 @@ class Lowered:
 
     relation: the root's columns. `compared`: how many of them, from the first, tell rows apart; those behind only sort.
     `told`: what is told under which names, none for ASK, whose answer is one row of width 0 or none. `order`: how the
-    rows told at one instant are sorted. `times`: the place of the column that says which times a row has.
+    rows told at one instant are sorted. `times`: the place of the columns that say which times a row has (Matched).
+    `used`: the items that justify what MATCH has, if they are asked for; their nodes are `plan.also`.
     """
 
     plan: FlowPlan
@@ -64,3 +68,4 @@ class Lowered:
     order: tuple[Rank, ...]
     distinct: bool
     times: int | None
+    used: tuple[Used, ...] = ()

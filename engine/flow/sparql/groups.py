@@ -9,7 +9,8 @@ from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.relations import Column, Relation, Relations
+from oxiseq.engine.flow.events import Events, Used
+from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around, Matched
 from oxiseq.engine.flow.sparql.asking import Asking, impure
 from oxiseq.engine.flow.sparql.correlation import correlated
@@ -52,6 +53,9 @@ class Groups:
         self._relations = relations
         self._around = around
         self._timed = timed
+        self._events = Events(relations, around.events, items=around.items)
+        self.used: dict[Used, None] = {}
+        """What the query's MATCHes use, if that is asked for."""
         self.contexts = Contexts(relations)
         self._asking = Asking(relations, around)
         self._runs = Runs(relations, self._asking, Leaves(relations), self._named, self.element)
@@ -188,11 +192,9 @@ class Groups:
 
     def _matched(self, given: Matched) -> Relation:
         """The rows of a MATCH."""
-        columns: tuple[Column, ...] = given.variables
-        if given.timed:
-            columns = (*columns, self._relations.hidden())
-        form = p.Given(given.name, len(columns))
-        return self._relations.source(form, columns, given.certain | frozenset(columns[len(given.variables) :]))
+        if self._around.items:
+            self.used[self._events.used(given.pattern)] = None
+        return self._events.match(given.pattern, given.variables, timed=given.timed)[0]
 
     def _each_window(self, name: Variable, inner: Group, scope: Scope) -> Relation:
         """WINDOW ?w: the windows one by one; conditions inside see the name."""

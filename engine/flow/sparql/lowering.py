@@ -11,6 +11,7 @@ from dataclasses import replace
 from pyoxigraph import Variable
 
 from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.events import Used
 from oxiseq.engine.flow.relations import Column, Hidden, Relation, Relations
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.sparql.around import Around, Lowered, Told
@@ -78,12 +79,13 @@ class _Lowering:
         return self._done(found, len(found.columns), ())
 
     def _done(self, found: Relation, compared: int, order: tuple[p.Rank, ...]) -> Lowered:
-        plan = self._sheet.plan(found.node)
+        used = tuple(self._groups.used)
+        plan = self._sheet.plan(found.node, tuple(each.node for each in used))
         times = [i for i, c in enumerate(found.columns) if isinstance(c, Hidden)]
         told = tuple(self._column(found, name_of(c)) for c in self._told)
         return Lowered(
             plan, replace(found, node=plan.root), compared, told, order, self._body.distinct,
-            times[0] if times else None,
+            times[0] if times else None, tuple(map(_renumbered, used, plan.also)),
         )  # fmt: skip
 
     def _column(self, found: Relation, name: Column) -> Told:
@@ -92,6 +94,10 @@ class _Lowering:
             return Told(name.value, found.place(name))
         places = {c: p.column(i) for i, c in enumerate(found.columns) if isinstance(c, Variable)}
         return Told(name.value, None, placed(self._late[name], places))
+
+
+def _renumbered(used: Used, node: int) -> Used:
+    return replace(used, node=node)
 
 
 def _told(query: RspQuery) -> tuple[Listed, ...]:

@@ -12,7 +12,17 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.flow import rank_records as v
-from oxiseq.engine.kernels.flow.rank_records import BY_TERM, DOWN, LOW, NEITHER, NONE, ORDERED, STEPS
+from oxiseq.engine.kernels.flow.rank_records import (
+    BY_NUMBER,
+    BY_TERM,
+    DOWN,
+    LOW,
+    NEITHER,
+    NONE,
+    NUMBER_DOWN,
+    ORDERED,
+    STEPS,
+)
 from oxiseq.engine.kernels.terms.order import compare_terms, compare_values
 
 
@@ -28,9 +38,12 @@ def _compare(S: Any, D: Any, L: Any, a: int, b: int, columns: int) -> int:
     for i in range(columns):
         x, y, how = np.int64(rows[a, sequence[i, 0]]), np.int64(rows[b, sequence[i, 0]]), sequence[i, 1]
         if x != y:
-            order = compare_terms(D, L, x, y) if how == BY_TERM else compare_values(D, L, x, y)
+            if how >= BY_NUMBER:
+                order = np.int64(-1 if x < y else 1)
+            else:
+                order = compare_terms(D, L, x, y) if how == BY_TERM else compare_values(D, L, x, y)
             if order != 0:
-                return -order if how == DOWN else order
+                return -order if how in (DOWN, NUMBER_DOWN) else order
     return np.int64(0)
 
 

@@ -75,8 +75,8 @@ NONE, LAST, UNLISTED = -1, -1, -2
     SCALARS,
 ) = range(19)
 
-BY_VALUE, DOWN, BY_TERM = range(3)
-"""How two rows are compared in a column."""
+BY_VALUE, DOWN, BY_TERM, BY_NUMBER, NUMBER_DOWN = range(5)
+"""How two rows are compared in a column; the last two in one that holds numbers, not ids."""
 
 
 class RankMemory(NamedTuple):
@@ -96,7 +96,7 @@ class RankMemory(NamedTuple):
     place: Array
     """i64: the columns of the key."""
     sequence: Array
-    """i64[n, 2]: the columns by which rows are ordered one after the other, BY_VALUE, DOWN or BY_TERM."""
+    """i64[n, 2]: the columns by which rows are ordered one after the other, and how (BY_VALUE...)."""
     bounds: Array
     """i64[borders]: ranks, ascending."""
 

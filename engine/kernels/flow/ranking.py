@@ -19,6 +19,7 @@ from oxiseq.engine.kernels.flow import rank_records as v
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.flow.heaps import compare_ordered, put_in, ranks_before, take_out
 from oxiseq.engine.kernels.flow.rank_records import (
+    BY_NUMBER,
     CHANGED,
     COUNT,
     DOWN,
@@ -33,6 +34,7 @@ from oxiseq.engine.kernels.flow.rank_records import (
     LOW,
     NEITHER,
     NONE,
+    NUMBER_DOWN,
     OPEN,
     ROW,
     SILENT,
@@ -86,7 +88,7 @@ def _take(S: Any, D: Any, L: Any, source: Any, i: int) -> int:
             return NEED_ROOM
         sequence = v.sequence(S)
         for c in range(sequence.shape[0]):
-            if is_unknown(D, L, given[i, sequence[c, 0]]):
+            if sequence[c, 1] < BY_NUMBER and is_unknown(D, L, given[i, sequence[c, 0]]):
                 return NEED_ORDER
         e = _new_entry(S, D, L, given, i, tag)
     _note_group(S, v.entries(S)[e].group)
@@ -168,8 +170,9 @@ def _prefix(S: Any, D: Any, L: Any, e: int) -> int:
     sequence = v.sequence(S)
     if sequence.shape[0] == 0:
         return np.int64(0)
-    prefix = prefix_of(D, L, v.rows(S)[e, sequence[0, 0]])
-    return prefix if sequence[0, 1] != DOWN else 0x7FFFFFFFFFFFFFFF - prefix
+    first, how = np.int64(v.rows(S)[e, sequence[0, 0]]), sequence[0, 1]
+    prefix = first if how >= BY_NUMBER else prefix_of(D, L, first)
+    return 0x7FFFFFFFFFFFFFFF - prefix if how in (DOWN, NUMBER_DOWN) else prefix
 
 
 @inner

@@ -1,0 +1,98 @@
+"""Pairs in order of time, and the first or last rows (plan.Follow, plan.Extreme)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.delta import Buffer, Ids
+from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.timeline import Timeline
+from oxiseq.engine.kernels.flow import following as k
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+_CHOICES: Final[Mapping[str, int]] = {"ALL": k.ALL, "EARLIEST": k.EARLIEST, "LATEST": k.LATEST}
+
+
+class Follow(Node):
+    """room: rows of each side to begin with."""
+
+    def __init__(self, form: p.Follow, left: Buffer, right: Buffer, room: int = 64) -> None:
+        super().__init__(left.width + right.width, (left, right))
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[k.CHOICE], scalars[k.MEETING] = _CHOICES[form.choice], form.meeting
+        loose = (np.array(side.loose, np.int64) for side in (form.left, form.right))
+        self._memory = Pointers(k.Following(scalars, *loose))
+        self._left = Timeline(left, form.left.time, form.left.key, room)
+        self._right = Timeline(right, form.right.time, form.right.key, room)
+
+    def step(self) -> None:
+        (a, b), left, right, out = self.inputs, self._left, self._right, self.out
+        while (
+            answer := k.follow(self._memory.address, left.address, right.address, a.address, b.address, out.address)
+        ) != DONE:
+            if answer == NEED_OUT:
+                out.grow()
+            else:
+                left.make_room()
+                right.make_room()
+
+    @property
+    def records(self) -> int:
+        return len(self._left) + len(self._right)
+
+    @property
+    def bytes(self) -> int:
+        return self._left.bytes + self._right.bytes
+
+    def held_ids(self) -> Iterable[Ids]:
+        return self._left.held_ids(), self._right.held_ids()
+
+    def save(self, terms: SavedTerms) -> State:
+        return {"left": self._left.save(terms), "right": self._right.save(terms)}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        self._left.restore(state["left"], terms)
+        self._right.restore(state["right"], terms)
+
+
+class Extreme(Node):
+    """room: rows to begin with."""
+
+    def __init__(self, form: p.Extreme, child: Buffer, room: int = 64) -> None:
+        super().__init__(child.width, (child,))
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[k.CHOICE] = k.LATEST if form.latest else k.EARLIEST
+        self._memory = Pointers(k.Extreme(scalars))
+        self._rows = Timeline(child, form.time, form.key, room)
+
+    def step(self) -> None:
+        while (
+            answer := k.extreme(self._memory.address, self._rows.address, self.inputs[0].address, self.out.address)
+        ) != DONE:
+            if answer == NEED_OUT:
+                self.out.grow()
+            else:
+                self._rows.make_room()
+
+    @property
+    def records(self) -> int:
+        return len(self._rows)
+
+    @property
+    def bytes(self) -> int:
+        return self._rows.bytes
+
+    def held_ids(self) -> Iterable[Ids]:
+        return (self._rows.held_ids(),)
+
+    def save(self, terms: SavedTerms) -> State:
+        return self._rows.save(terms)
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        self._rows.restore(state, terms)

@@ -1,0 +1,146 @@
+"""The mappings of an EVENT definition as rows that come with their item into a window and go with it.
+
+Where it stands: mappings found on items, bounds of a window tick by tick → **what comes and goes** → a plan's `Given`
+(events.py). Items are known by their places in their stream, which grow for ever.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.flow.delta import I64, Delta, Ids
+from oxiseq.engine.flow.plan import Given
+from oxiseq.engine.flow.times import halves_of, ids_in, known_rows, saved_rows, times_at
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+_LEAST = 64
+
+
+class Occurring:
+    """What one definition has on the items from some place on. form: the source that it feeds."""
+
+    def __init__(self, form: Given) -> None:
+        self._raw, self._width = form.raw, form.width
+        self._items = len(form.raw) == 4
+        self._clear()
+        self._start = self._stop = 0
+        """Where the window is."""
+
+    def _clear(self) -> None:
+        self._count = 0
+        self._place = np.zeros(_LEAST, np.int64)
+        self._used = np.zeros(_LEAST, np.bool_)
+        self._rows = np.zeros((_LEAST, self._width), np.uint32)
+        self._consumed = np.zeros(0, np.int64)
+        """Rows that were used while in the window, and have not gone yet."""
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, place: I64, time: I64, values: Ids) -> None:
+        """Mappings of further items, in the order of their places: i64[n], i64[n], u32[n, variables]."""
+        low, high = self._count, self._count + len(place)
+        if high > len(self._place):
+            self._resize(max(high, 2 * len(self._place)))
+        numbers = [halves_of(time), halves_of(place)] if self._items else [halves_of(time)]
+        self._place[low:high], self._used[low:high] = place, False
+        self._rows[low:high] = np.concatenate([values, *numbers], axis=1)
+        self._count = high
+
+    def _resize(self, size: int) -> None:
+        self._place, self._used, self._rows = (longer(a, size) for a in (self._place, self._used, self._rows))
+
+    def move(self, starts: I64, stops: I64, tick: int) -> Delta:
+        """Go on with the window. starts, stops: i64[ticks], neither falls: at tick `tick` + k it holds the items in the
+        places [starts[k], stops[k])."""
+        place = self._place[: self._count]
+        start, stop = int(starts[-1]), max(int(stops[-1]), self._stop)
+        out, before, now = place.searchsorted((min(start, stop), self._stop, stop)).tolist()  # rows before these places
+        came = stops.searchsorted(place[before:now], "right")
+        left = starts.searchsorted(place[:now], "right")
+        come = np.flatnonzero((came < left[before:]) & ~self._used[before:now])
+        # what goes is what was in the window, or comes in this batch
+        stays = ~self._used[:out]
+        stays[: self._first()] = False
+        late = max(out - before, 0)
+        stays[out - late :] &= came[:late] < left[out - late : out]
+        go = np.flatnonzero(stays)
+        found = self._delta(
+            np.concatenate([before + come, go]), np.concatenate([came[come], left[go]]) + tick, len(come), tick
+        )
+        self._start, self._stop = start, stop
+        self._forget()
+        return found
+
+    def _first(self) -> int:
+        """The first row that is in the window, or comes."""
+        return int(self._place[: self._count].searchsorted(self._start))
+
+    def _delta(self, rows: I64, at: I64, come: int, tick: int) -> Delta:
+        """Rows of which so many come and the others go, and those that were consumed."""
+        weight = np.full(len(rows), -1)
+        weight[:come] = 1
+        if len(self._consumed):
+            more = len(self._consumed)
+            rows, at = np.append(self._consumed, rows), np.append(np.full(more, tick), at)
+            weight = np.append(np.full(more, -1), weight)
+            self._consumed = self._consumed[:0]
+        if len(at) > 1:
+            order = at.argsort(kind="stable")
+            rows, at, weight = rows[order], at[order], weight[order]
+        return Delta(at, weight, self._rows[rows])
+
+    def consume(self, places: I64) -> None:
+        """Items that are not used again, in whichever window they show: what they have here goes at the next tick."""
+        place = self._place[: self._count]
+        new = np.isin(place, places) & ~self._used[: self._count]
+        self._used[: self._count] |= new
+        there = new & (place >= self._start) & (place < self._stop)
+        self._consumed = np.append(self._consumed, np.flatnonzero(there))
+
+    def _forget(self) -> None:
+        """Nobody asks for items that have left the window."""
+        gone = int(np.searchsorted(self._place[: self._count], self._start))
+        if 2 * gone > self._count:
+            kept = slice(gone, self._count)
+            parts = self._place[kept], self._used[kept], self._rows[kept]
+            self._count -= gone
+            room = max(_LEAST, 2 * self._count)
+            self._place, self._used, self._rows = (longer(np.ascontiguousarray(part), room) for part in parts)
+
+    # --- what it holds ------------------------------------------------------------------------------
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        return self._place.nbytes + self._used.nbytes + self._rows.nbytes
+
+    def held_ids(self) -> Ids:
+        """The terms of the mappings."""
+        return ids_in(self._rows[: self._count], self._raw)
+
+    def save(self, terms: SavedTerms) -> State:
+        """All of them, and where the window is."""
+        kept = slice(0, self._count)
+        return {
+            "rows": saved_rows(self._rows[kept].copy(), self._raw, terms), "place": self._place[kept].copy(),
+            "used": self._used[kept].copy(), "consumed": self._consumed.copy(), "window": [self._start, self._stop],
+        }  # fmt: skip
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        self._count = count = len(state["place"])
+        room = max(_LEAST, count)
+        rows = np.asarray(state["rows"]).reshape(count, self._width)
+        self._rows = longer(known_rows(rows, self._raw, terms), room)
+        self._place = longer(state["place"].astype(np.int64), room)
+        self._used = longer(state["used"].astype(np.bool_), room)
+        self._consumed = state["consumed"].astype(np.int64)
+        self._start, self._stop = (int(each) for each in state["window"])
+
+
+def used_items(delta: Delta, event: int) -> NDArray[np.int64]:
+    """Of the items that mappings come to have (events.Used), the places of those of one event, in order, each once."""
+    return np.unique(times_at(delta.rows[delta.weight > 0], 2 * event))

@@ -1,0 +1,97 @@
+"""The memory of a timeline: rows by key, those of a key in order of a time.
+
+Rows of one key and one time hang on one *moment*. The moments of a key are a treap (Seidel, Aragon 1996), the
+priorities of which are hashes of their numbers, and a list in order of time as well. So what lies before a time is
+found in O(log n), in O(1) where the time is later than all, and walked from there.
+
+A time is two columns of its row: the halves of an i64, the sign turned, so that both compare as unsigned numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.flow.hashing import SLOT
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+
+ENTRY: Final = np.dtype(
+    [("weight", "i8"), ("tag", "u4"), ("moment", "i4"), ("next", "i4"), ("previous", "i4")], align=True
+)
+"""A row. moment: NONE if it is free; next: in its moment, or of the free ones."""
+
+MOMENT: Final = np.dtype(
+    [
+        ("time", "i8"),
+        ("parent", "i4"),  # of a free one: the next free one
+        ("lower", "i4"),
+        ("higher", "i4"),
+        ("before", "i4"),
+        ("after", "i4"),
+        ("first", "i4"),  # entry
+        ("group", "i4"),  # NONE if it is free
+        ("spare", "i4"),
+    ],
+    align=True,
+)
+"""The rows of one key and one time."""
+
+GROUP: Final = np.dtype([("tag", "u4"), ("root", "i4"), ("head", "i4"), ("tail", "i4")], align=True)
+"""The moments of one key; root: NONE if it is free, head is the next free one then."""
+
+NONE: Final = -1
+
+(
+    TIME,  # column of the time's upper half
+    LEAST,  # entries below which the tables do not shrink
+    COUNT,  # entries
+    TOP,  # entries ever used
+    FREE,  # the first free one
+    MOMENT_TOP,
+    MOMENT_FREE,
+    GROUP_TOP,
+    GROUP_FREE,
+    LACK,  # what is wanted before the kernel is called again
+    SCALARS,
+) = range(11)
+
+NOTHING, ENTRIES, MOMENTS, GROUPS, LESS = range(5)
+"""What is wanted: more of these, or less of all."""
+
+
+class Timeline(NamedTuple):
+    """Rows in order of time."""
+
+    scalars: Array
+    key: Array
+    """i64: columns."""
+    entries: Array
+    rows: Array
+    """u32[entries, columns]."""
+    slots: Array
+    """SLOT → entry."""
+    moments: Array
+    groups: Array
+    keys: Array
+    """u32[groups, columns of the key]."""
+    group_slots: Array
+    """SLOT → group."""
+
+
+scalars: Any = view_of(Timeline, "scalars", np.int64)
+key: Any = view_of(Timeline, "key", np.int64)
+entries: Any = view_of(Timeline, "entries", ENTRY)
+rows: Any = view_of(Timeline, "rows", np.uint32, 2)
+slots: Any = view_of(Timeline, "slots", SLOT)
+moments: Any = view_of(Timeline, "moments", MOMENT)
+groups: Any = view_of(Timeline, "groups", GROUP)
+keys: Any = view_of(Timeline, "keys", np.uint32, 2)
+group_slots: Any = view_of(Timeline, "group_slots", SLOT)
+
+
+@inner
+def time_in(rows: Any, i: int, place: int) -> int:
+    """The time of which a row has the upper half at a place, the lower half behind it."""
+    return (np.int64(rows[i, place]) - 0x80000000) << 32 | np.int64(rows[i, place + 1])
