@@ -36,7 +36,7 @@ from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.first_run import prepare
 from oxiseq.grammar import load
-from oxiseq.grammar.rsp_algebra import Report
+from oxiseq.grammar.rsp_algebra import Report, RspQuery
 
 _TEXT: Final = "PREFIX : <urn:w:> {form} {window} FROM STREAM S <urn:w:S> WHERE {{ SEQ({seq}) {gpms} }}"
 _GPMS: Final = (
@@ -60,6 +60,11 @@ _WINDOWS: Final = (
     "PREFIX : <urn:w:> SELECT ?s (SUM(?a) AS ?t) (MIN(?b) AS ?m) FROM STREAM :S [RANGE 10 SECONDS SLIDE 2 SECONDS] "
     "WHERE { ?s :v ?a OPTIONAL { ?s :w ?b FILTER(?b != ?a) } MINUS { ?a :v ?b } "
     "{ ?s :w+ ?c } UNION { ?s :v ?c } } GROUP BY ?s ORDER BY ?t LIMIT 2",
+)
+_EVENTS_IN_TIME: Final = (
+    "PREFIX : <urn:w:> SELECT * FROM NAMED :S WIN [RANGE 10 SECONDS SLIDE 1 SECONDS] AS :w "
+    "EVENT ON :w { ?s :v ?a } AS A EVENT ON :w { ?s :v ?b } AS B EVENT ON :w { ?s :w ?c } AS C "
+    "WHERE { MATCH { LAST(A SEQ B) SEQ^c FIRST(C) } }"
 )
 _EVENTS: Final = 60
 _CEQL: Final = (
@@ -91,7 +96,8 @@ def warm_up() -> float:
     _answer_intervals()
     for report in Report:
         for text in _WINDOWS:
-            _answer_windows(text, report, StoreKb(kb))
+            _answer_windows(load(text, "rspql"), report, StoreKb(kb))
+    _answer_windows(load(_EVENTS_IN_TIME, "rsepql"), Report.ISTREAM, StoreKb(kb))
     return perf_counter() - begun
 
 
@@ -147,9 +153,9 @@ def _answer_intervals() -> None:
     run.advance()
 
 
-def _answer_windows(text: str, report: Report, kb: StoreKb) -> None:
+def _answer_windows(query: RspQuery, report: Report, kb: StoreKb) -> None:
     """A query over a window, saved and restored in the middle."""
-    terms, query = TermDictionary(), load(text, "rspql")
+    terms = TermDictionary()
     plan = compile_rsp(query, terms, RspOptions(report))
     run = RspRun(plan, terms, kb)
     for low in range(0, _EVENTS, 20):

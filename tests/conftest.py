@@ -1,10 +1,12 @@
-"""Hypothesis draws as `profiles` says; one test more than there are cores is run at a time; the garbage collector
-leaves alone what stays."""
+"""Hypothesis draws as `profiles` says; kernels are compiled before tests are dealt out; one test more than there are
+cores is run at a time; the garbage collector leaves alone what stays."""
 
 from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 
 import pytest
 from profiles import load_profile
@@ -13,6 +15,9 @@ from profiles import load_profile
 def pytest_configure(config: pytest.Config) -> None:
     """Before a test is imported: each takes its settings from the profile then."""
     load_profile(exploring=config.getoption("--hypothesis-seed") is not None)
+    if config.getoption("numprocesses", 0) and not hasattr(config, "workerinput"):
+        # once: else each process would, and tests that wait for an answer would wait for that
+        subprocess.run([sys.executable, "-c", "from oxiseq.warmup import warm_up; warm_up()"], check=True)
 
 
 def pytest_xdist_auto_num_workers() -> int:

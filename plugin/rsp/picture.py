@@ -25,17 +25,17 @@ def picture(e: RspExplanation) -> Svg:
     for i, event in enumerate(e.events):
         nodes.append(Node(f"e{i}", f"EVENT {event.name}", note=" ".join(f"?{v}" for v in event.variables)))
         arrows.append(Arrow(f"w{event.content}", f"e{i}", ()))
+    last = _operators(e, nodes, arrows)
     for i, match in enumerate(e.matches):
         nodes.append(Node(f"m{i}", f"MATCH {match}"))
-        names = match.replace("(", " ").replace(")", " ").split()
-        arrows += [Arrow(f"e{j}", f"m{i}", ()) for j, event in enumerate(e.events) if event.name in names]
-    last = _operators(e, nodes, arrows)
+        arrows += [Arrow(name, f"m{i}", ()) for name in last]
+        last = [f"m{i}"]
     nodes.append(Node("answer", f"{e.form} {e.report}", True, "incremental"))
     arrows += [Arrow(name, "answer", ()) for name in last]
     return draw(nodes, arrows, f"{e.form}: windows and what is asked of them", network=True)
 
 
-_UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less"))
+_UNSEEN: Final = frozenset(("columns", "arranged by", "consolidate", "less", "hull"))
 """Operators that a picture does without."""
 
 
@@ -46,14 +46,15 @@ def _operators(e: RspExplanation, nodes: list[Node], arrows: list[Arrow]) -> lis
         before = list(dict.fromkeys(name for child in step.inputs for name in ahead[child]))
         if step.what in _UNSEEN:
             ahead.append(before)
+        elif step.what == "rows":
+            ahead.append([f"e{i}" for i, event in enumerate(e.events) if event.name == step.detail[0]])
         elif step.what == "patterns":
             ahead.append(_views(step, nodes, arrows))
         else:
-            before += _sources(step, nodes)
+            before += [_knowledge(nodes)] if step.asked else []
             name = f"o{step.number}"
             label, *more = step.detail or ("",)
-            shown = label if step.what == "rows" else f"{step.what} {label}".strip()
-            nodes.append(Node(name, shown, note=", ".join(more)))
+            nodes.append(Node(name, f"{step.what} {label}".strip(), note=", ".join(more)))
             arrows += [Arrow(each, name, ()) for each in before]
             ahead.append([name])
     return ahead[-1]
@@ -77,13 +78,6 @@ def _views(step: Step, nodes: list[Node], arrows: list[Arrow]) -> list[str]:
     arrows += [Arrow(view, filters[0], ()) for view in views if filters]
     arrows += [Arrow(a, b, ()) for a, b in pairwise(filters)]
     return filters[-1:] or views
-
-
-def _sources(step: Step, nodes: list[Node]) -> list[str]:
-    """The knowledge base, the MATCH that an operator reads."""
-    if step.what == "rows":
-        return [f"m{step.detail[0].removeprefix('MATCH ')}"]
-    return [_knowledge(nodes)] if step.asked else []
 
 
 def _knowledge(nodes: list[Node]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("fingerprints.py")
 SEEDS = ("1", "2", "3")
-LANGUAGES = (".spaseq", ".ceql", ".epsparql", ".rsepql")
+LANGUAGES = (".spaseq", ".ceql", ".epsparql", ".rspql", ".rsepql")
 """Of the examples."""
 
 
