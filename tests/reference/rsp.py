@@ -368,6 +368,7 @@ def _ask(
     mappings: _Found,
     times: tuple[Time, Time] | None,
 ) -> Iterator[_Full]:
+    _store_rows(store, _rows_graph(query), mappings)
     where = _asked(query, query.body.where, mappings)
     body = _in_clauses(replace(query.body, where=where), lambda group: _asked(query, group, mappings, False))
     shows = list(body.projection) if body.projection is not None else [*_shown(query)]
@@ -392,6 +393,29 @@ def _ask(
         full = tuple(sorted(bound.items())) if is_plain(query) else row
         start, end = times if times is not None else (None, None)
         yield _Full(full, start, end, row)
+
+
+# Blank nodes cannot stand in VALUES: mappings that bind some stand in a graph, a row for each.
+
+
+def _rows_graph(query: RspQuery) -> NamedNode:
+    return NamedNode(f"{WINDOW}{len(query.windows)}")
+
+
+def _row(mu: Mu) -> NamedNode:
+    return NamedNode("urn:row:" + "".join(sorted(f"{v}{t}" for v, t in mu)).encode().hex())
+
+
+def _store_rows(store: Store, graph: NamedNode, mappings: _Found) -> None:
+    for mu in {mu for found in mappings.values() for mu in found}:
+        store.extend(Quad(_row(mu), NamedNode(f"urn:value:{v.value}"), t, graph) for v, t in mu)
+
+
+def _stored_rows(variables: tuple[Variable, ...], found: Omega, graph: NamedNode) -> SubSelect:
+    row = Variable("row_of_match")
+    of = {v: Group((TriplePattern(row, NamedNode(f"urn:value:{v.value}"), v),)) for v in variables}
+    values = [OptionalPattern(Group((GraphPattern(graph, each),))) for each in of.values()]
+    return SubSelect(variables, Group((Values((row,), tuple((_row(mu),) for mu in found)), *values)))
 
 
 def _shown(query: RspQuery) -> list[Variable]:
@@ -426,10 +450,12 @@ def _element(
             ))  # fmt: skip
         case MatchPattern(_, variables):
             found = mappings[None if top and None in mappings else element]
+            if any(isinstance(t, BlankNode) for mu in found for _, t in mu):
+                return _stored_rows(variables, found, _rows_graph(query))
             return Values(variables, tuple(tuple(dict(mu).get(v) for v in variables) for mu in found))
         case GraphPattern(name, inner) if isinstance(name, Variable):
             others = [
-                Filter(Call("!=", (name, NamedNode(f"{WINDOW}{i}")))) for i in range(len(query.windows))
+                Filter(Call("!=", (name, NamedNode(f"{WINDOW}{i}")))) for i in range(len(query.windows) + 1)
             ]
             return Group((GraphPattern(name, below(inner)), *others))
         case GraphPattern(name, inner):
