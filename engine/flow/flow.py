@@ -24,7 +24,8 @@ class Flow:
         self._working = [node for node in self.nodes if not isinstance(node, Fed)]
         self._fed: list[tuple[int, Delta]] = []
         self._begun = False
-        self._torn = False  # the batch in work is taken in by some nodes and not by others
+        self._failed: Exception | None = None
+        """Why the last batch was taken in by some nodes and not by others."""
 
     def feed(self, place: int, delta: Delta) -> None:
         """What has changed at a source: Patterns, Asked, Given. All that is fed before a step is one batch. Raises
@@ -41,10 +42,17 @@ class Flow:
         """Take in what has been fed. tick: the batch's first; those of later batches are greater than all of this one.
 
         What has come of it at the root, as views that the next step writes over. Raises LimitError; the batch is then
-        taken in by half, and every further step raises RuntimeError."""
-        if self._torn:
-            raise RuntimeError("a flow whose last batch failed cannot go on")
-        self._torn = True
+        taken in by half, and every further step raises the same."""
+        if self._failed is not None:
+            raise self._failed
+        try:
+            self._step(tick)
+        except Exception as error:
+            self._failed = error
+            raise
+        return self._root.out.delta
+
+    def _step(self, tick: int) -> None:
         for node in self.nodes:
             if node.out:
                 node.out.clear()
@@ -60,8 +68,6 @@ class Flow:
             for node in self._working:
                 if node.begin(tick) or any(node.inputs):
                     node.step()
-        self._torn = False
-        return self._root.out.delta
 
     def rows(self, place: int) -> Delta:
         """What the last step has made of another operator, as such views."""

@@ -90,7 +90,9 @@ class Knowledge:
         """All that is asked of the KB's present content."""
         rows = [self._rows(kb, graph.text, 3) for graph in self._graphs]
         tables = [self._rows(kb, table.text, table.width) for table in self._tables]
-        return KbAnswers([_event(each) for each in rows], tables)
+        graphs = [_event(each) for each in rows]
+        self._terms.hold(*(ids for event in graphs for ids in event.ids))
+        return KbAnswers(graphs, tables)
 
     def _rows(self, kb: KnowledgeBase, text: str, width: int) -> Ids:
         """In an order that does not depend on the KB's."""

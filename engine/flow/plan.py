@@ -345,6 +345,12 @@ def is_one_to_one(plan: FlowPlan) -> bool:
                 return False
 
 
+def is_consolidated(plan: FlowPlan) -> bool:
+    """Whether no row of the root comes and goes within one tick."""
+    settled = Distinct | Consolidate | Group | Best | Reach
+    return isinstance(plan.forms[plan.root], settled) or is_one_to_one(plan)
+
+
 def is_pure(expression: Expression) -> bool:
     """Whether its value depends on what it reads alone."""
     return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))

@@ -12,7 +12,7 @@ from typing import Final
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.knowledge import Knowledge
+from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
 from oxiseq.engine.flow.leaves import Leaves
 from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, is_one_to_one
 from oxiseq.engine.flow.told import Told
@@ -37,7 +37,8 @@ class Standing:
         terms: TermDictionary,
     ) -> None:  # fmt: skip
         self._flow = Flow(plan, terms)
-        wanted = _WANTED.get(report, _BOTH) if is_one_to_one(plan) else _BOTH
+        alone = is_one_to_one(plan) and compared == plan.widths[plan.root]
+        wanted = _WANTED.get(report, _BOTH) if alone else _BOTH
         self._leaves = Leaves(plan, windows, wanted, terms)
         self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
         asked = [form for form in plan.forms if isinstance(form, Asked)]
@@ -46,6 +47,8 @@ class Standing:
         self._told = Told(report, plan.widths[plan.root], compared, plan.raw[plan.root])
         self._tick = 0
         """The next one."""
+        self._known: KbAnswers | None = None
+        """What the KB holds now, if operators do not know yet."""
 
     def push(self, batches: Sequence[EventBatch]) -> tuple[I64, I64, Ids]:
         """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
@@ -83,9 +86,14 @@ class Standing:
         """What has come and gone at another operator at the last step, as views that the next one writes over."""
         return self._flow.rows(node)
 
+    def know(self) -> None:
+        """Ask the KB, if it has changed. Raises KbError."""
+        self._known = self._knowledge.changed() or self._known
+
     def _know(self) -> Sequence[EventBatch]:
         """What the KB's graphs hold now, if that has changed; tables go to their operators."""
-        answers = self._knowledge.changed()
+        self.know()
+        answers, self._known = self._known, None
         if answers is None:
             return ()
         for place, delta in zip(self._tables, self._knowledge.changes(answers, self._tick), strict=True):
@@ -114,7 +122,7 @@ class Standing:
     @property
     def bytes(self) -> int:
         """How large it is."""
-        return self._leaves.bytes + self._flow.bytes
+        return self._leaves.bytes + self._flow.bytes + self._told.bytes
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between instants."""

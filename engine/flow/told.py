@@ -1,18 +1,24 @@
 """What is told of an answer at an instant: all of it, what is new, what is gone (operators.md, 2.3).
 
-Where it stands: changes of the answer, consolidated by tick → **rows to tell**, each as often as its multiplicity says.
+Where it stands: changes of the answer, of which none come and go within a tick → **rows to tell**, each as often as its
+multiplicity says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
-from oxiseq.engine.flow.delta import I64, Delta, Ids
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.flow.delta import I64, MOST_ROWS, Delta, Ids
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
+
+_PER_ROW: Final = 150
+"""Bytes of a row in a dictionary, without its columns."""
 
 
 class Told:
@@ -42,16 +48,18 @@ class Told:
     def _net(self, delta: Delta) -> Delta:
         """What changes of the columns that are compared, each row with one of those that stand for it."""
         keyed = np.column_stack([delta.at, delta.rows[:, : self._compared]])
-        _, first, inverse = np.unique(keyed, axis=0, return_index=True, return_inverse=True)
-        weight = np.bincount(inverse.reshape(-1), delta.weight, len(first)).astype(np.int64)
-        kept = np.sort(first[weight != 0])
-        return Delta(delta.at[kept], weight[inverse.reshape(-1)[kept]], delta.rows[kept])
+        groups, inverse = np.unique(keyed, axis=0, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        weight = np.bincount(inverse, delta.weight, len(groups)).astype(np.int64)[inverse]
+        like = np.flatnonzero(np.sign(weight) == np.sign(delta.weight))  # a row that goes stands for none that come
+        kept = np.sort(like[np.unique(inverse[like], return_index=True)[1]])
+        return Delta(delta.at[kept], weight[kept], delta.rows[kept])
 
     def _all(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
         keys = [row.tobytes() for row in delta.rows]
         weights = delta.weight.tolist()
         ends = np.searchsorted(delta.at, np.arange(first, first + instants), "right").tolist()
-        parts, done, shown = list[Ids](), 0, None
+        parts, done, shown, told = list[Ids](), 0, None, 0
         for end in ends:
             if end > done or shown is None:
                 for key, weight in zip(keys[done:end], weights[done:end], strict=True):
@@ -62,6 +70,9 @@ class Told:
                         del self._answer[key]
                 shown, done = self._shown(), end
             parts.append(shown)
+            told += len(shown)
+            if told > MOST_ROWS:
+                raise LimitError(told, MOST_ROWS, "rows that RSTREAM tells of one batch; push smaller batches")
         at = np.repeat(np.arange(instants), [len(part) for part in parts])
         return at, np.concatenate(parts) if parts else np.zeros((0, self._width), np.uint32)
 
@@ -74,6 +85,11 @@ class Told:
         if not self._width:
             return np.zeros((len(self._answer), 0), np.uint32)
         return np.frombuffer(bytearray(b"".join(self._answer)), np.uint32).reshape(len(self._answer), self._width)
+
+    @property
+    def bytes(self) -> int:
+        """About how large the answer is."""
+        return len(self._answer) * (_PER_ROW + 4 * self._width)
 
     # --- what it holds ------------------------------------------------------------------------------
 

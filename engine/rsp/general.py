@@ -86,6 +86,7 @@ class GeneralAnswers:
     def told(self, at: int) -> FullRows:
         """The full rows to tell at an instant, in the order in which they are told; instants rise. Raises LimitError,
         KbError."""
+        self._standing.know()  # before windows go on: an error of the KB loses nothing
         rows = self._flown(self._move(at))
         if self._plan.consumes:
             self._consume()

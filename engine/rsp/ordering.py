@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine import kinds
 from oxiseq.engine.flow.delta import I64, Ids
 from oxiseq.engine.flow.plan import Rank
+from oxiseq.engine.kernels.terms.order import BLANK
 from oxiseq.engine.matching.fallback import content_order
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.order import order_key
+from oxiseq.engine.terms.order import Key, order_key
 
 
 def in_order(
@@ -27,14 +29,23 @@ def in_order(
     every = every[content_order(at[every], values[every], terms, of_kb)]
     if not order:
         return every
-    keys = [_ranks(values[every, rank.place], terms) * (-1 if rank.descending else 1) for rank in order]
+    of = {blank: number for number, blank in enumerate(of_kb.tolist())}
+    keys = [_ranks(values[every, rank.place], of, terms) * (-1 if rank.descending else 1) for rank in order]
     return every[np.lexsort((*reversed(keys), at[every]))]
 
 
-def _ranks(ids: Ids, terms: TermDictionary) -> I64:
-    """A number for each, ascending as ORDER BY has them, equal for equal values."""
+def _ranks(ids: Ids, of_kb: Mapping[int, int], terms: TermDictionary) -> I64:
+    """A number for each, ascending as ORDER BY has them, equal for equal values. Blank nodes stand as they came to be,
+    the KB's before others."""
     distinct, inverse = np.unique(ids, return_inverse=True)
-    keys = [order_key(terms.term(i) if i else None) for i in distinct.tolist()]
+    kind, serial = terms.columns.kind, terms.columns.exact
+
+    def key(i: int) -> Key:
+        if kind[i] != kinds.BLANK:
+            return order_key(terms.term(i) if i else None)
+        return BLANK, i not in of_kb, of_kb.get(i, int(serial[i]))
+
+    keys = [key(i) for i in distinct.tolist()]
     ranks = np.zeros(len(distinct), np.int64)
     before, rank = None, -1
     for i in sorted(range(len(keys)), key=keys.__getitem__):

@@ -55,7 +55,6 @@ from oxiseq.grammar.scope import (
 )
 
 _CHOICES: Final[Mapping[str, type[FirstOf | LastOf]]] = {"FIRST": FirstOf, "LAST": LastOf}
-_VOLATILE: Final = frozenset({"NOW", "RAND", "UUID", "STRUUID", "BNODE"})
 Column = Variable | tuple[Expression, Variable]
 
 
@@ -124,7 +123,7 @@ class RspPlan:
     rhythm: Rhythm
     consumes: bool
     volatile: bool
-    """Whether what is told hangs on when it is told: NOW."""
+    """Whether what is told again hangs on when it is told: NOW."""
     contents: tuple[ContentPlan, ...]
     events: tuple[EventPlan, ...]
     requests: tuple[StreamPlan | None, ...]
@@ -177,14 +176,14 @@ class _Compiler:
         self._matches()
         events, requests = self._events()
         columns = self._columns()
-        flow = self._flow(events)
+        flow, report = self._flow(events), self._report()
         return RspPlan(
             query,
             query.streams,
-            self._report(),
+            report,
             rhythm,
             self._consumes,
-            any(each.place is None for each in flow.told),
+            report is Report.RSTREAM and any(each.place is None for each in flow.told),
             tuple(self.contents),
             events,
             requests,

@@ -85,6 +85,7 @@ class RspRun(AloneRun):
         answers, found = self._answers, list[MatchBatch]()
         for passed in self._kb.stretches(self._arrivals.passed):
             batches = self._arrivals.take(passed)
+            self._see(batches)
             if isinstance(answers, SteadyAnswers):
                 told = answers.advance(batches)
             else:
@@ -97,12 +98,17 @@ class RspRun(AloneRun):
             self._terms.hold(batch.values)
         return found
 
+    def _see(self, batches: list[EventBatch]) -> None:
+        """How far streams have come."""
+        for batch in batches:
+            if len(batch):
+                last = int(batch.time[-1])
+                self._newest = last if self._newest is None else max(self._newest, last)
+
     def _advance(
         self, general: GeneralAnswers, batches: list[EventBatch], passed: int
     ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         times = np.sort(np.concatenate([batch.time for batch in batches]))
-        if len(times):
-            self._newest = int(times[-1]) if self._newest is None else max(self._newest, int(times[-1]))
         if not len(times) and passed == BEFORE_ALL:
             return
         general.add(batches)

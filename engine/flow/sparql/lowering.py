@@ -80,7 +80,10 @@ class _Lowering:
 
     def _done(self, found: Relation, compared: int, order: tuple[p.Rank, ...]) -> Lowered:
         used = tuple(self._groups.used)
-        plan = self._sheet.plan(found.node, tuple(each.node for each in used))
+        also = tuple(each.node for each in used)
+        plan = self._sheet.plan(found.node, also)
+        if not p.is_consolidated(plan):  # what comes and goes within an instant is not told
+            plan = self._sheet.plan(self._sheet.add(p.Consolidate(found.node)), also)
         times = [i for i, c in enumerate(found.columns) if isinstance(c, Hidden)]
         told = tuple(self._column(found, name_of(c)) for c in self._told)
         return Lowered(

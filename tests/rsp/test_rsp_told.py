@@ -1,0 +1,111 @@
+"""What is told of an answer: nothing that comes and goes at one instant, by the columns that are compared, in order."""
+
+from __future__ import annotations
+
+import pytest
+from pyoxigraph import NamedNode, RdfFormat, Store, Triple, parse
+
+import oxiseq
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.flow import told as told_module
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.rsp.plan import compile_rsp
+from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+
+S = "urn:S"
+Row = tuple[int, tuple[str | None, ...]]
+
+
+def told(text: str, events: list[tuple[int, str]], report: str) -> list[Row]:
+    found = oxiseq.run(text, {S: events}, language="rspql", report=report)  # type: ignore[call-overload]
+    return [(a.at, tuple(None if t is None else t.value for t in a.bindings.values())) for a in found]
+
+
+def over(where: str, shown: str = "*", window: str = "RANGE 1 EVENTS") -> str:
+    return f"PREFIX : <urn:> SELECT {shown} FROM STREAM <{S}> [{window}] WHERE {where}"
+
+
+def triples(*facts: str) -> str:
+    return " ".join(f"<urn:{s}> <urn:{p}> {o} ." for s, p, o in (f.split() for f in facts))
+
+
+def test_what_comes_and_goes_at_one_instant_is_not_told() -> None:
+    optional = over("{ ?s :v ?a OPTIONAL { ?s :w ?b } }", "?s ?a ?b")
+    events = [(1, triples("a w 5")), (2, triples("a v 1")), (3, triples("a w 7"))]
+    assert told(optional, events, "ISTREAM") == [(2, ("urn:a", "1", None))]
+    assert told(optional, events, "DSTREAM") == [(3, ("urn:a", "1", None))]
+    projected = over("{ { SELECT ?s { ?s :v ?a } } }", "?s")
+    changing = [(1, triples("a v 1")), (2, triples("a v 2"))]
+    assert told(projected, changing, "ISTREAM") == [(1, ("urn:a",))]
+    assert told(projected, changing, "DSTREAM") == []
+
+
+def test_rows_that_only_sort_are_not_compared() -> None:
+    text = over("{ ?s :v ?a } ORDER BY ?a", "?s")
+    events = [(1, triples("a v 1")), (2, triples("a v 2"))]
+    assert told(text, events, "ISTREAM") == [(1, ("urn:a",))]
+    assert told(text, events, "DSTREAM") == []
+
+
+def test_rows_are_sorted_by_those_that_come() -> None:
+    text = over("{ { ?s :v ?a } OPTIONAL { ?s :v 99 } } ORDER BY ?a", "?s", "RANGE 2 EVENTS")
+    events = [(1, triples("a v 1")), (2, triples("x w 0")), (3, triples("a v 8", "a v 9", "b v 5"))]
+    assert told(text, events, "ISTREAM")[1:] == [(3, ("urn:b",)), (3, ("urn:a",))]
+
+
+def test_now_is_asked_when_something_is_told() -> None:
+    text = over("{ ?s :v ?a } REPORT EVERY 1 SECONDS", "?s (NOW() AS ?n)", "RANGE 30 DAYS")
+    found = told(text, [(0, triples("a v 1")), (1_500_000, triples("b v 1"))], "ISTREAM")
+    assert [(at, s) for at, (s, _) in found] == [(0, "urn:a"), (2_000_000, "urn:b")]
+
+
+def test_blank_nodes_are_sorted_as_they_came_to_be() -> None:
+    text = over("{ ?b :v ?a } ORDER BY ?b", "?a", "RANGE 100 EVENTS")
+    events = [(1, " ".join(f'_:b{i} <urn:v> "{i}" .' for i in range(30)))]
+    every = told(text, events, "RSTREAM")
+    first = told(text + " LIMIT 12", events, "RSTREAM")
+    assert len(every) == 30 and every[:12] == first
+
+
+def test_what_rstream_tells_of_a_batch_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told_module, "MOST_ROWS", 40)
+    text = over("{ ?s :v ?a OPTIONAL { ?s :w ?b } }", "?s", "RANGE 100 EVENTS")
+    with pytest.raises(oxiseq.LimitError, match="RSTREAM"):
+        told(text, [(i, triples(f"s{i} v 1")) for i in range(12)], "RSTREAM")
+
+
+# --- with the knowledge base ------------------------------------------------------------------------
+
+
+NAMED = """PREFIX : <urn:> SELECT ?s ?n FROM NAMED WINDOW :w ON <urn:S> [RANGE 100]
+WHERE { WINDOW :w { ?s :v ?a } GRAPH :g { ?s :n ?n } }"""
+
+
+def names(*pairs: str) -> Store:
+    store = Store()
+    store.load("".join(f"<urn:{s}> <urn:n> <urn:{n}> <urn:g> ." for s, n in map(str.split, pairs)).encode(),
+               format=RdfFormat.N_QUADS)  # fmt: skip
+    return store
+
+
+def graph(*facts: str) -> list[Triple]:
+    return [quad.triple for quad in parse(triples(*facts).encode(), format=RdfFormat.TURTLE)]
+
+
+def test_terms_of_the_kb_stay_as_long_as_it_holds() -> None:
+    terms, store = TermDictionary(), names("a anna")
+    kb = StoreKb(store)
+    run = RspRun(compile_rsp(load(NAMED, "rspql"), terms), terms, kb, None, 5)
+    run.push(S, encode_events([(1, graph("a v 1"))], terms))
+    run.advance()
+    run.keep_answers()
+    store.extend(names("b berta"))
+    kb.touch()
+    terms.collect()
+    terms.intern(NamedNode("urn:y"))  # takes the place of what has been freed
+    run.push(S, encode_events([(2, graph("b v 1")), (20, [])], terms))
+    run.close()
+    rows = [row for batch in run.advance() for row in batch.values.tolist()]
+    assert ("urn:a", "urn:anna") in [tuple(terms.term(i).value for i in row) for row in rows]
