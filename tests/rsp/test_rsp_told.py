@@ -85,7 +85,7 @@ WHERE { WINDOW :w { ?s :v ?a } GRAPH :g { ?s :n ?n } }"""
 
 def names(*pairs: str) -> Store:
     store = Store()
-    store.load("".join(f"<urn:{s}> <urn:n> <urn:{n}> <urn:g> ." for s, n in map(str.split, pairs)).encode(),
+    store.load("\n".join(f"<urn:{s}> <urn:n> <urn:{n}> <urn:g> ." for s, n in map(str.split, pairs)).encode(),
                format=RdfFormat.N_QUADS)  # fmt: skip
     return store
 
@@ -95,7 +95,7 @@ def graph(*facts: str) -> list[Triple]:
 
 
 def test_terms_of_the_kb_stay_as_long_as_it_holds() -> None:
-    terms, store = TermDictionary(), names("a anna")
+    terms, store = TermDictionary(), names("a anna", "a anne")
     kb = StoreKb(store)
     run = RspRun(compile_rsp(load(NAMED, "rspql"), terms), terms, kb, None, 5)
     run.push(S, encode_events([(1, graph("a v 1"))], terms))
@@ -104,8 +104,9 @@ def test_terms_of_the_kb_stay_as_long_as_it_holds() -> None:
     store.extend(names("b berta"))
     kb.touch()
     terms.collect()
-    terms.intern(NamedNode("urn:y"))  # takes the place of what has been freed
+    terms.intern_all(NamedNode(f"urn:y{i}") for i in range(20))  # they take the places of what has been freed
     run.push(S, encode_events([(2, graph("b v 1")), (20, [])], terms))
     run.close()
-    rows = [row for batch in run.advance() for row in batch.values.tolist()]
-    assert ("urn:a", "urn:anna") in [tuple(terms.term(i).value for i in row) for row in rows]
+    rows = [row for batch in run.advance() for row in batch.values[batch.time == 1].tolist()]
+    found = [tuple(terms.term(i).value for i in row) for row in rows]
+    assert sorted(found) == [("urn:a", "urn:anna"), ("urn:a", "urn:anne")]
