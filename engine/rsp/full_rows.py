@@ -23,13 +23,3 @@ class FullRows:
     def take(self, index: NDArray[np.int64]) -> FullRows:
         """Some of them."""
         return FullRows(self.values[index], self.span[index])
-
-    def keys(self) -> list[bytes]:
-        """What tells rows apart."""
-        keyed = np.concatenate([self.values.astype(np.int64), self.span], axis=1)
-        return [row.tobytes() for row in keyed]
-
-    @classmethod
-    def none(cls, columns: int, timed: bool) -> FullRows:
-        """No rows."""
-        return cls(np.zeros((0, columns), np.uint32), np.zeros((0, 2 if timed else 0), np.int64))

@@ -32,7 +32,7 @@ _TOLD: Final = Window(None)
 
 
 class GeneralAnswers:
-    """All that changes for a query that is not answered incrementally."""
+    """All that changes for a query that is answered so."""
 
     def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
         self._plan = plan

@@ -189,5 +189,5 @@ class RspRun(AloneRun):
 
     @property
     def bytes(self) -> int:
-        """About how large its state is: arrays, and the store's triples by an estimate."""
+        """About how large its state is."""
         return self._answers.bytes
