@@ -117,7 +117,7 @@ class GeneralAnswers:
         entered = []
         for content, plan in zip(self._contents, self._plan.contents, strict=True):
             items = self._items[content.stream]
-            _, (low, high) = content.move(items, at)
+            low, high = content.move(items, at)
             entered.append(EventBatch.concat(list(items.graphs(low, high))) if plan.stored else EventBatch.empty())
         self._forget_graphs()
         return entered

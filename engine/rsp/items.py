@@ -217,14 +217,13 @@ class Content:
     start: int = 0
     stop: int = 0
 
-    def move(self, items: Items, at: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Go on to a time; returns the places that it leaves and those that enter."""
+    def move(self, items: Items, at: int) -> tuple[int, int]:
+        """Go on to a time; returns the places [from, to) that enter."""
         start, stop = items.places(self.window, at)
         start, stop = max(start, self.start), max(stop, self.stop)
-        left = self.start, min(start, self.stop)
-        entered = max(self.stop, start), stop
+        entered = max(self.stop, start)
         self.start, self.stop = start, max(stop, start)
-        return left, (entered[0], max(entered))
+        return entered, max(entered, stop)
 
     def through(self, items: Items, times: I64) -> tuple[I64, I64]:
         """Go on through several times, ascending: `start` and `stop` at each, i64[n]."""
@@ -234,9 +233,6 @@ class Content:
         stops = np.maximum(stops, starts)
         self.start, self.stop = int(starts[-1]), int(stops[-1])
         return starts, stops
-
-    def __len__(self) -> int:
-        return self.stop - self.start
 
 
 class Held:

@@ -15,16 +15,14 @@ from pyoxigraph import NamedNode, Variable
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.flow.events import EventRows
 from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns, is_one_to_one
-from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where
+from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where, is_plain
 from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.rsp.items import WindowRange
 from oxiseq.engine.rsp.schedule import Rhythm
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import (
-    Aggregate,
     EventName,
     EventPattern,
-    Expression,
     Filter,
     FirstOf,
     Following,
@@ -42,7 +40,6 @@ from oxiseq.grammar.rsp_algebra import (
     RangeWindow,
     Report,
     RspQuery,
-    event_names,
 )
 from oxiseq.grammar.scope import (
     GpmParts,
@@ -50,12 +47,10 @@ from oxiseq.grammar.scope import (
     holds_exists,
     inner_groups,
     split_gpm,
-    subexpressions,
     visible_variables,
 )
 
 _CHOICES: Final[Mapping[str, type[FirstOf | LastOf]]] = {"FIRST": FirstOf, "LAST": LastOf}
-Column = Variable | tuple[Expression, Variable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +103,6 @@ class MatchPlan:
 
     pattern: EventPattern
     variables: tuple[Variable, ...]
-    certain: frozenset[Variable]
     timed: bool
     """Whether the answers carry the times of its mappings."""
 
@@ -175,7 +169,6 @@ class _Compiler:
         self._contents()
         self._matches()
         events, requests = self._events()
-        columns = self._columns()
         flow, report = self._flow(events), self._report()
         return RspPlan(
             query,
@@ -188,7 +181,7 @@ class _Compiler:
             events,
             requests,
             tuple(self.matches.values()),
-            tuple(_name(c).value for c in columns),
+            tuple(told.name for told in flow.told),
             flow,
             is_one_to_one(flow.plan),
         )
@@ -264,43 +257,16 @@ class _Compiler:
         return tuple(events), plans
 
     def _matches(self) -> None:
-        certain = {e.name: certain_variables(e.pattern) for e in self.query.events}
         choices = {e.name: _CHOICES[e.choice] for e in self.query.events if e.choice}
         top = [e for e in self.query.body.where.elements if isinstance(e, MatchPattern)]
-        timed = top[0] if len(top) == 1 and self.plain else None
+        timed = top[0] if len(top) == 1 and is_plain(self.query) else None
         for element in _everything(self.whole):
             if isinstance(element, MatchPattern):
-                sure = frozenset(v for n in event_names(element.events) for v in certain[n.name])
                 key = element, element is timed
                 pattern = _with_choices(element.events, choices)
-                self.matches.setdefault(key, MatchPlan(pattern, element.variables, sure, element is timed))
+                self.matches.setdefault(key, MatchPlan(pattern, element.variables, element is timed))
 
     # --- answers ------------------------------------------------------------------------------------
-
-    @property
-    def plain(self) -> bool:
-        """Whether rows are full mappings projected: no aggregates, grouping, DISTINCT, order, slice, no ASK."""
-        body = self.query.body
-        if self.query.form == "ASK" or body.distinct or body.group_by or body.having or body.order_by:
-            return False
-        expressions = [c[0] for c in body.projection or () if isinstance(c, tuple)]
-        sliced = body.limit is not None or body.offset is not None
-        return not sliced and not any(isinstance(e, Aggregate) for x in expressions for e in subexpressions(x))
-
-    def _columns(self) -> tuple[Column, ...]:
-        """What is told: SELECT's columns, for CONSTRUCT the template's variables."""
-        body = self.query.body
-        if self.query.form == "ASK":
-            return ()
-        if self.query.form == "CONSTRUCT":
-            terms = (t for p in self.query.template for t in (p.subject, p.predicate, p.object))
-            return tuple(dict.fromkeys(t for t in terms if isinstance(t, Variable)))
-        return self._visible() if body.projection is None else body.projection
-
-    def _visible(self) -> tuple[Variable, ...]:
-        body = self.query.body
-        inline = body.values.variables if body.values is not None else ()
-        return tuple(dict.fromkeys([*visible_variables(body.where), *inline]))
 
     def _flow(self, events: tuple[EventPlan, ...]) -> Lowered:
         """WHERE and what is told, as operators."""
@@ -334,10 +300,6 @@ def _with_choices(pattern: EventPattern, choices: Mapping[str, type[FirstOf | La
             return replace(
                 pattern, first=_with_choices(first, choices), second=_with_choices(second, choices)
             )
-
-
-def _name(column: Column) -> Variable:
-    return column[1] if isinstance(column, tuple) else column
 
 
 def _in_place(parts: GpmParts) -> GpmParts:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from random import Random
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from hypothesis import strategies as st
@@ -56,6 +56,16 @@ def batches(cut: Sequence[int], changed: Sequence[Change]) -> list[list[Change]]
     """The changes of each batch."""
     bounds = [-1, *cut, 99]
     return [[c for c in changed if low <= c[0] < high] for low, high in pairwise(bounds)]
+
+
+def between_ticks(changed: Sequence[tuple[int, int, Any]], dice: Random) -> Iterator[list[tuple[int, int, Any]]]:
+    """The changes of each batch, cut between some ticks; rows of any kind."""
+    part: list[tuple[int, int, Any]] = []
+    for i, change in enumerate(changed):
+        part.append(change)
+        if i + 1 == len(changed) or (changed[i + 1][0] != change[0] and dice.random() < 0.4):
+            yield part
+            part = []
 
 
 def delta_of(changed: Sequence[Change], width: int, ids: Sequence[int] = range(MOST_VALUE + 1)) -> Delta:

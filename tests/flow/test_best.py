@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 import pytest
+from bags import between_ticks
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import drawn, thorough
@@ -146,22 +147,12 @@ def random_case(dice: random.Random, ticks: int = 12) -> Case:
     return Case(form, width, changes)
 
 
-def batches(changes: Sequence[Change], dice: random.Random) -> Iterator[list[Change]]:
-    """Split between ticks."""
-    part: list[Change] = []
-    for i, change in enumerate(changes):
-        part.append(change)
-        if i + 1 == len(changes) or (changes[i + 1][0] != change[0] and dice.random() < 0.4):
-            yield part
-            part = []
-
-
 def check(seed: int) -> None:
     dice = random.Random(seed)
     case = random_case(dice)
     runner = Runner(case.form, case.width, dice.choice([1, 1, 16]))
     rows: Counter[Row] = Counter()
-    for batch in batches(case.changes, dice):
+    for batch in between_ticks(case.changes, dice):
         before = Counter({row: n for row, n in runner.told.items() if n})
         after = runner.push(batch)
         for tick in sorted({at for at, _, _ in batch}):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
 import pytest
+from bags import between_ticks
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import thorough
@@ -114,22 +115,12 @@ def random_changes(dice: random.Random, width: int, ticks: int = 15) -> list[Cha
     return changes
 
 
-def batches(changes: Sequence[Change], dice: random.Random) -> Iterator[list[Change]]:
-    """Split between ticks."""
-    part: list[Change] = []
-    for i, change in enumerate(changes):
-        part.append(change)
-        if i + 1 == len(changes) or (changes[i + 1][0] != change[0] and dice.random() < 0.4):
-            yield part
-            part = []
-
-
 def check(seed: int) -> None:
     dice = random.Random(seed)
     width = dice.choice([2, 2, 3, 4])
     runner = Runner(width, dice.choice([1, 16]))
     edges: Counter[Row] = Counter()
-    for batch in batches(random_changes(dice, width), dice):
+    for batch in between_ticks(random_changes(dice, width), dice):
         before = set(runner.told)
         after = runner.push(batch)
         for tick in sorted({at for at, _, _ in batch}):

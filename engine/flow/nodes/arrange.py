@@ -14,7 +14,7 @@ from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row
-from oxiseq.engine.kernels.flow.hashing import SLOT, slots_for
+from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State

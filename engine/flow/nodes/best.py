@@ -14,7 +14,7 @@ from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import rank_records as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT
 from oxiseq.engine.kernels.flow.ranking import fill_slots, rank
-from oxiseq.engine.kernels.flow.slots import SLOT, slot_count
+from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -57,11 +57,11 @@ class Best(Node):
             entries=np.zeros(entries, k.ENTRY),
             links=np.zeros(entries * borders, k.LINK),
             rows=np.zeros((entries, width), np.uint32),
-            slots=np.zeros(slot_count(entries), SLOT),
+            slots=np.zeros(slots_for(entries), SLOT),
             groups=np.zeros(groups, k.GROUP),
             borders=np.zeros(groups * borders, k.BORDER),
             keys=np.zeros((groups, len(form.key)), np.uint32),
-            group_slots=np.zeros(slot_count(groups), SLOT),
+            group_slots=np.zeros(slots_for(groups), SLOT),
             place=np.array(form.key, np.int64),
             sequence=self._sequence,
             bounds=self._bounds,
@@ -121,8 +121,8 @@ class Best(Node):
                 keys=longer(memory.keys, size),
             )  # fmt: skip
         memory = memory._replace(
-            slots=np.zeros(slot_count(len(memory.entries)), SLOT),
-            group_slots=np.zeros(slot_count(len(memory.groups)), SLOT),
+            slots=np.zeros(slots_for(len(memory.entries)), SLOT),
+            group_slots=np.zeros(slots_for(len(memory.groups)), SLOT),
         )
         self._point(memory)
         fill_slots(self._pointers.address)

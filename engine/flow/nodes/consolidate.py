@@ -15,7 +15,7 @@ from oxiseq.engine.kernels.flow.counting import (
     consolidate,
     fill_found,
 )
-from oxiseq.engine.kernels.flow.hashing import SLOT, slots_for
+from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 
 

@@ -13,7 +13,7 @@ from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import counting as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.flow.hashing import SLOT, slots_for
+from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State

@@ -19,6 +19,7 @@ from oxiseq.engine.kernels.flow import groups as g
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.flow.grouping import NEED_TERMS, group
 from oxiseq.engine.kernels.flow.results import SCRATCH
+from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -62,7 +63,7 @@ class Group(Node):
         self._point(g.GroupMemory(
             scalars=scalars,
             cells=np.zeros((room, self._first_value + g.VALUE_WORDS * len(values)), np.int64),
-            slots=np.zeros(_slots(room), g.SLOT),
+            slots=np.zeros(slots_for(room), SLOT),
             touched=np.zeros(room, np.int64),
             wides=np.zeros((1 + len(values), g.WIDE_WORDS), np.int64),
             key=np.array(form.key, np.int64),
@@ -134,7 +135,7 @@ class Group(Node):
             self._point(memory._replace(wides=longer(memory.wides, 2 * len(memory.wides))))
         else:
             cells = longer(memory.cells, 2 * len(memory.cells))
-            self._point(memory._replace(cells=cells, slots=np.zeros(_slots(len(cells)), g.SLOT)))
+            self._point(memory._replace(cells=cells, slots=np.zeros(slots_for(len(cells)), SLOT)))
             g.fill_slots(self._address)
 
     @property
@@ -220,7 +221,7 @@ class Group(Node):
         scalars[[g.WIDE_TOP, g.WIDE_LIVE]] = len(wides), len(wides) - 1
         room = max(2 * len(cells), 16)
         self._point(memory._replace(
-            cells=longer(cells, room), slots=np.zeros(_slots(room), g.SLOT), touched=np.zeros(16, np.int64),
+            cells=longer(cells, room), slots=np.zeros(slots_for(room), SLOT), touched=np.zeros(16, np.int64),
             wides=longer(wides, 2 * len(wides) + len(self._added)),
         ))  # fmt: skip
         g.fill_slots(self._address)
@@ -248,11 +249,6 @@ class Group(Node):
         for kept, saved in zip(self._kept, state["kept"], strict=True):
             kept.restore(saved, terms)
         self._first = state["first"]
-
-
-def _slots(groups: int) -> int:
-    """Slots for so many groups, half full at the most."""
-    return 1 << max(2 * groups - 1, 2).bit_length()
 
 
 def _is_empty(used: int, room: int) -> bool:

@@ -14,7 +14,7 @@ from oxiseq.engine.kernels.flow import path_records as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.flow.path_storing import fill_pair_slots, fill_row_slots
 from oxiseq.engine.kernels.flow.paths import reach
-from oxiseq.engine.kernels.flow.slots import SLOT, slot_count
+from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -43,11 +43,11 @@ class Reach(Node):
             scalars=scalars,
             vertices=np.zeros(edges, k.VERTEX),
             rows=np.zeros((edges, self.out.width - 1), np.uint32),
-            vertex_slots=np.zeros(slot_count(edges), SLOT),
+            vertex_slots=np.zeros(slots_for(edges), SLOT),
             edges=np.zeros(edges, k.EDGE),
-            edge_slots=np.zeros(slot_count(edges), SLOT),
+            edge_slots=np.zeros(slots_for(edges), SLOT),
             pairs=np.zeros(pairs, k.PAIR),
-            pair_slots=np.zeros(slot_count(pairs), SLOT),
+            pair_slots=np.zeros(slots_for(pairs), SLOT),
         )
 
     def _point(self, memory: k.PathMemory) -> None:
@@ -97,8 +97,8 @@ class Reach(Node):
             size = 2 * len(memory.vertices)
             memory = memory._replace(vertices=longer(memory.vertices, size), rows=longer(memory.rows, size))
         self._point(memory._replace(
-            vertex_slots=np.zeros(slot_count(len(memory.vertices)), SLOT),
-            edge_slots=np.zeros(slot_count(len(memory.edges)), SLOT),
+            vertex_slots=np.zeros(slots_for(len(memory.vertices)), SLOT),
+            edge_slots=np.zeros(slots_for(len(memory.edges)), SLOT),
         ))  # fmt: skip
         fill_row_slots(self._pointers.address)
 
@@ -110,7 +110,7 @@ class Reach(Node):
                 "pairs of nodes that a path (+ or *) connects; bind one of its ends, or make the window shorter",
             )  # fmt: skip
         size = min(2 * len(memory.pairs), self._most)
-        self._point(memory._replace(pairs=longer(memory.pairs, size), pair_slots=np.zeros(slot_count(size), SLOT)))
+        self._point(memory._replace(pairs=longer(memory.pairs, size), pair_slots=np.zeros(slots_for(size), SLOT)))
         fill_pair_slots(self._pointers.address)
 
     # --- what it keeps ------------------------------------------------------------------------------

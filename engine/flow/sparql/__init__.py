@@ -14,6 +14,6 @@ Where it stands: grammar/rsp_algebra.py → **operators** (engine/flow/plan.py).
 """
 
 from oxiseq.engine.flow.sparql.around import Around, Lowered, Matched, Told
-from oxiseq.engine.flow.sparql.lowering import compile_where
+from oxiseq.engine.flow.sparql.lowering import compile_where, is_plain
 
-__all__ = ["Around", "Lowered", "Matched", "Told", "compile_where"]
+__all__ = ["Around", "Lowered", "Matched", "Told", "compile_where", "is_plain"]

@@ -66,6 +66,5 @@ class Lowered:
     compared: int
     told: tuple[Told, ...]
     order: tuple[Rank, ...]
-    distinct: bool
     times: int | None
     used: tuple[Used, ...] = ()

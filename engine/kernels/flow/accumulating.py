@@ -66,7 +66,8 @@ def take_value(M: Any, D: Any, e: int, at: int, term: int, weight: int) -> None:
 @inner
 def _add_integer(M: Any, e: int, at: int, number: int, weight: int) -> None:
     a, b = magnitude(number), magnitude(weight)
-    _add_words(M, e, at + g.INT0, at + g.INT1 + 1, a * b, high_product(a, b), ZERO, (number < 0) != (weight < 0))
+    low, high, negative = a * b, high_product(a, b), (number < 0) != (weight < 0)
+    _add_words(g.cells(M), e, at + g.INT0, at + g.INT1 + 1, low, high, ZERO, negative)
 
 
 @inner
@@ -77,19 +78,18 @@ def _add_decimal(M: Any, e: int, at: int, mantissa: int, scale: int, weight: int
     total = word1 + high * b
     if total < word1:
         word2 += ONE
-    _add_words(M, e, at + g.DEC0, at + g.DEC2 + 1, word0, total, word2, (mantissa < 0) != (weight < 0))
+    _add_words(g.cells(M), e, at + g.DEC0, at + g.DEC2 + 1, word0, total, word2, (mantissa < 0) != (weight < 0))
 
 
 @inner
 def _add_words(
-    M: Any, e: int, at: int, end: int, word0: np.uint64, word1: np.uint64, word2: np.uint64, negative: bool
+    cells: Any, e: int, at: int, end: int, word0: np.uint64, word1: np.uint64, word2: np.uint64, negative: bool
 ) -> None:
-    """Add ± three words to the number in two's complement that stands in the cells [at, end) of a group."""
-    group = g.cells(M)
+    """Add ± three words to the number in two's complement that stands in the cells [at, end) of a row."""
     carry, i = ZERO, 0
-    while at + i < end:
-        word = word0 if i == 0 else word1 if i == 1 else word2
-        known = np.uint64(group[e, at + i])
+    while at + i < end and (i < 3 or carry != ZERO):
+        word = word0 if i == 0 else word1 if i == 1 else word2 if i == 2 else ZERO
+        known = np.uint64(cells[e, at + i])
         if negative:
             left = known - word
             now = left - carry
@@ -98,7 +98,7 @@ def _add_words(
             left = known + word
             now = left + carry
             carry = ONE if left < word or now < carry else ZERO
-        group[e, at + i] = np.int64(now)
+        cells[e, at + i] = np.int64(now)
         i += 1
 
 
@@ -156,27 +156,13 @@ def release_wide(M: Any, e: int, at: int, now: bool) -> None:
 @inner
 def add_scaled(M: Any, r: int, high: np.uint64, low: np.uint64, shift: int, negative: bool) -> None:
     """Add ± a magnitude of two words, shifted by so many bits."""
-    wides = g.wides(M)
     at = g.FIRST + (shift >> 6)
     bits = np.uint64(shift & 63)
     word0, word1, word2 = low, high, ZERO
     if bits != ZERO:
         back = np.uint64(64) - bits
         word0, word1, word2 = low << bits, (high << bits) | (low >> back), high >> back
-    carry, i = ZERO, 0
-    while at + i < g.END and (i < 3 or carry != ZERO):
-        word = word0 if i == 0 else word1 if i == 1 else word2 if i == 2 else ZERO
-        known = np.uint64(wides[r, at + i])
-        if negative:
-            left = known - word
-            now = left - carry
-            carry = ONE if known < word or left < carry else ZERO
-        else:
-            left = known + word
-            now = left + carry
-            carry = ONE if left < word or now < carry else ZERO
-        wides[r, at + i] = np.int64(now)
-        i += 1
+    _add_words(g.wides(M), r, at, g.END, word0, word1, word2, negative)
 
 
 @inner

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from oxiseq.engine.kernels.flow.hashing import SLOT
+from oxiseq.engine.kernels.flow.slots import SLOT
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
 
 WEIGHT, BORN, DIED = range(3)

@@ -46,15 +46,8 @@ from oxiseq.engine.kernels.flow.arrangement import (
     Arrangement,
 )
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM
-from oxiseq.engine.kernels.flow.hashing import (
-    drop_slot,
-    fetch_slot,
-    find_number,
-    key_tag,
-    put_slot,
-    row_tag,
-    same_rows,
-)
+from oxiseq.engine.kernels.flow.hashing import key_tag, row_tag, same_rows
+from oxiseq.engine.kernels.flow.slots import drop_slot, fetch_slot, find_number, put_slot
 from oxiseq.engine.kernels.memory.pointers import WORDS
 
 _SPARSE: Final = 16

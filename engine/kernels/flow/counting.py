@@ -10,15 +10,8 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.flow.hashing import (
-    SLOT,
-    drop_slot,
-    fetch_slot,
-    find_number,
-    put_slot,
-    row_tag,
-    same_rows,
-)
+from oxiseq.engine.kernels.flow.hashing import row_tag, same_rows
+from oxiseq.engine.kernels.flow.slots import SLOT, drop_slot, fetch_slot, find_number, put_slot
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
 
 # --- distinct ----------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.flow.slots import SLOT, drop_slot, find_number, put_slot
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
 
 # --- scalars ----------------------------------------------------------------------------------------
@@ -79,9 +80,6 @@ SUMMED = np.dtype([("what", "i4"), ("value", "i4")], align=True)
 ROWS, VALUES, TOTAL, MEAN, ASKED = range(5)
 """What a sum is: the number of rows, of bound values, the sum, the mean, something that Python makes."""
 
-SLOT = np.dtype([("tag", "u4"), ("group", "i4")], align=True)
-"""Finds a group: part of its key's hash, and its row + 1; 0: none."""
-
 
 class GroupMemory(NamedTuple):
     """What `M` points to."""
@@ -89,7 +87,7 @@ class GroupMemory(NamedTuple):
     scalars: Array
     cells: Array
     slots: Array
-    """SLOT[2^b]: open addressing, linear probing, half full at the most."""
+    """SLOT[2^b]: rows of cells by the hash of their keys."""
     touched: Array
     """i64: the groups that rows of this tick are of."""
     wides: Array
@@ -143,9 +141,9 @@ def found_group(M: Any, rows: Any, row: int) -> int:
     h = (h >> 32) & _LOW
     mask = table.shape[0] - 1
     at = h & mask
-    while table[at].group != 0:
+    while table[at].number != 0:
         if table[at].tag == h:
-            e, same = np.int64(table[at].group) - 1, True
+            e, same = np.int64(table[at].number) - 1, True
             for i in range(width):
                 if group[e, KEY + i] != rows[row, places[i]]:
                     same = False
@@ -157,7 +155,7 @@ def found_group(M: Any, rows: Any, row: int) -> int:
     for i in range(width):
         group[e, KEY + i] = np.int64(rows[row, places[i]])
     table[at].tag = h
-    table[at].group = e + 1
+    table[at].number = e + 1
     return e
 
 
@@ -178,23 +176,9 @@ def _fresh_group(M: Any) -> int:
 
 @inner
 def drop_group(M: Any, e: int) -> None:
-    """Forget a group. What follows its slot is shifted back, so that nothing is hidden."""
+    """Forget a group."""
     known, group, table = scalars(M), cells(M), slots(M)
-    mask = table.shape[0] - 1
-    i = _group_hash(M, e) & mask
-    while table[i].group != e + 1:
-        i = (i + 1) & mask
-    j = i
-    while True:
-        j = (j + 1) & mask
-        if table[j].group == 0:
-            break
-        home = np.int64(table[j].tag) & mask
-        if ((j - home) & mask) >= ((j - i) & mask):  # its home does not lie cyclically in (i, j]
-            table[i].tag = table[j].tag
-            table[i].group = table[j].group
-            i = j
-    table[i].group = 0
+    drop_slot(table, find_number(table, _group_hash(M, e), e))
     for k in range(KEY, group.shape[1]):
         group[e, k] = 0
     group[e, WEIGHT], group[e, STATE] = known[FREE], -1
@@ -206,13 +190,6 @@ def drop_group(M: Any, e: int) -> None:
 def fill_slots(M: int) -> None:
     """Fill an empty table from the groups."""
     group, table = cells(M), slots(M)
-    mask = table.shape[0] - 1
     for e in range(scalars(M)[TOP]):
-        if group[e, STATE] < 0:
-            continue
-        h = _group_hash(M, e)
-        at = h & mask
-        while table[at].group != 0:
-            at = (at + 1) & mask
-        table[at].tag = h
-        table[at].group = e + 1
+        if group[e, STATE] >= 0:
+            put_slot(table, _group_hash(M, e), e)

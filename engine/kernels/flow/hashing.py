@@ -1,7 +1,4 @@
-"""Rows found by hash: open addressing, linear probing, half full at the most, a power of two long.
-
-A slot holds 32 bits of a row's hash (its tag) and a number that says where the row is. Deletion shifts back what
-follows, so that nothing is left behind. Rows do not know their slots: these move.
+"""Hashes of rows, of which 32 bits are their tags in a table (slots.py).
 
 Rows stand in tables of u32, here or there: `rows` is such a table, `i` a line of it, `first` its first column.
 """
@@ -13,22 +10,14 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.memory.raw import fetch, get
-
-SLOT: Final = np.dtype([("tag", "u4"), ("number", "i4")], align=True)
-"""number: what is found, + 1; 0: nothing."""
 
 _SEED: Final = 1609587929392839161
 _A: Final = -7046029254386353131
 _B: Final = -4417276706812531889
 """Odd, without a pattern in their bits."""
 _LOW: Final = 0xFFFFFFFF
-_SLOT_SIZE: Final = SLOT.itemsize
-
-
-def slots_for(rows: int) -> int:
-    """How many slots a table of so many rows has."""
-    return 1 << max(2 * rows - 1, 2).bit_length()
+SEED: Final = 0x51ED270B
+"""The hash of no term."""
 
 
 @inner
@@ -67,45 +56,31 @@ def same_rows(a: Any, i: int, a0: int, b: Any, j: int, b0: int, width: int) -> b
 
 
 @inner
-def put_slot(slots: Any, tag: int, number: int) -> None:
-    """Enter a number; there is room."""
-    mask = slots.shape[0] - 1
-    i = tag & mask
-    while slots[i].number != 0:
-        i = (i + 1) & mask
-    slots[i].tag = tag
-    slots[i].number = number + 1
+def mixed(h: int, x: int) -> int:
+    """The hash of some terms and one more."""
+    h = (h ^ x) * _A
+    return h ^ ((h >> 29) & 0x7FFFFFFFF)
 
 
 @inner
-def find_number(slots: Any, tag: int, number: int) -> int:
-    """The slot of a number that is there."""
-    mask = slots.shape[0] - 1
-    i = tag & mask
-    while slots[i].number != number + 1:
-        i = (i + 1) & mask
-    return i
+def tag_of(h: int) -> int:
+    """32 bits of a hash."""
+    h *= _B
+    return (h >> 32) & _LOW
 
 
 @inner
-def drop_slot(slots: Any, i: int) -> None:
-    """Empty a slot, and shift back what it would hide."""
+def find_key(slots: Any, tag: int, keys: Any, rows: Any, i: int, places: Any) -> int:
+    """The number of the key that a row has at `places`, -1 if there is none. keys: u32[numbers, places]."""
     mask = slots.shape[0] - 1
-    j = i
-    while True:
-        j = (j + 1) & mask
-        if slots[j].number == 0:
-            break
-        home = np.int64(slots[j].tag) & mask
-        if ((j - home) & mask) >= ((j - i) & mask):  # its home does not lie cyclically in (i, j]
-            slots[i].tag = slots[j].tag
-            slots[i].number = slots[j].number
-            i = j
-    slots[i].number = 0
-
-
-@inner
-def fetch_slot(table: Any, place: int, tag: int) -> None:
-    """A tag will be looked for soon. place: where the array of slots stands in the pointer table."""
-    mask = get(table, place + 1) - 1
-    fetch(get(table, place) + (tag & mask) * _SLOT_SIZE)
+    at = tag & mask
+    while slots[at].number != 0:
+        if slots[at].tag == tag:
+            g = np.int64(slots[at].number) - 1
+            c = np.int64(0)
+            while c < places.shape[0] and keys[g, c] == rows[i, places[c]]:
+                c += 1
+            if c == places.shape[0]:
+                return g
+        at = (at + 1) & mask
+    return np.int64(-1)

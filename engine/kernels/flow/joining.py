@@ -17,7 +17,8 @@ from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW, WEIGHT, WIDTH, Arrangement
 from oxiseq.engine.kernels.flow.arranging import first_of_chain, link_number, mask_of, sweep
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.flow.hashing import fetch_slot, key_tag
+from oxiseq.engine.kernels.flow.hashing import key_tag
+from oxiseq.engine.kernels.flow.slots import fetch_slot
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
 
 (

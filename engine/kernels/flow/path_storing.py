@@ -8,6 +8,7 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import path_records as v
+from oxiseq.engine.kernels.flow.hashing import SEED, mixed, tag_of
 from oxiseq.engine.kernels.flow.path_records import (
     CHANGED_PAIRS,
     EDGE_FREE,
@@ -25,7 +26,7 @@ from oxiseq.engine.kernels.flow.path_records import (
     VERTEX_TOP,
     VERTICES,
 )
-from oxiseq.engine.kernels.flow.slots import SEED, drop_slot, mixed, put_slot, tag_of
+from oxiseq.engine.kernels.flow.slots import drop_slot, find_number, put_slot
 
 _LOOK_UPS: Final = 2
 """New vertices that one row may bring."""
@@ -109,7 +110,7 @@ def release_vertex(S: Any, x: int) -> None:
     vertex.edges -= 1
     if vertex.edges > 0:
         return
-    drop_slot(v.vertex_slots(S), vertex.tag, x)
+    drop_slot(v.vertex_slots(S), find_number(v.vertex_slots(S), vertex.tag, x))
     for c in range(rows.shape[1]):
         rows[x, c] = 0  # its terms are held no longer
     vertex.edges = NONE
@@ -197,7 +198,7 @@ def unlink_edge(S: Any, e: int) -> None:
 def free_edge(S: Any, e: int) -> None:
     """Give back an edge that is not linked; its vertices go with the last of their edges."""
     scalars, edge = v.scalars(S), v.edges(S)[e]
-    drop_slot(v.edge_slots(S), edge.tag, e)
+    drop_slot(v.edge_slots(S), find_number(v.edge_slots(S), edge.tag, e))
     release_vertex(S, edge.source)
     release_vertex(S, edge.target)
     edge.source = NONE
@@ -254,7 +255,7 @@ def new_pair(S: Any, source: int, target: int) -> int:
 def free_pair(S: Any, k: int) -> None:
     """Give back the record of a pair."""
     scalars, pairs, pair = v.scalars(S), v.pairs(S), v.pairs(S)[k]
-    drop_slot(v.pair_slots(S), _pair_tag(pair.source, pair.target), k)
+    drop_slot(v.pair_slots(S), find_number(v.pair_slots(S), _pair_tag(pair.source, pair.target), k))
     if pair.ending >= 0:
         pairs[pair.ending].ended = pair.ended
     if pair.ended >= 0:

@@ -17,6 +17,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers as f
 from oxiseq.engine.kernels.flow import rank_records as v
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.hashing import SEED, find_key, mixed, tag_of
 from oxiseq.engine.kernels.flow.heaps import compare_ordered, put_in, ranks_before, take_out
 from oxiseq.engine.kernels.flow.rank_records import (
     BY_NUMBER,
@@ -45,7 +46,7 @@ from oxiseq.engine.kernels.flow.rank_records import (
     TOP,
     UNLISTED,
 )
-from oxiseq.engine.kernels.flow.slots import SEED, drop_slot, mixed, put_slot, tag_of
+from oxiseq.engine.kernels.flow.slots import drop_slot, find_number, put_slot
 from oxiseq.engine.kernels.terms.order import is_unknown, prefix_of
 
 
@@ -183,18 +184,8 @@ def _group_of(S: Any, e: int) -> int:
     for c in range(place.shape[0]):
         h = mixed(h, rows[e, place[c]])
     tag = tag_of(h)
-    mask = slots.shape[0] - 1
-    at = tag & mask
-    while slots[at].number != 0:
-        if slots[at].tag == tag:
-            g = np.int64(slots[at].number) - 1
-            c = np.int64(0)
-            while c < place.shape[0] and keys[g, c] == rows[e, place[c]]:
-                c += 1
-            if c == place.shape[0]:
-                return g
-        at = (at + 1) & mask
-    return _new_group(S, e, tag)
+    g = find_key(slots, tag, keys, rows, e, place)
+    return g if g >= 0 else _new_group(S, e, tag)
 
 
 @inner
@@ -411,7 +402,7 @@ def _write(S: Any, target: Any, e: int, weight: int) -> None:
 @inner
 def _free_entry(S: Any, e: int) -> None:
     scalars, entry, rows = v.scalars(S), v.entries(S)[e], v.rows(S)
-    drop_slot(v.slots(S), entry.tag, e)
+    drop_slot(v.slots(S), find_number(v.slots(S), entry.tag, e))
     v.groups(S)[entry.group].count -= 1
     for c in range(rows.shape[1]):
         rows[e, c] = 0  # its terms are held no longer
@@ -430,7 +421,7 @@ def _free_groups(S: Any) -> None:
         scalars[CHANGED] = group.chain
         group.chain = UNLISTED
         if group.count == 0:
-            drop_slot(v.group_slots(S), group.tag, g)
+            drop_slot(v.group_slots(S), find_number(v.group_slots(S), group.tag, g))
             group.chain = scalars[GROUP_FREE]
             scalars[GROUP_FREE] = g
             scalars[GROUPS] -= 1

@@ -1,6 +1,7 @@
-"""Hash tables of numbers: open addressing, linear probing, a power of two long, half full at the most.
+"""Hash tables of numbers: open addressing, linear probing, half full at the most, a power of two long.
 
-Deletion shifts back what follows, so that nothing is left behind.
+A slot holds 32 bits of hash (a tag) and a number that says what that is the hash of: a row, a group, a pair. Deletion
+shifts back what follows, so that nothing is left behind. What is found does not know its slot: these move.
 """
 
 from __future__ import annotations
@@ -10,35 +11,22 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.memory.raw import fetch, get
 
 SLOT: Final = np.dtype([("tag", "u4"), ("number", "i4")], align=True)
-"""32 bits of hash, and the number of what it is that of, + 1; 0: none."""
+"""number: what is found, + 1; 0: nothing."""
 
-_A: Final = -7046029254386353131
-_B: Final = -4417276706812531889
-"""Odd, without a pattern in their bits."""
-_LOW: Final = 0xFFFFFFFF
-SEED: Final = 0x51ED270B
-"""The hash of no term."""
+_SLOT_SIZE: Final = SLOT.itemsize
 
 
-@inner
-def mixed(h: int, x: int) -> int:
-    """The hash of some terms and one more."""
-    h = (h ^ x) * _A
-    return h ^ ((h >> 29) & 0x7FFFFFFFF)
-
-
-@inner
-def tag_of(h: int) -> int:
-    """32 bits of a hash."""
-    h *= _B
-    return (h >> 32) & _LOW
+def slots_for(rows: int) -> int:
+    """How many slots a table for so many has."""
+    return 1 << max(2 * rows - 1, 2).bit_length()
 
 
 @inner
 def put_slot(slots: Any, tag: int, number: int) -> None:
-    """Enter a number that is not there; there is room."""
+    """Enter a number; there is room."""
     mask = slots.shape[0] - 1
     i = tag & mask
     while slots[i].number != 0:
@@ -48,12 +36,19 @@ def put_slot(slots: Any, tag: int, number: int) -> None:
 
 
 @inner
-def drop_slot(slots: Any, tag: int, number: int) -> None:
-    """Take out a number that is there."""
+def find_number(slots: Any, tag: int, number: int) -> int:
+    """The slot of a number that is there."""
     mask = slots.shape[0] - 1
     i = tag & mask
     while slots[i].number != number + 1:
         i = (i + 1) & mask
+    return i
+
+
+@inner
+def drop_slot(slots: Any, i: int) -> None:
+    """Empty a slot, and shift back what it would hide."""
+    mask = slots.shape[0] - 1
     j = i
     while True:
         j = (j + 1) & mask
@@ -67,6 +62,8 @@ def drop_slot(slots: Any, tag: int, number: int) -> None:
     slots[i].number = 0
 
 
-def slot_count(records: int) -> int:
-    """How many slots so many records want, half of them at the most being used."""
-    return 1 << max(2 * records - 1, 2).bit_length()
+@inner
+def fetch_slot(table: Any, place: int, tag: int) -> None:
+    """A tag will be looked for soon. place: where the array of slots stands in the pointer table."""
+    mask = get(table, place + 1) - 1
+    fetch(get(table, place) + (tag & mask) * _SLOT_SIZE)

@@ -9,7 +9,7 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow import moments as v
-from oxiseq.engine.kernels.flow.hashing import drop_slot, find_number, key_tag, put_slot, row_tag, same_rows
+from oxiseq.engine.kernels.flow.hashing import find_key, key_tag, row_tag, same_rows
 from oxiseq.engine.kernels.flow.moments import (
     COUNT,
     ENTRIES,
@@ -28,6 +28,7 @@ from oxiseq.engine.kernels.flow.moments import (
     TOP,
     time_in,
 )
+from oxiseq.engine.kernels.flow.slots import drop_slot, find_number, put_slot
 from oxiseq.engine.kernels.flow.treap import drop_moment, last_until, put_moment
 
 _SPARSE: Final = 16
@@ -90,19 +91,7 @@ def entry_of(S: Any, given: Any, i: int, tag: int) -> int:
 @inner
 def group_of(S: Any, given: Any, i: int, places: Any, tag: int) -> int:
     """The group whose key a row has at `places`, or NONE."""
-    slots, keys = v.group_slots(S), v.keys(S)
-    last = slots.shape[0] - 1
-    slot = tag & last
-    while slots[slot].number != 0:
-        if slots[slot].tag == tag:
-            g = np.int64(slots[slot].number) - 1
-            c = np.int64(0)
-            while c < places.shape[0] and keys[g, c] == given[i, places[c]]:
-                c += 1
-            if c == places.shape[0]:
-                return g
-        slot = (slot + 1) & last
-    return np.int64(NONE)
+    return find_key(v.group_slots(S), tag, v.keys(S), given, i, places)
 
 
 # --- changed -----------------------------------------------------------------------------------------
