@@ -15,6 +15,7 @@ from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
+from oxiseq.engine.kernels.flow.stepping import ARRANGE
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -39,6 +40,10 @@ class Arrange(Node):
     def step(self) -> None:
         while arrange(self.address, self.inputs[0].address):
             self.make_room()
+
+    @property
+    def kernel_call(self) -> tuple[int, ...]:
+        return ARRANGE, self.address, self.inputs[0].address
 
     # --- memory -------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from oxiseq.engine.kernels.flow.counting import (
     fill_found,
 )
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
+from oxiseq.engine.kernels.flow.stepping import CONSOLIDATE
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 
 
@@ -37,6 +38,10 @@ class Consolidate(Node):
             slots = slots_for(int(memory.arrays.places[SLOTS_WANTED]) // 2)
             memory.set(memory.arrays._replace(slots=np.zeros(slots, SLOT)))
             fill_found(memory.address, out.address)
+
+    @property
+    def kernel_call(self) -> tuple[int, ...]:
+        return CONSOLIDATE, self._memory.address, self.inputs[0].address, self.out.address
 
     @property
     def bytes(self) -> int:

@@ -14,6 +14,7 @@ from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import counting as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
+from oxiseq.engine.kernels.flow.stepping import DISTINCT
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -34,6 +35,10 @@ class Distinct(Node):
 
     def step(self) -> None:
         self._take(self.inputs[0], self.out)
+
+    @property
+    def kernel_call(self) -> tuple[int, ...]:
+        return DISTINCT, self._memory.address, self.inputs[0].address, self.out.address
 
     def _take(self, delta: Buffer, out: Buffer) -> None:
         while (answer := k.distinct(self._memory.address, delta.address, out.address)) != DONE:

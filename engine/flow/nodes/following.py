@@ -13,6 +13,7 @@ from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.nodes.timeline import Timeline
 from oxiseq.engine.kernels.flow import following as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.stepping import EXTREME, FOLLOW
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -41,6 +42,11 @@ class Follow(Node):
             else:
                 left.make_room()
                 right.make_room()
+
+    @property
+    def kernel_call(self) -> tuple[int, ...]:
+        (a, b), left, right = self.inputs, self._left, self._right
+        return FOLLOW, self._memory.address, left.address, right.address, a.address, b.address, self.out.address
 
     @property
     def records(self) -> int:
@@ -79,6 +85,10 @@ class Extreme(Node):
                 self.out.grow()
             else:
                 self._rows.make_room()
+
+    @property
+    def kernel_call(self) -> tuple[int, ...]:
+        return EXTREME, self._memory.address, self._rows.address, self.inputs[0].address, self.out.address
 
     @property
     def records(self) -> int:

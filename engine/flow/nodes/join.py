@@ -8,6 +8,7 @@ from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.flow.joining import ENTRY_AT, PLACES, SIDE, Joining, join
+from oxiseq.engine.kernels.flow.stepping import JOIN
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 
 
@@ -33,3 +34,8 @@ class Join(Node):
             else:
                 left.make_room()
                 right.make_room()
+
+    @property
+    def kernel_call(self) -> tuple[int, ...]:
+        (left, right), (a, b) = self._sides, self.inputs
+        return JOIN, self._memory.address, left.address, a.address, right.address, b.address, self.out.address

@@ -10,6 +10,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.kernels.flow.copying import Merging, Picked, merge, negate, pick
+from oxiseq.engine.kernels.flow.stepping import PICK
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -42,6 +43,10 @@ class Pick(Node):
     def step(self) -> None:
         while pick(self._memory.address, self.inputs[0].address, self.out.address):
             self.out.grow()
+
+    @property
+    def kernel_call(self) -> tuple[int, ...]:
+        return PICK, self._memory.address, self.inputs[0].address, self.out.address
 
 
 class Negate(Node):

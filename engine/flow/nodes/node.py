@@ -25,6 +25,12 @@ class Node(ABC):
         """Take in what the inputs hold, and put into `out` what comes of it. Raises LimitError."""
 
     @property
+    def kernel_call(self) -> tuple[int, ...] | None:
+        """How the kernel that takes its input is called, for one that drives several (kernels/flow/stepping.py): kind,
+        arguments. None: no kernel alone does it."""
+        return None
+
+    @property
     def records(self) -> int:
         """How many rows, groups, pairs it keeps."""
         return 0
