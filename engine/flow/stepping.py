@@ -19,7 +19,7 @@ from oxiseq.engine.flow.occurring import Occurring
 from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.kernels.flow import stepping as k
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -57,8 +57,11 @@ class Stepping:
         ]
         working = [n for n, form in zip(self._nodes, first.forms, strict=True) if not isinstance(form, Given)]
         self._working = working
-        self._found = {name: self._nodes[place].out for name, place in plan.kept.items()}
-        self._kept = {name: Buffer(out.width) for name, out in self._found.items()}
+        self._found = tuple(plan.kept)
+        found = [self._nodes[place].out for place in plan.kept.values()]
+        self._kept = [Buffer(out.width) for out in found]
+        pairs = [(out.address, kept.address) for out, kept in zip(found, self._kept, strict=True)]
+        self._pairs = np.array(pairs, np.int64)
         self._table = np.array([_call(node.kernel_call) for node in working], np.int64).reshape(len(working), -1)
         self._outs = np.array([node.out.address for node in working], np.int64)
         self._used = np.array(
@@ -71,41 +74,47 @@ class Stepping:
 
     def through(self, bounds: Mapping[str, tuple[I64, I64]], more: I64) -> Found:
         """Go on through stretches. bounds: by an event's name where its window begins and ends at each; more: how many
-        further ticks each has."""
-        scalars, counts = np.zeros(k.SCALARS, np.int64), np.zeros(len(more), np.int64)
-        scalars[k.TICK] = self._tick
-        sources = [self._source(events.rows, *bounds[name]) for name, events in zip(self._names, self._events, strict=True)]
-        tables = [Pointers(source) for source in sources]
-        for buffer in self._kept.values():
+        further ticks each has. Raises LimitError."""
+        for buffer in self._kept:
             buffer.clear()
-        stepped = k.Stepped(
-            scalars, self._table, self._outs, np.zeros((len(sources), 3), np.int64),
-            np.array([(self._found[n].address, self._kept[n].address) for n in self._kept], np.int64),
-            self._used, more, counts,
-        )  # fmt: skip
-        for number, (table, events) in enumerate(zip(tables, self._events, strict=True)):
-            stepped.sources[number] = table.address, events.out.address, events.stream
+        events = zip(self._names, self._events, strict=True)
+        sources = [Replaceable(self._source(each.rows, *bounds[name])) for name, each in events]
+        stepped = self._stepped(sources, more)
         memory = Pointers(stepped)
         while (answer := k.step_by_tick(memory.address)) != k.DONE:
-            which = int(scalars[k.WHICH])
-            if answer == k.NEED_FED:
-                self._events[which].out.grow()
-            elif answer == k.NEED_STEP:
-                self._working[which].step()
-            elif answer == k.NEED_KEPT:
-                [*self._kept.values()][which].grow()
-            else:
-                sources[which] = sources[which]._replace(going=longer(sources[which].going, 2 * len(sources[which].going)))
-                tables[which] = Pointers(sources[which])
-                stepped.sources[which, 0] = tables[which].address
-        for source, events in zip(sources, self._events, strict=True):
-            events.rows.going = source.going[: source.state[k.GOING]].copy()
-            events.rows.forget()
+            self._make_room(answer, int(stepped.scalars[k.WHICH]), sources)
+        for source, each in zip(sources, self._events, strict=True):
+            each.rows.going = source.arrays.going[: source.arrays.state[k.GOING]].copy()
+            each.rows.forget()
         for node in self._nodes:
             node.out.clear()
-        first, self._tick = self._tick, int(scalars[k.TICK])
-        rows = {name: buffer.delta for name, buffer in self._kept.items()}
-        return Found(counts, {name: Delta(d.at - first, d.weight, d.rows) for name, d in rows.items()})
+        first, self._tick = self._tick, int(stepped.scalars[k.TICK])
+        found = (buffer.delta for buffer in self._kept)
+        rows = (Delta(delta.at - first, delta.weight, delta.rows) for delta in found)
+        return Found(stepped.counts, dict(zip(self._found, rows, strict=True)))
+
+    def _stepped(self, sources: Sequence[Replaceable[k.Source]], more: I64) -> k.Stepped:
+        """What the kernel takes."""
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[k.TICK] = self._tick
+        given = [(source.address, each.out.address, each.stream)
+                 for source, each in zip(sources, self._events, strict=True)]  # fmt: skip
+        return k.Stepped(
+            scalars, self._table, self._outs, np.array(given, np.int64), self._pairs, self._used, more,
+            np.zeros(len(more), np.int64),
+        )  # fmt: skip
+
+    def _make_room(self, answer: int, which: int, sources: Sequence[Replaceable[k.Source]]) -> None:
+        """What the kernel lacks."""
+        if answer == k.NEED_FED:
+            self._events[which].out.grow()
+        elif answer == k.NEED_STEP:
+            self._working[which].step()
+        elif answer == k.NEED_KEPT:
+            self._kept[which].grow()
+        else:
+            arrays = sources[which].arrays
+            sources[which].set(arrays._replace(going=longer(arrays.going, 2 * len(arrays.going))))
 
     @staticmethod
     def _source(occurring: Occurring, starts: I64, stops: I64) -> k.Source:

@@ -42,10 +42,9 @@ class GeneralAnswers:
     def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
         self._plan = plan
         self._terms = terms
-        streams = range(len(plan.streams))
         self._blanks = KbBlanks(terms)
         """Of the KB, wherever it is asked."""
-        self._items = [Items(any(c.stream == s and c.stored for c in plan.contents)) for s in streams]
+        self._items = [Items(any(c.stream == s and c.stored for c in plan.contents)) for s in range(len(plan.streams))]
         self._contents = [Content(c.stream, c.window) for c in plan.contents]
         self._matchers = [
             None if request is None else StreamMatcher(request, terms, kb, blanks=self._blanks)

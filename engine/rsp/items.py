@@ -188,8 +188,8 @@ class Items:
     def turns(self, window: WindowRange, after: int | None, until: int) -> I64:
         """Times after `after` (None: any), up to `until`, at which a window may come to hold something else."""
         if window.counted:
-            seen = (0 if after is None else self.times.searchsorted(after, "right")), self.times.searchsorted(until, "right")
-            return self.times[slice(*seen)]
+            first = 0 if after is None else int(self.times.searchsorted(after, "right"))
+            return self.times[first : int(self.times.searchsorted(until, "right"))]
         edges = np.array([until if after is None else after, until])
         starts, stops = (places - self.first for places in self.places(window, edges))
         if after is None:
@@ -342,4 +342,5 @@ def _in_range(numbers: NDArray[Any]) -> I64:
     if numbers.dtype != object:
         return numbers
     least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-    return np.minimum(np.maximum(numbers, least), most).astype(np.int64)
+    inside: I64 = np.minimum(np.maximum(numbers, least), most).astype(np.int64)
+    return inside

@@ -11,8 +11,8 @@ windows hold the same as there. Only the first tick of a stretch needs an answer
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import lcm
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -190,7 +190,8 @@ class Schedule:
 
     def _at_or_after(self, times: I64) -> NDArray[Any]:
         every = [-(-exact(times, self.rhythm.periods) // p) * p for p in self.rhythm.periods]
-        return np.minimum.reduce(every)
+        first: NDArray[Any] = np.minimum.reduce(every)
+        return first
 
     def forget(self) -> None:
         """No window holds anything any more; what has been told is not told again."""

@@ -94,9 +94,7 @@ class RspRun(AloneRun):
                 self._kb.ask()  # before anything goes on: an error of the KB loses nothing
             batches = self._arrivals.take(passed)
             self._see(batches)
-            answers = self._answers
-            told = answers.advance(batches) if isinstance(answers, SteadyAnswers) else self._advance(answers, batches, passed)
-            for at, rows in told:
+            for at, rows in self._answer(batches, passed):
                 if len(rows):
                     self._found.append(self._batch(at, rows))
         found, self._found = self._found, []
@@ -114,10 +112,19 @@ class RspRun(AloneRun):
                 last = int(batch.time[-1])
                 self._newest = last if self._newest is None else max(self._newest, last)
 
+    def _answer(
+        self, batches: list[EventBatch], passed: int
+    ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
+        """What is told at all instants that are due, and when."""
+        if isinstance(self._answers, SteadyAnswers):
+            yield from self._answers.advance(batches)
+        else:
+            yield from self._advance(self._answers, batches, passed)
+
     def _advance(
         self, general: GeneralAnswers, batches: list[EventBatch], passed: int
     ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
-        """All instants that are due, so many at a time."""
+        """So many instants at a time."""
         times = np.concatenate([batch.time for batch in batches])
         if not len(times) and passed == BEFORE_ALL:
             return

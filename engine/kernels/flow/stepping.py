@@ -150,10 +150,10 @@ def step_by_tick(M: int) -> int:
 @inner
 def _is_going(M: Any) -> bool:
     sources = _sources(M)
+    going = np.int64(0)
     for s in range(sources.shape[0]):
-        if _state(sources[s, 0])[GOING] > 0:
-            return True
-    return False
+        going += _state(sources[s, 0])[GOING]
+    return going > 0
 
 
 @inner
