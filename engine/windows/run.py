@@ -124,18 +124,16 @@ class WindowRun:
 
     # --- events in, rows out ------------------------------------------------------------------------
 
-    def push(self, batch: EventBatch, *, low: I64s | None = None, instant: I64s | None = None) -> Answers:
+    def push(self, batch: EventBatch) -> Answers:
         """Events in order of time, after those of earlier pushes; a batch never splits an instant.
 
-        low: i64[events], in place of the window's τ_b; that of an instant's last event counts, and it never falls.
-        instant: i64[events], ascending, in place of the times: consecutive events with one number are one instant.
-        Raises ValueError for times or bounds that fall, LimitError for too many rows: the run is lost then.
+        Raises ValueError for times that fall, LimitError for too many rows: the run is lost then.
         """
-        first = _firsts(batch.time if instant is None else instant)
+        first = _firsts(batch.time)
         last = first[1:] - 1
         clock = self._clocks(batch, first)
-        bounds = self.windows[0].low(clock[last]) if low is None else np.ascontiguousarray(low, np.int64)[last]
-        self._check(clock, bounds)
+        bounds = self.windows[0].low(clock[last])
+        self._check(clock)
         parts = self._run(batch, clock, np.zeros(len(batch), np.int32), first, bounds[:, None])
         self._instants[0] += len(last)
         if len(last):
@@ -165,14 +163,6 @@ class WindowRun:
         parts = self._run(each.batch, each.clock, each.source, each.first, low)
         self._low = low[-1].copy()
         return self._answers(each.time, parts)
-
-    def tick(self, time: int, low: int | None = None) -> Answers:
-        """An instant without events: what has left by now. Raises ValueError for a window that counts."""
-        if self.windows[0].counted and low is None:
-            raise ValueError("a window of events moves with events only")
-        ids = np.zeros(0, np.uint32)
-        empty = EventBatch(np.array([time], np.int64), np.zeros(2, np.int64), ids, ids, ids)
-        return self.push(empty, low=None if low is None else np.array([low], np.int64))
 
     def rows(self, query: int = 0) -> NDArray[np.uint32]:
         """The whole answer of one query as it stands: u32[n, keys]."""
@@ -227,13 +217,9 @@ class WindowRun:
         numbers = np.arange(before + 1, before + len(first))
         return np.repeat(numbers, np.diff(first))
 
-    def _check(self, clock: I64s, bounds: I64s) -> None:
-        if len(clock) == 0:
-            return
-        if clock[0] < self._clock or _falls(clock):
+    def _check(self, clock: I64s) -> None:
+        if len(clock) and (clock[0] < self._clock or _falls(clock)):
             raise ValueError("events are not in order of time")
-        if bounds[0] < self._low[0] or _falls(bounds):
-            raise ValueError("a window's bound has fallen")
 
     def _set_reports(self, reports: Sequence[Report]) -> None:
         for number, (query, report) in enumerate(zip(self.plan.queries, reports, strict=True)):
