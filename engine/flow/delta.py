@@ -78,6 +78,7 @@ class Buffer:
 
     def _point(self, at: I64, weight: I64, rows: Ids) -> None:
         self._arrays = Flowing(at, weight, rows, self._count)
+        self._shown: Flowing | None = None
         self._room = len(at)
         for number, array in enumerate(self._arrays):
             columns = array.shape[1] if array.ndim == 2 else 1
@@ -113,6 +114,14 @@ class Buffer:
             at, weight, rows, _ = self._arrays
             at[:count], weight[:count], rows[:count] = delta.at, delta.weight, delta.rows
         self._counter[0] = count
+
+    def take_over(self, other: Buffer) -> None:
+        """Hold what another one of this width does, in its very arrays, until it is filled again; it holds nothing."""
+        if self._shown is not other._arrays:
+            self._point(*other._arrays[:3])
+            self._own, self._shown = False, other._arrays
+        self._counter[0] = other._counter[0]
+        other.clear()
 
     def grow(self) -> None:
         """Room for twice as many, with what it holds. Raises LimitError past MOST_ROWS."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from oxiseq.engine.flow.delta import Delta, Ids
+from oxiseq.engine.flow.delta import Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.plan import FlowPlan
@@ -23,6 +23,7 @@ class Flow:
         self._root = self.nodes[plan.root]
         self._working = [node for node in self.nodes if not isinstance(node, Fed)]
         self._fed: list[tuple[int, Delta]] = []
+        self._connected: list[tuple[Buffer, Buffer]] = []
         self._begun = False
         self._failed: Exception | None = None
         """Why the last batch was taken in by some nodes and not by others."""
@@ -37,6 +38,12 @@ class Flow:
             raise ValueError(f"rows of {delta.rows.shape[1]} columns, {source.out.width} wanted")
         if len(delta):
             self._fed.append((place, delta))
+
+    def connect(self, place: int, buffer: Buffer) -> None:
+        """What a source brings is what this holds before each step, which takes it out."""
+        source = self.nodes[place]
+        assert isinstance(source, Fed)
+        self._connected.append((source.out, buffer))
 
     def step(self, tick: int) -> Delta:
         """Take in what has been fed. tick: the batch's first; those of later batches are greater than all of this one.
@@ -74,10 +81,14 @@ class Flow:
         return self.nodes[place].out.delta
 
     def _put_fed(self) -> None:
-        for place in dict.fromkeys(place for place, _ in self._fed):
-            out = self.nodes[place].out
-            out.put(Delta.concat([delta for at, delta in self._fed if at == place], out.width))
-        self._fed.clear()
+        for out, buffer in self._connected:
+            if buffer:
+                out.take_over(buffer)
+        if self._fed:
+            for place in dict.fromkeys(place for place, _ in self._fed):
+                out = self.nodes[place].out
+                out.put(Delta.concat([delta for at, delta in self._fed if at == place], out.width))
+            self._fed.clear()
 
     # --- facts, and the saved state -----------------------------------------------------------------
 

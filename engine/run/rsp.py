@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ from oxiseq.grammar.rsp_algebra import Report
 
 START, END = 0, 1
 """Letters of the two times that a row of an event mapping has."""
+_NO_LETTERS: Final = np.zeros(0, np.int32)
+_NO_TIMES: Final = np.zeros(0, np.int64)
 
 
 class RspRun(AloneRun):
@@ -102,7 +105,7 @@ class RspRun(AloneRun):
         """How far streams have come."""
         for batch in batches:
             if len(batch):
-                last = int(batch.time[-1])
+                last = batch.time.item(-1)
                 self._newest = last if self._newest is None else max(self._newest, last)
 
     def _advance(
@@ -138,6 +141,8 @@ class RspRun(AloneRun):
     def _batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
         values = self._told.of(rows.values, at)
         events = rows.span.shape[1]
+        if not events:
+            return MatchBatch(at, values, np.zeros(len(rows) + 1, np.int64), _NO_LETTERS, _NO_TIMES)
         letters = np.tile(np.array([START, END][:events], np.int32), len(rows))
         ends = np.arange(len(rows) + 1, dtype=np.int64) * events
         return MatchBatch(at, values, ends, letters, rows.span.reshape(-1).copy())
