@@ -18,7 +18,7 @@ I64: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.uint32]
 MOST_ROWS: Final = 50_000_000
 """Of one operator's output for one batch, past which LimitError is raised."""
-_KEPT_ROOM: Final = 1 << 16
+KEPT_ROOM: Final = 1 << 16
 """Rows of room that a buffer keeps, needed or not."""
 _FEW: Final = 256
 """Rows that are copied into a buffer."""
@@ -95,7 +95,7 @@ class Buffer:
 
     def clear(self) -> None:
         """Hold nothing. Of much room that the last batch did not need, half is given back."""
-        if self._room > _KEPT_ROOM and self._room > 8 * self._counter[0]:
+        if self._room > KEPT_ROOM and self._room > 8 * self._counter[0]:
             self._allocate(self._room // 2)
         self._counter[0] = 0
 

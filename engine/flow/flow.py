@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from oxiseq.engine.flow.delta import Buffer, Delta, Ids
+from oxiseq.engine.flow.driver import Driver
 from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.plan import FlowPlan
@@ -22,6 +23,8 @@ class Flow:
         self.nodes = build(plan, terms)
         self._root = self.nodes[plan.root]
         self._working = [node for node in self.nodes if not isinstance(node, Fed)]
+        self._sources = [node.out for node in self.nodes if isinstance(node, Fed)]
+        self._driver = Driver(self.nodes, terms)
         self._fed: list[tuple[int, Delta]] = []
         self._connected: list[tuple[Buffer, Buffer]] = []
         self._begun = False
@@ -60,21 +63,20 @@ class Flow:
         return self._root.out.delta
 
     def _step(self, tick: int) -> None:
-        for node in self.nodes:
-            if node.out:
-                node.out.clear()
+        for out in self._sources:
+            out.clear()
         self._put_fed()
         if self._begun:
-            for node in self._working:
-                for child in node.inputs:
-                    if child:
-                        node.step()
-                        break
+            self._driver.step()
         else:
-            self._begun = True
-            for node in self._working:
-                if node.begin(tick) or any(node.inputs):
-                    node.step()
+            self._begin(tick)
+
+    def _begin(self, tick: int) -> None:
+        """The first step: some have rows without any input."""
+        self._begun = True
+        for node in self._working:
+            if node.begin(tick) or any(node.inputs):
+                node.step()
 
     def rows(self, place: int) -> Delta:
         """What the last step has made of another operator, as such views."""
