@@ -17,9 +17,10 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Buffer, Delta
 from oxiseq.engine.flow.knowledge import KbGraph
 from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Patterns, Place, WindowPlace
+from oxiseq.engine.flow.sinks import Sinks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows import Answers, ConjunctiveQuery, Report, Rows, Sinks, Window, WindowRun, compile_windows
+from oxiseq.engine.windows import Answers, ConjunctiveQuery, Report, Rows, Window, WindowRun, compile_windows
 from oxiseq.grammar.algebra import TriplePattern
 
 _NEWEST: Final = Window(1, 1, counted=True)
@@ -53,13 +54,14 @@ class Leaves:
     def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> I64:
         """Events by window, each in order of time, and what the KB's graphs hold now, at the time of the first event,
         if it has changed. The instants' times; each node's changes go into `outs`, that of instant k at `tick` + k."""
+        self._sinks.tick = tick
         if self._run is None:
             return np.unique(np.concatenate([batch.time for batch in batches]))
         if len(self._lows) == 1:
-            return self._run.push_on(batches, self._sinks, tick)
+            return self._run.push_on(batches, self._sinks.take)
         first = np.array([min(int(batch.time[0]) for batch in batches if len(batch))])
         known = [replace(graph, time=first) for graph in graphs] or [EventBatch.empty() for _ in self.graphs]
-        return self._run.push_on([*batches, *known], self._sinks, tick)
+        return self._run.push_on([*batches, *known], self._sinks.take)
 
     def move(
         self, batches: Sequence[EventBatch], places: Sequence[int], low: Sequence[int], graphs: Sequence[EventBatch],

@@ -34,8 +34,8 @@ CHUNK: Final = 1024
 """Events of one scratch store."""
 EVENT_GRAPH: Final = "urn:oxiseq:event:"
 """Before an event's number: the name of its graph in a scratch store."""
-_FEW: Final = 16
-"""Rows that are put in order one by one."""
+FEW: Final = 16
+"""Rows that are put in order one by one, which takes less time then."""
 
 Rows = tuple[NDArray[np.int64], NDArray[np.uint32]]
 """event i64[k] ascending, values u32[k, columns]"""
@@ -127,7 +127,7 @@ def content_order(
     stand in `of_kb`."""
     if len(event) < 2:
         return np.arange(len(event))
-    if len(event) <= _FEW:
+    if len(event) <= FEW:
         return _few_in_order(event.tolist(), values.tolist(), terms, of_kb)
     distinct, inverse = np.unique(values, return_inverse=True)
     kind, serial = terms.columns.kind[distinct], terms.columns.exact[distinct]
@@ -153,26 +153,33 @@ def _few_in_order(
     event: Sequence[int], rows: Sequence[Sequence[int]], terms: TermDictionary, of_kb: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
     """The same for few rows: only the texts are looked at that decide."""
-    kind, serial = terms.columns.kind, terms.columns.exact
+    keys: dict[int, tuple[int, str, bool, int]] = {}
 
     def key(i: int) -> tuple[int, str, bool, int]:
-        if i == 0:
-            return 0, "", False, 0
-        if kind[i] == kinds.BLANK:
-            place = np.flatnonzero(of_kb == i)
-            own = len(place) == 0
-            return 2, "", own, int(serial[i] if own else place[0])
-        return 1, terms.text(i), False, 0
+        if i not in keys:
+            keys[i] = _few_key(i, terms, of_kb)
+        return keys[i]
 
     def compared(one: int, other: int) -> int:
         if event[one] != event[other]:
-            return -1 if event[one] < event[other] else 1
+            return event[one] - event[other]
         for i, j in zip(rows[one], rows[other], strict=True):
             if i != j:
                 return -1 if key(i) < key(j) else 1
         return 0
 
     return np.array(sorted(range(len(event)), key=cmp_to_key(compared)), np.int64)
+
+
+def _few_key(i: int, terms: TermDictionary, of_kb: NDArray[np.uint32]) -> tuple[int, str, bool, int]:
+    if i == 0:
+        return 0, "", False, 0
+    text = terms.text(i)
+    if text[0] != "_":
+        return 1, text, False, 0
+    place = np.flatnonzero(of_kb == i)
+    own = len(place) == 0
+    return 2, "", own, int(terms.columns.exact[i] if own else place[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

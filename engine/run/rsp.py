@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -89,16 +89,20 @@ class RspRun(AloneRun):
         for passed in self._kb.stretches(self._arrivals.passed):
             batches = self._arrivals.take(passed)
             self._see(batches)
+            told: Iterable[tuple[NDArray[np.int64], FullRows]]
             if isinstance(answers, SteadyAnswers):
                 told = answers.advance(batches)
             else:
                 told = self._advance(answers, batches, passed)
-            found += [self._batch(at, rows) for at, rows in told if len(rows)]
-        self.matches += sum(len(batch) for batch in found)
+            for at, rows in told:
+                if len(rows):
+                    found.append(self._batch(at, rows))
+        if not found:
+            return found
         if len(found) > 1:
             found = [MatchBatch.concat(found, len(self._plan.columns))]
-        for batch in found:
-            self._terms.hold(batch.values)
+        self.matches += len(found[0])
+        self._terms.hold(found[0].values)
         return found
 
     def _see(self, batches: list[EventBatch]) -> None:

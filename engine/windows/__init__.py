@@ -19,7 +19,6 @@ Conjunctive queries over one stream and one window share one plan, and so their 
 
 from oxiseq.engine.windows.plan import CompiledQuery, ConjunctiveQuery, WindowPlan, compile_windows, not_native
 from oxiseq.engine.windows.run import Answers, Report, Rows, WindowRun
-from oxiseq.engine.windows.sinks import Sinks
 from oxiseq.engine.windows.window import Window
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "Rows",
     "Window",
     "WindowPlan",
-    "Sinks",
     "WindowRun",
     "compile_windows",
     "not_native",

@@ -35,7 +35,6 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows.memory import Capacities, allocate, grow, more_out
 from oxiseq.engine.windows.plan import WindowPlan
 from oxiseq.engine.windows.saved import restore_memory, save_memory
-from oxiseq.engine.windows.sinks import Sinks
 from oxiseq.engine.windows.sources import merged
 from oxiseq.engine.windows.tables import build_tables
 from oxiseq.engine.windows.window import BEFORE_ALL, Window
@@ -152,15 +151,12 @@ class WindowRun:
         self._low = low.copy()
         return self._answers(_ONE_INSTANT, parts)
 
-    # --- events in, changes out ---------------------------------------------------------------------
-
-    def push_on(self, batches: Sequence[EventBatch], into: Sinks, tick: int) -> I64s:
-        """As `push`, or `push_each` with several sources; what is new and what has ended goes into deltas, that of
-        instant k at `tick` + k. The instants' times."""
-        hand_on = self._hand_on_to(into, tick)
-        return self._push_each(batches, hand_on) if len(self.windows) > 1 else self._push(batches[0], None, None, hand_on)
-
-    # --- nothing in ---------------------------------------------------------------------------------
+    def push_on(self, batches: Sequence[EventBatch], take: _Emptied) -> I64s:
+        """As `push`, or `push_each` with several sources, but `take` is given the rows (records.OUT, and u32[rows,
+        columns]), in views that are written over. The instants' times."""
+        if len(self.windows) > 1:
+            return self._push_each(batches, take)
+        return self._push(batches[0], None, None, take)
 
     def tick(self, time: int, low: int | None = None) -> Answers:
         """An instant without events: what has left by now. Raises ValueError for a window that counts."""
@@ -287,11 +283,11 @@ class WindowRun:
     def _work(
         self, batch: EventBatch, clock: I64s, source: NDArray[np.int32], first: I64s, bounds: I64s, emptied: _Emptied
     ) -> None:
-        """Have the kernel work through the batch; `emptied` is called with the number of rows of the output, before
-        they are written over."""
+        """Have the kernel work through the batch; `emptied` is given the rows of the output, before they are
+        written over."""
         if self._exceeded is not None:
             raise self._exceeded
-        s, p, o = (_plain(ids, _U32) for ids in batch.ids)
+        s, p, o = _plain(batch.subject, _U32), _plain(batch.predicate, _U32), _plain(batch.object, _U32)
         offset, bounds = _plain(batch.offset, _I64), _plain(bounds, _I64)
         if self.plan.conditions:
             self._learn(batch)
@@ -335,7 +331,7 @@ class WindowRun:
     def _empty(self, emptied: _Emptied) -> int:
         """Give away the rows of the output; how many."""
         memory = self._memory
-        rows = memory.scalars.item(k.ROWS)
+        rows = int(memory.scalars.item(k.ROWS))
         if rows == 0:
             return 0
         if memory.scalars.item(k.DOUBTFUL):
@@ -344,23 +340,14 @@ class WindowRun:
             rows = len(keep)
             memory.out[:rows], memory.out_values[:rows] = out[keep], values[keep]
             memory.scalars[k.DOUBTFUL] = 0
-        emptied(rows)
+        emptied(memory.out[:rows], memory.out_values[:rows])
         memory.scalars[k.ROWS] = 0
         return rows
 
     def _keep_in(self, parts: list[_Part]) -> _Emptied:
         """Copies of the output."""
 
-        def keep(rows: int) -> None:
-            parts.append((self._memory.out[:rows].copy(), self._memory.out_values[:rows].copy()))
-
-        return keep
-
-    def _hand_on_to(self, into: Sinks, tick: int) -> _Emptied:
-        def hand_on(rows: int) -> None:
-            into.take(self._point(self._memory).address, rows, tick)
-
-        return hand_on
+        return lambda out, values: parts.append((out.copy(), values.copy()))
 
     def _limit(self, rows: int) -> None:
         """The kernel stands in the middle of an instant: it cannot be left there and taken up by another push."""
@@ -411,7 +398,7 @@ class WindowRun:
 
 
 _Part: TypeAlias = tuple[NDArray[np.void], NDArray[np.uint32]]
-_Emptied: TypeAlias = Callable[[int], None]
+_Emptied: TypeAlias = Callable[[NDArray[np.void], NDArray[np.uint32]], None]
 
 
 class _One(NamedTuple):

@@ -1,4 +1,4 @@
-"""Rows of the output become deltas of operators, query by query."""
+"""Rows that windows tell become deltas of operators, query by query."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
-from oxiseq.engine.kernels.windows import views as v
-from oxiseq.engine.kernels.windows.records import NEW
 
 NONE_FULL: Final = -1
 
@@ -29,11 +27,14 @@ _next: Any = view_of(Handing, "next", np.int64)
 
 
 @kernel
-def hand_on(H: int, S: int, rows: int, tick: int) -> int:
-    """Add the first `rows` rows of the output to the deltas, those of instant 0 at `tick`; NONE_FULL, or the query
-    whose delta wants room before this is called again."""
-    sinks, following, out, values = _sinks(H), _next(H), v.out(S), v.out_values(S)
-    for i in range(following[0], rows):
+def hand_on(H: int, out: Any, values: Any, new: int, tick: int) -> int:
+    """Add rows to the deltas: those of the kind `new` come, the others go; those of instant 0 at `tick`. NONE_FULL, or
+    the query whose delta wants room before this is called again.
+
+    out: records (at, query, kind), `at` being the number of an instant; values: u32[rows, columns], the first of which
+    are the query's."""
+    sinks, following = _sinks(H), _next(H)
+    for i in range(following[0], out.shape[0]):
         row = out[i]
         D = sinks[row.query]
         top, given = buffers.count(D), buffers.rows(D)
@@ -41,7 +42,7 @@ def hand_on(H: int, S: int, rows: int, tick: int) -> int:
         if n == given.shape[0]:
             following[0] = i
             return row.query
-        buffers.at(D)[n], buffers.weight(D)[n] = tick + row.at, 1 if row.kind == NEW else -1
+        buffers.at(D)[n], buffers.weight(D)[n] = tick + row.at, 1 if row.kind == new else -1
         for c in range(given.shape[1]):
             given[n, c] = values[i, c]
         top[0] = n + 1
