@@ -14,9 +14,10 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.delta import I64, Delta
+from oxiseq.engine.flow.delta import I64, Buffer, Delta
 from oxiseq.engine.flow.knowledge import KbGraph
 from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Patterns, Place, WindowPlace
+from oxiseq.engine.flow.sinks import Sinks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows import Answers, ConjunctiveQuery, Report, Rows, Window, WindowRun, compile_windows
@@ -38,6 +39,9 @@ class Leaves:
         number: dict[Place, int] = {WindowPlace(n): n for n in range(len(windows))}
         number |= {graph.place: len(windows) + n for n, graph in enumerate(self.graphs)}
         self._widths = [plan.widths[place] for place in self._nodes]
+        self.outs = [Buffer(width) for width in self._widths]
+        """Into which `push` writes what changes of each, in their order."""
+        self._sinks = Sinks(self.outs)
         self._windows = len(windows)
         self._versions = 0
         self._lows = np.zeros(len(windows) + len(self.graphs), np.int64)
@@ -47,18 +51,17 @@ class Leaves:
             WindowRun(compile_windows(queries, terms, len(every)), terms, every, wanted) if queries else None
         )
 
-    def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> tuple[I64, list[Delta]]:
+    def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> I64:
         """Events by window, each in order of time, and what the KB's graphs hold now, at the time of the first event,
-        if it has changed. The instants' times, and each node's changes, that of instant k at `tick` + k."""
+        if it has changed. The instants' times; each node's changes go into `outs`, that of instant k at `tick` + k."""
+        self._sinks.tick = tick
         if self._run is None:
-            return np.unique(np.concatenate([batch.time for batch in batches])), []
+            return np.unique(np.concatenate([batch.time for batch in batches]))
         if len(self._lows) == 1:
-            answers = self._run.push(batches[0])
-            return answers.time, self._deltas(answers, tick)
+            return self._run.push_on(batches, self._sinks.take)
         first = np.array([min(int(batch.time[0]) for batch in batches if len(batch))])
         known = [replace(graph, time=first) for graph in graphs] or [EventBatch.empty() for _ in self.graphs]
-        answers = self._run.push_each([*batches, *known])
-        return answers.time, self._deltas(answers, tick)
+        return self._run.push_on([*batches, *known], self._sinks.take)
 
     def move(
         self, batches: Sequence[EventBatch], places: Sequence[int], low: Sequence[int], graphs: Sequence[EventBatch],

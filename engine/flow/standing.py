@@ -40,6 +40,8 @@ class Standing:
         alone = is_one_to_one(plan) and compared == plan.widths[plan.root]
         wanted = _WANTED.get(report, _BOTH) if alone else _BOTH
         self._leaves = Leaves(plan, windows, wanted, terms)
+        for place, out in zip(self._leaves.nodes, self._leaves.outs, strict=True):
+            self._flow.connect(place, out)
         self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
         asked = [form for form in plan.forms if isinstance(form, Asked)]
         self._knowledge = Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
@@ -54,8 +56,8 @@ class Standing:
         """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
         rows to tell at them. Raises KbError, LimitError."""
         graphs = self._know()
-        times, deltas = self._leaves.push(batches, graphs, self._tick)
-        return times, *self._step(deltas, len(times))
+        times = self._leaves.push(batches, graphs, self._tick)
+        return times, *self._step((), len(times))
 
     def move(
         self, batches: Sequence[EventBatch], places: Sequence[int], low: Sequence[int], given: Mapping[str, Delta]
@@ -101,8 +103,9 @@ class Standing:
         return answers.graphs
 
     def _step(self, deltas: Sequence[Delta], instants: int) -> tuple[I64, Ids]:
-        for place, delta in zip(self._leaves.nodes, deltas, strict=True):
-            self._flow.feed(place, delta)
+        if deltas:
+            for place, delta in zip(self._leaves.nodes, deltas, strict=True):
+                self._flow.feed(place, delta)
         first, self._tick = self._tick, self._tick + instants
         return self._told.rows(self._flow.step(first), first, instants)
 

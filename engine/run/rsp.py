@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ from oxiseq.grammar.rsp_algebra import Report
 
 START, END = 0, 1
 """Letters of the two times that a row of an event mapping has."""
+_NO_LETTERS: Final = np.zeros(0, np.int32)
+_NO_TIMES: Final = np.zeros(0, np.int64)
 
 
 class RspRun(AloneRun):
@@ -86,23 +89,27 @@ class RspRun(AloneRun):
         for passed in self._kb.stretches(self._arrivals.passed):
             batches = self._arrivals.take(passed)
             self._see(batches)
+            told: Iterable[tuple[NDArray[np.int64], FullRows]]
             if isinstance(answers, SteadyAnswers):
                 told = answers.advance(batches)
             else:
                 told = self._advance(answers, batches, passed)
-            found += [self._batch(at, rows) for at, rows in told if len(rows)]
-        self.matches += sum(len(batch) for batch in found)
+            for at, rows in told:
+                if len(rows):
+                    found.append(self._batch(at, rows))
+        if not found:
+            return found
         if len(found) > 1:
             found = [MatchBatch.concat(found, len(self._plan.columns))]
-        for batch in found:
-            self._terms.hold(batch.values)
+        self.matches += len(found[0])
+        self._terms.hold(found[0].values)
         return found
 
     def _see(self, batches: list[EventBatch]) -> None:
         """How far streams have come."""
         for batch in batches:
             if len(batch):
-                last = int(batch.time[-1])
+                last = batch.time.item(-1)
                 self._newest = last if self._newest is None else max(self._newest, last)
 
     def _advance(
@@ -138,6 +145,8 @@ class RspRun(AloneRun):
     def _batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
         values = self._told.of(rows.values, at)
         events = rows.span.shape[1]
+        if not events:
+            return MatchBatch(at, values, np.zeros(len(rows) + 1, np.int64), _NO_LETTERS, _NO_TIMES)
         letters = np.tile(np.array([START, END][:events], np.int32), len(rows))
         ends = np.arange(len(rows) + 1, dtype=np.int64) * events
         return MatchBatch(at, values, ends, letters, rows.span.reshape(-1).copy())
