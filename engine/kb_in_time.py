@@ -158,9 +158,15 @@ class KbInTime:
         self._hold()
         return self._kept[0].until if self._kept else FOREVER
 
-    def stretches(self, passed: int) -> Iterator[int]:
+    def stretches(self, passed: int) -> Iterable[int]:
         """Everything before `passed` is complete: it is to be worked on stretch by stretch, each up to the time given
         (not included), while the KB is the one that holds there."""
+        if not self._kept:
+            self._held = None
+            return (passed,)
+        return self._stretches(passed)
+
+    def _stretches(self, passed: int) -> Iterator[int]:
         while self._kept and self._kept[0].until + 1 < passed:
             self._hold()
             yield self._kept[0].until + 1

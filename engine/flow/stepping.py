@@ -13,6 +13,7 @@ import numpy as np
 
 from oxiseq.engine.flow.cutting import Cut
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
+from oxiseq.engine.flow.driver import Driver
 from oxiseq.engine.flow.events import Used
 from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.occurring import Occurring
@@ -55,15 +56,12 @@ class Stepping:
             _Events(node.out, occurring[name], streams[name])
             for name, node in zip(self._names, sources, strict=True)
         ]
-        working = [n for n, form in zip(self._nodes, first.forms, strict=True) if not isinstance(form, Given)]
-        self._working = working
+        self._driver = Driver(self._nodes, terms)
         self._found = tuple(plan.kept)
         found = [self._nodes[place].out for place in plan.kept.values()]
         self._kept = [Buffer(out.width) for out in found]
         pairs = [(out.address, kept.address) for out, kept in zip(found, self._kept, strict=True)]
         self._pairs = np.array(pairs, np.int64)
-        self._table = np.array([_call(node.kernel_call) for node in working], np.int64).reshape(len(working), -1)
-        self._outs = np.array([node.out.address for node in working], np.int64)
         self._used = np.array(
             [(self._nodes[place].out.address, 2 * number, streams[name])
              for each, place in zip(used, first.also, strict=True) for number, name in enumerate(each.events)],
@@ -96,12 +94,11 @@ class Stepping:
     def _stepped(self, sources: Sequence[Replaceable[k.Source]], more: I64) -> k.Stepped:
         """What the kernel takes."""
         scalars = np.zeros(k.SCALARS, np.int64)
-        scalars[k.TICK] = self._tick
+        scalars[k.TICK], scalars[k.STEPS] = self._tick, self._driver.ready()
         given = [(source.address, each.out.address, each.stream)
                  for source, each in zip(sources, self._events, strict=True)]  # fmt: skip
         return k.Stepped(
-            scalars, self._table, self._outs, np.array(given, np.int64), self._pairs, self._used, more,
-            np.zeros(len(more), np.int64),
+            scalars, np.array(given, np.int64), self._pairs, self._used, more, np.zeros(len(more), np.int64),
         )  # fmt: skip
 
     def _make_room(self, answer: int, which: int, sources: Sequence[Replaceable[k.Source]]) -> None:
@@ -109,7 +106,7 @@ class Stepping:
         if answer == k.NEED_FED:
             self._events[which].out.grow()
         elif answer == k.NEED_STEP:
-            self._working[which].step()
+            self._driver.go_on(which)
         elif answer == k.NEED_KEPT:
             self._kept[which].grow()
         else:
@@ -151,12 +148,3 @@ class Stepping:
         self._tick = int(state["tick"])
         for node, saved in zip(self._nodes, state["nodes"], strict=True):
             node.restore(saved, terms)
-
-
-def _call(call: tuple[int, ...] | None) -> tuple[int, ...]:
-    """A row of the kernel's table."""
-    if call is None:
-        raise TypeError("an operator that no kernel steps")
-    kind, *arguments = call
-    read = [arguments[i] for i in k.INPUTS[kind]]
-    return kind, read[0], read[-1], *arguments, *(0 for _ in range(k.ARGUMENTS - len(arguments)))

@@ -42,12 +42,15 @@ class SteadyAnswers:
         windows = [_window(content.window.operators[0]) for content in plan.contents]
         self._standing = Standing(plan.flow.plan, plan.report, plan.flow.compared, windows, kb, self._blanks, terms)
 
-    def advance(self, batches: Sequence[EventBatch]) -> Iterator[tuple[I64, FullRows]]:
+    def advance(self, batches: Sequence[EventBatch]) -> Sequence[tuple[I64, FullRows]]:
         """Complete events by stream in order of time; what is told and when. Raises KbError, LimitError."""
-        if any(map(len, batches)):
-            times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
-            at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
-            yield times[at], rows
+        if not any(map(len, batches)):
+            return ()
+        times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
+        if not len(at):
+            return ()
+        at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
+        return ((times[at], rows),)
 
     # --- what it holds ------------------------------------------------------------------------------
 
@@ -92,7 +95,7 @@ def full_rows(
         span = np.column_stack([times_at(values, flow.times), times_at(values, flow.times + 2)])
         values = values.copy()
         values[:, flow.times : flow.times + 4] = 0
-    if plan.one_to_one and not flow.order:
+    if len(values) < 2 or (plan.one_to_one and not flow.order):
         return at, FullRows(values, span)  # engine/windows has an order that the history fixes
     index = in_order(at, values, span, flow.order, of_kb, terms)
     return at[index], FullRows(values[index], span[index])

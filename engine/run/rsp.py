@@ -34,6 +34,8 @@ MOST_INSTANTS: Final = 1 << 13
 """That are worked on at once, unless windows are steady: what operators make of them is memory."""
 START, END = 0, 1
 """Letters of the two times that a row of an event mapping has."""
+_NO_LETTERS: Final = np.zeros(0, np.int32)
+_NO_TIMES: Final = np.zeros(0, np.int64)
 
 
 class RspRun(AloneRun):
@@ -98,18 +100,19 @@ class RspRun(AloneRun):
                 if len(rows):
                     self._found.append(self._batch(at, rows))
         found, self._found = self._found, []
-        self.matches += sum(len(batch) for batch in found)
+        if not found:
+            return found
         if len(found) > 1:
             found = [MatchBatch.concat(found, len(self._plan.columns))]
-        for batch in found:
-            self._terms.hold(batch.values)
+        self.matches += len(found[0])
+        self._terms.hold(found[0].values)
         return found
 
     def _see(self, batches: list[EventBatch]) -> None:
         """How far streams have come."""
         for batch in batches:
             if len(batch):
-                last = int(batch.time[-1])
+                last = batch.time.item(-1)
                 self._newest = last if self._newest is None else max(self._newest, last)
 
     def _answer(
@@ -162,6 +165,8 @@ class RspRun(AloneRun):
     def _batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
         values = self._told.of(rows.values, at)
         events = rows.span.shape[1]
+        if not events:
+            return MatchBatch(at, values, np.zeros(len(rows) + 1, np.int64), _NO_LETTERS, _NO_TIMES)
         letters = np.tile(np.array([START, END][:events], np.int32), len(rows))
         ends = np.arange(len(rows) + 1, dtype=np.int64) * events
         return MatchBatch(at, values, ends, letters, rows.span.reshape(-1).copy())

@@ -10,12 +10,11 @@ import numpy as np
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
-from oxiseq.engine.kernels.flow.stepping import ARRANGE
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -26,7 +25,7 @@ _HEADER: Final = 4
 """Words of an entry before its row."""
 
 
-class Arrange(Node):
+class Arrange(KernelNode):
     """`out` stays empty: joins read what is kept, and what `inputs[0]` has brought. room: rows to begin with."""
 
     def __init__(self, form: p.Arrange, child: Buffer, room: int = 64) -> None:
@@ -37,13 +36,11 @@ class Arrange(Node):
         self.address = self._memory.address
         """Of its memory, for kernels."""
 
-    def step(self) -> None:
-        while arrange(self.address, self.inputs[0].address):
-            self.make_room()
+    def call(self) -> Call:
+        return Call(arrange, (self.address, self.inputs[0].address))
 
-    @property
-    def kernel_call(self) -> tuple[int, ...]:
-        return ARRANGE, self.address, self.inputs[0].address
+    def provide(self, answer: int) -> None:
+        self.make_room()
 
     # --- memory -------------------------------------------------------------------------------------
 

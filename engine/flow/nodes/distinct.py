@@ -9,12 +9,11 @@ import numpy as np
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import counting as k
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
-from oxiseq.engine.kernels.flow.stepping import DISTINCT
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -25,7 +24,7 @@ _MOST: Final = 1 << 30
 """Rows that can be numbered."""
 
 
-class Distinct(Node):
+class Distinct(KernelNode):
     """room: rows to begin with."""
 
     def __init__(self, child: Buffer, room: int = 64) -> None:
@@ -33,19 +32,11 @@ class Distinct(Node):
         self._least = room
         self._memory = Replaceable(self._allocated(room))
 
-    def step(self) -> None:
-        self._take(self.inputs[0], self.out)
+    def call(self) -> Call:
+        return Call(k.distinct, (self._memory.address, self.inputs[0].address, self.out.address))
 
-    @property
-    def kernel_call(self) -> tuple[int, ...]:
-        return DISTINCT, self._memory.address, self.inputs[0].address, self.out.address
-
-    def _take(self, delta: Buffer, out: Buffer) -> None:
-        while (answer := k.distinct(self._memory.address, delta.address, out.address)) != DONE:
-            if answer == NEED_OUT:
-                out.grow()
-            else:
-                self._make_room()
+    def provide(self, answer: int) -> None:
+        self._make_room()
 
     # --- memory -------------------------------------------------------------------------------------
 
@@ -81,7 +72,8 @@ class Distinct(Node):
         self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
         kept, told = Buffer(rows.shape[1], 0), Buffer(rows.shape[1], len(rows))
         kept.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
-        self._take(kept, told)
+        while k.distinct(self._memory.address, kept.address, told.address) != DONE:
+            self._make_room()
 
     def _rows(self) -> tuple[Ids, I64]:
         """The rows that are there, and their weights."""

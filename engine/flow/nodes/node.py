@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from oxiseq.engine.flow.delta import Buffer, Ids
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+
+class Call(NamedTuple):
+    """A kernel and the addresses that it takes."""
+
+    kernel: Callable[..., int]
+    addresses: tuple[int, ...]
 
 
 class Node(ABC):
@@ -24,11 +33,17 @@ class Node(ABC):
     def step(self) -> None:
         """Take in what the inputs hold, and put into `out` what comes of it. Raises LimitError."""
 
-    @property
-    def kernel_call(self) -> tuple[int, ...] | None:
-        """How the kernel that takes its input is called, for one that drives several (kernels/flow/stepping.py): kind,
-        arguments. None: no kernel alone does it."""
+    def call(self) -> Call | None:
+        """What takes in a batch, if a kernel does, apart from `go_on`. The addresses stay the same as long as the
+        dictionary's does and no ids are freed."""
         return None
+
+    def go_on(self, answer: int) -> None:
+        """What the kernel of `call` has answered, other than DONE: give it what it wants, until it is through."""
+        raise NotImplementedError
+
+    def tidy(self) -> None:  # noqa: B027  most have nothing to give back
+        """Between batches: give back memory that is mostly empty."""
 
     @property
     def records(self) -> int:
@@ -50,3 +65,27 @@ class Node(ABC):
 
     def restore(self, state: State, terms: KnownTerms) -> None:  # noqa: B027  most keep nothing
         """Go on from a saved state; for an operator that has not seen anything."""
+
+
+class KernelNode(Node):
+    """One whose batches a kernel takes in."""
+
+    @abstractmethod
+    def call(self) -> Call: ...
+
+    @abstractmethod
+    def provide(self, answer: int) -> None:
+        """What the kernel wants besides room for its output. Raises LimitError."""
+
+    def step(self) -> None:
+        kernel, addresses = self.call()
+        self.go_on(kernel(*addresses))
+
+    def go_on(self, answer: int) -> None:
+        while answer != DONE:
+            if answer == NEED_OUT:
+                self.out.grow()
+            else:
+                self.provide(answer)
+            kernel, addresses = self.call()
+            answer = kernel(*addresses)

@@ -14,20 +14,9 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
-from oxiseq.engine.kernels.flow.arranging import arrange
-from oxiseq.engine.kernels.flow.copying import pick
-from oxiseq.engine.kernels.flow.counting import consolidate, distinct
-from oxiseq.engine.kernels.flow.following import extreme, follow
-from oxiseq.engine.kernels.flow.joining import join
+from oxiseq.engine.kernels.flow.driving import ALL_DONE, drive
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
-
-PICK, FOLLOW, EXTREME, DISTINCT, CONSOLIDATE, ARRANGE, JOIN = range(7)
-"""Kinds of operators."""
-ARGUMENTS = 6
-"""Of a kernel, at the most."""
-INPUTS = {PICK: (1,), FOLLOW: (3, 4), EXTREME: (2,), DISTINCT: (1,), CONSOLIDATE: (1,), ARRANGE: (1,), JOIN: (2, 4)}
-"""Which of a kernel's arguments are the deltas that it reads. The last one is that which it writes."""
 
 FEED, WORK, KEEP, USE = range(4)
 """Phases of a tick."""
@@ -41,20 +30,17 @@ of used rows lacks room. `WHICH` says which one."""
     EXTRA,  # ticks of this stretch that are done
     TICK,  # number of the tick
     PHASE,
-    NODE,  # operator that comes next; what is put aside next
+    NEXT_KEPT,  # what is put aside next
     WHICH,
+    STEPS,  # address of the operators' table (driving.py)
     SCALARS,
-) = range(7)
+) = range(8)
 
 
 class Stepped(NamedTuple):
     """What is driven."""
 
     scalars: Array
-    nodes: Array
-    """i64[operators, 3 + ARGUMENTS]: kind; the deltas that it reads, the same one twice if there is one; arguments."""
-    outs: Array
-    """i64: the deltas that operators write."""
     sources: Array
     """i64[sources, 3]: address of its Source, its delta, its stream."""
     kept: Array
@@ -95,8 +81,6 @@ class Source(NamedTuple):
 ) = range(4)
 
 _scalars: Any = view_of(Stepped, "scalars", np.int64)
-_nodes: Any = view_of(Stepped, "nodes", np.int64, 2)
-_outs: Any = view_of(Stepped, "outs", np.int64)
 _sources: Any = view_of(Stepped, "sources", np.int64, 2)
 _kept: Any = view_of(Stepped, "kept", np.int64, 2)
 _used: Any = view_of(Stepped, "used", np.int64, 2)
@@ -123,11 +107,12 @@ def step_by_tick(M: int) -> int:
         if scalars[PHASE] == FEED:
             if not _feed(M):
                 return NEED_FED
-            scalars[PHASE], scalars[NODE] = WORK, 0
+            scalars[PHASE] = WORK
         if scalars[PHASE] == WORK:
-            if not _work(M):
+            scalars[WHICH] = drive(scalars[STEPS])
+            if scalars[WHICH] != ALL_DONE:
                 return NEED_STEP
-            scalars[PHASE], scalars[NODE] = KEEP, 0
+            scalars[PHASE], scalars[NEXT_KEPT] = KEEP, 0
         if scalars[PHASE] == KEEP:
             if not _keep(M):
                 return NEED_KEPT
@@ -160,7 +145,7 @@ def _is_going(M: Any) -> bool:
 def _feed(M: Any) -> bool:
     """What comes and goes at the tick. False: there is no room for it; nothing has been changed then that is not
     changed again."""
-    scalars, sources, outs = _scalars(M), _sources(M), _outs(M)
+    scalars, sources = _scalars(M), _sources(M)
     stretch = scalars[STRETCH] if scalars[EXTRA] == 0 else np.int64(-1)
     for s in range(sources.shape[0]):
         S, out = sources[s, 0], sources[s, 1]
@@ -183,8 +168,6 @@ def _feed(M: Any) -> bool:
             if not used[row[i]]:
                 _write(S, out, row[i], weight[i], scalars[TICK])
             state[NEXT] = i + 1
-    for n in range(outs.shape[0]):
-        buffers.count(outs[n])[0] = 0
     return True
 
 
@@ -197,46 +180,18 @@ def _write(S: Any, out: Any, row: int, weight: int, tick: int) -> None:
     buffers.count(out)[0] = n + 1
 
 
-# --- operators ---------------------------------------------------------------------------------------
-
-
-@inner
-def _work(M: Any) -> bool:
-    """Step the operators that have input. False: one lacks room."""
-    scalars, nodes = _scalars(M), _nodes(M)
-    for n in range(scalars[NODE], nodes.shape[0]):
-        if buffers.count(nodes[n, 1])[0] or buffers.count(nodes[n, 2])[0]:
-            kind, a, b, c = nodes[n, 0], nodes[n, 3], nodes[n, 4], nodes[n, 5]
-            if kind == PICK:
-                answer = pick(a, b, c)
-            elif kind == FOLLOW:
-                answer = follow(a, b, c, nodes[n, 6], nodes[n, 7], nodes[n, 8])
-            elif kind == EXTREME:
-                answer = extreme(a, b, c, nodes[n, 6])
-            elif kind == DISTINCT:
-                answer = distinct(a, b, c)
-            elif kind == CONSOLIDATE:
-                answer = consolidate(a, b, c)
-            elif kind == ARRANGE:
-                answer = arrange(a, b)
-            else:
-                answer = join(a, b, c, nodes[n, 6], nodes[n, 7], nodes[n, 8])
-            if answer != buffers.DONE:
-                scalars[WHICH] = n
-                scalars[NODE] = n + 1  # Python finishes this one
-                return False
-    return True
+# --- what is found ------------------------------------------------------------------------------------
 
 
 @inner
 def _keep(M: Any) -> bool:
     """Put what has been found behind what was before. False: there is no room for it."""
     scalars, kept = _scalars(M), _kept(M)
-    for k in range(scalars[NODE], kept.shape[0]):
+    for k in range(scalars[NEXT_KEPT], kept.shape[0]):
         D, out = kept[k, 0], kept[k, 1]
         count, top, rows, made = buffers.count(D)[0], buffers.count(out)[0], buffers.rows(D), buffers.rows(out)
         if top + count > buffers.at(out).shape[0]:
-            scalars[NODE] = scalars[WHICH] = k
+            scalars[NEXT_KEPT] = scalars[WHICH] = k
             return False
         at, weight, new_at, new_weight = buffers.at(D), buffers.weight(D), buffers.at(out), buffers.weight(out)
         for i in range(count):
