@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
@@ -81,9 +82,12 @@ class RspRun(AloneRun):
         return late if len(late) else None
 
     def advance(self) -> list[MatchBatch]:
-        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError."""
+        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError. An error
+        of the KB loses nothing: the next call tells what this one did not."""
         answers, found = self._answers, list[MatchBatch]()
         for passed in self._kb.stretches(self._arrivals.passed):
+            if not self._knows(passed, bool(found)):
+                break  # the next call meets the error again, or goes on
             batches = self._arrivals.take(passed)
             self._see(batches)
             if isinstance(answers, SteadyAnswers):
@@ -97,6 +101,19 @@ class RspRun(AloneRun):
         for batch in found:
             self._terms.hold(batch.values)
         return found
+
+    def _knows(self, passed: int, found: bool) -> bool:
+        """Ask the KB before anything is taken in, if something may be answered. Raises KbError, unless rows have been
+        found."""
+        if self._plan.rhythm.every_instant and not self._arrivals.complete(passed):
+            return True
+        try:
+            self._kb.ask()
+        except KbError:
+            if found:
+                return False
+            raise
+        return True
 
     def _see(self, batches: list[EventBatch]) -> None:
         """How far streams have come."""
