@@ -108,8 +108,8 @@ class Story:
 
     @property
     def plain(self) -> str:
-        """Without NOW(), neither sorted nor sliced."""
-        return self.written(self.head)
+        """Without NOW()."""
+        return self.written(self.head, self.sorting.text)
 
     @property
     def whole(self) -> str:
@@ -180,7 +180,9 @@ _NAMED = st.tuples(*[st.sampled_from(_SIZES)] * 2).map(
         f"FROM NAMED WINDOW :{name} ON <{iri}> {size}" for name, iri, size in zip("wv", STREAMS, sizes, strict=True)
     )
 )
-_WHENS = ("", "", "", "", "\nREPORT EVERY 2", "\nREPORT EVERY 3", "\nREPORT ON CONTENT CHANGE", "\nREPORT ON WINDOW CLOSE")
+_WHENS = (
+    "", "", "", "", "\nREPORT EVERY 2", "\nREPORT EVERY 3", "\nREPORT ON CONTENT CHANGE", "\nREPORT ON WINDOW CLOSE",
+)  # fmt: skip
 _REPORTS = ("ISTREAM", "ISTREAM", "DSTREAM", "RSTREAM")
 
 
@@ -234,7 +236,8 @@ _KEYS = st.lists(st.tuples(st.sampled_from("sab"), st.booleans()), min_size=1, m
 def _kb(draw: st.DrawFn, blank: bool) -> str:
     """Of two graphs and the default one; none is empty, or which of them there are would change."""
     subjects = [f"<{E}a>", f"<{E}b>", *(["_:known", "_:other"] if blank else [])]
-    fact = st.tuples(st.sampled_from(subjects), st.sampled_from("pqqq"), st.sampled_from([*subjects, f'"1"^^<{INTEGER}>']))
+    objects = [*subjects, f'"1"^^<{INTEGER}>']
+    fact = st.tuples(st.sampled_from(subjects), st.sampled_from("pqqq"), st.sampled_from(objects))
     lines = []
     for graph in ("", f" <{E}g>", f" <{E}h>"):
         lines += [f"{s} <{E}{p}> {o}{graph} ." for s, p, o in draw(st.lists(fact, min_size=1, max_size=4))]
@@ -253,7 +256,8 @@ def dense(draw: st.DrawFn) -> Story:
     tail, sorting = "", Sorting()
     if draw(st.integers(0, 4)) == 0:
         key = draw(st.sampled_from(["", "?s", "?s ?b"]))
-        sums = " ".join(f"({s} AS ?n{i})" for i, s in enumerate(draw(st.lists(st.sampled_from(_SUMS), min_size=1, max_size=2))))
+        listed = draw(st.lists(st.sampled_from(_SUMS), min_size=1, max_size=2))
+        sums = " ".join(f"({each} AS ?n{i})" for i, each in enumerate(listed))
         head, tail = f"SELECT {key} {sums}", f" GROUP BY {key}" if key else ""
         tail += draw(st.sampled_from(["", "", " HAVING(COUNT(*) > 1)"]))
     else:
