@@ -138,13 +138,12 @@ class Story:
 def steps(draw: st.DrawFn, blank: bool, lateness: int, kb: st.SearchStrategy[str] | None) -> tuple[Step, ...]:
     """Some events, and what happens between them. blank: events have blank nodes; kb: what it may hold."""
     found = list[Step]()
-    newest, labels = 0, 0
-    for _ in range(draw(st.integers(3, 9))):
+    newest = 0
+    for number in range(draw(st.integers(3, 9))):
         newest += draw(st.sampled_from([0, 1, 1, 1, 2, 2, 7]))
         early = draw(st.integers(0, lateness + 1)) if lateness else 0
         made = draw(_facts(blank))
-        labels += 1
-        text = "\n".join(f"{fact} ." for fact in made).replace("_:new", f"_:x{labels}")
+        text = "\n".join(f"{fact} ." for fact in made).replace("_:new", f"_:x{number}")
         stream = draw(st.sampled_from([STREAMS[0], STREAMS[0], STREAMS[1]]))
         found.append(Event(stream, max(newest - early, 0), text, draw(st.integers(0, 3)) > 0 and not early))
         if draw(st.integers(0, 3)):
