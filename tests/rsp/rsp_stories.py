@@ -195,7 +195,7 @@ def _when(draw: st.DrawFn, froms: str) -> str:
 # --- shapes that reviewers have found wrong --------------------------------------------------------
 
 _OF_WINDOWS = (
-    "WINDOW :w { ?s :p ?a }",
+    *["WINDOW :w { ?s :p ?a }"] * 4,
     "WINDOW :w { ?s :p ?a OPTIONAL { ?s :q ?b } }",
     "WINDOW :w { ?s :p ?a } OPTIONAL { WINDOW :v { ?s :q ?b } }",
     "WINDOW :w { ?s :p ?a } OPTIONAL { WINDOW :v { ?s :q ?b } FILTER(?a != ?b) }",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import event, given
-from profiles import thorough
+from profiles import drawn
 from rsp_playing import expected, in_order, played, without_labels
 from rsp_stories import Story, deep, dense
 
@@ -18,13 +18,13 @@ def check(story: Story) -> None:
     assert in_order(story.sorting, told, story.shown)
 
 
-@thorough()
+@drawn(100)
 @given(dense())
 def test_small_windows_of_dense_data(story: Story) -> None:
     check(story)
 
 
-@thorough()
+@drawn(60)
 @given(deep())
 def test_any_query(story: Story) -> None:
     check(story)
