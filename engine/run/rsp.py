@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
@@ -84,9 +85,12 @@ class RspRun(AloneRun):
         return late if len(late) else None
 
     def advance(self) -> list[MatchBatch]:
-        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError."""
+        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError. An error
+        of the KB loses nothing: the next call tells what this one did not."""
         answers, found = self._answers, list[MatchBatch]()
         for passed in self._kb.stretches(self._arrivals.passed):
+            if not self._knows(passed, bool(found)):
+                break  # the next call meets the error again, or goes on
             batches = self._arrivals.take(passed)
             self._see(batches)
             told: Iterable[tuple[NDArray[np.int64], FullRows]]
@@ -104,6 +108,19 @@ class RspRun(AloneRun):
         self.matches += len(found[0])
         self._terms.hold(found[0].values)
         return found
+
+    def _knows(self, passed: int, found: bool) -> bool:
+        """Ask the KB before anything is taken in, if something may be answered. Raises KbError, unless rows have been
+        found."""
+        if self._plan.rhythm.every_instant and not self._arrivals.complete(passed):
+            return True
+        try:
+            self._kb.ask()
+        except KbError:
+            if found:
+                return False
+            raise
+        return True
 
     def _see(self, batches: list[EventBatch]) -> None:
         """How far streams have come."""
