@@ -163,7 +163,7 @@ class Standing:
 
     def change(
         self, removed: Sequence[Quad], added: Sequence[Quad], dropped: Sequence[Term], created: Sequence[Term]
-    ) -> Iterator[Outcome]:
+    ) -> list[Outcome]:
         """What one change of the store changes. Queries that must be asked are `due` then."""
         tick = self._next(1)
         touched: dict[Upheld, None] = {}
@@ -176,7 +176,7 @@ class Standing:
                 leaf.feed(delta)
             except Exception as error:
                 broken.append((leaf, error))
-        outcomes = []
+        outcomes: list[Outcome] = []
         for leaf, error in broken:
             for upheld in [*self._readers.get(leaf, {})]:
                 self._fall_back(upheld, error)
@@ -184,8 +184,7 @@ class Standing:
             outcomes += self._stepped(upheld)
         for leaf in fed:
             leaf.clear()
-        self.terms.collect_if_due()
-        yield from outcomes
+        return outcomes
 
     def _stepped(self, upheld: Upheld) -> list[Outcome]:
         if upheld.run is None:
@@ -233,7 +232,6 @@ class Standing:
             self._let_go(upheld)
         for upheld in again:
             yield from self._compared(upheld, lambda upheld=upheld: self._begun(upheld))  # type: ignore[misc]
-        self.terms.collect_if_due()
 
     def _compared(self, upheld: Upheld, now: Callable[[], Told]) -> Iterator[Outcome]:
         upheld.due = False
