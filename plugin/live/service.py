@@ -21,6 +21,7 @@ from oxiseq.live.queries import Queries
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.sending import Sender
 from oxiseq.live.settings import LiveSettings
+from oxiseq.live.standing import StandingService
 from oxiseq.live.streams import Streams
 from oxiseq.live.subscriptions import Subscriptions
 from oxiseq.live.topics import Topics
@@ -33,7 +34,7 @@ LOG = logging.getLogger("oxiseq.live")
 class LiveService:
     """Streams and continuous queries over a store, or a KB elsewhere, durable in a journal in `folder`.
 
-    `streams`, `queries`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: the log's thread
+    `streams`, `queries`, `standing`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: the log's thread
     ends then.
     Raises JournalError when the journal cannot be opened.
     """
@@ -59,6 +60,7 @@ class LiveService:
         )  # fmt: skip
         self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics, self.sender)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
+        self.standing = StandingService(self.journal, store, self.topics, self.settings)
         self._changes = KbChanges(self.journal, self._engine, self.worker, store.lock)
         store.guard_changes(self._changes.around)
         self.metrics.measure(self._gauges)
@@ -73,6 +75,7 @@ class LiveService:
         position = self.queries.restore()
         LOG.debug("the log is read from entry %s of %s", position, head)
         self.worker.start(position, head)
+        self.standing.start()
         for thread in self._threads:
             thread.start()
 
@@ -107,6 +110,7 @@ class LiveService:
         self._ending.set()
         self.end_subscriptions()
         self.worker.stop()
+        self.standing.close()
         self._changes.end()
         self.sender.close()
         for thread in self._threads:

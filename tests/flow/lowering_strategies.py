@@ -5,16 +5,13 @@ Built so that Oxigraph answers as SPARQL says; what is left out, and why, stands
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 from hypothesis import assume
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode, NamedNode, RdfFormat, Store, Triple, Variable, parse
+from pyoxigraph import NamedNode, RdfFormat, Store, Triple, parse
 
 from oxiseq.grammar import QueryError, load
-from oxiseq.grammar.algebra import GraphPattern, Group, Union, Values
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 STREAMS = ("http://e/S", "http://e/T")
@@ -374,35 +371,3 @@ def form(drawing: Drawing, part: Part) -> tuple[str, str]:
             return f"SELECT ?{some} ({drawing.exists(part, 0)} AS ?there) (STR(?{some}) AS ?text)", ""
         case _:
             return "SELECT *", drawing.one("", "", " VALUES ?x { :a 1 }")
-
-
-# --- for the reference ----------------------------------------------------------------------------
-
-
-def inside(value: Any, change: Callable[[Any], Any]) -> Any:
-    """With other parts."""
-    if isinstance(value, tuple):
-        return tuple(map(change, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{f.name: change(getattr(value, f.name)) for f in fields(value) if f.init})
-    return value
-
-
-def by_graph(query: RspQuery) -> RspQuery:
-    """GRAPH ?n as a union over the graphs: Oxigraph takes ?n for a variable of MINUS and sub-queries inside, too, and
-    leaves it unbound over VALUES alone."""
-    graphs = query.named_graphs or GRAPHS
-
-    def change(value: Any) -> Any:
-        if isinstance(value, GraphPattern) and isinstance(value.name, Variable):
-            return Union(tuple(Group((branch(value.name, g, value.pattern),)) for g in graphs))
-        return inside(value, change)
-
-    def branch(name: Variable, graph: NamedNode, pattern: Group) -> GraphPattern:
-        def own(value: Any) -> Any:
-            return BlankNode(value.value + graph.value[-1]) if isinstance(value, BlankNode) else inside(value, own)
-
-        return GraphPattern(graph, Group((own(change(pattern)), Values((name,), ((graph,),)))))
-
-    found: RspQuery = change(query)
-    return found

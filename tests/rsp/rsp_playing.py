@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 from unittest.mock import patch
 
-from flow.lowering_strategies import by_graph
+from flow.by_graph import by_graph
+from flow.lowering_strategies import GRAPHS
 from pyoxigraph import Literal, NamedNode, QuerySolutions, Store
 from reference.rsp import Row, evaluate_rsp
 from rsp_stories import Answers, Change, Event, Fails, Moves, Sorting, Story
@@ -153,7 +154,8 @@ def played(story: Story) -> list[Told]:
 def expected(story: Story) -> list[Told]:
     """The same, everything anew at each instant; with the labels of blank nodes that the reference gives."""
     streams, kbs = _happened(story)
-    query = by_graph(query_of(story.whole if story.sorting.sliced else story.plain))
+    query = query_of(story.whole if story.sorting.sliced else story.plain)
+    query = by_graph(query, query.named_graphs or GRAPHS)
 
     def made(rows: list[Row]) -> Iterable[Row]:
         return sliced(story, rows)
