@@ -116,6 +116,11 @@ class KbInTime:
         part = self._parts[name] = Materialised(self, reader, {} if before is None else before.made)
         return part
 
+    def ask(self) -> None:
+        """Have all that readers make of the KB that holds at the instant that is worked on. Raises KbError."""
+        for part in self._parts.values():
+            part.of(self.version)
+
     @property
     def texts(self) -> tuple[str, ...]:
         """What is asked of it, as SPARQL."""

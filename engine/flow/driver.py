@@ -40,20 +40,28 @@ class Driver:
 
     def step(self) -> None:
         """Clear what nodes hold of the last batch, and step each that has something to take in. Raises LimitError."""
-        nodes, scalars, terms = self._nodes, self._scalars, self._terms
+        address = self.ready()
+        while (place := drive(address)) != ALL_DONE:
+            self.go_on(place)
+
+    def ready(self) -> int:
+        """Before a batch: the address of the table for `drive`, whoever calls that."""
         self._until_tidy -= 1
-        if not self._until_tidy or scalars.item(LARGEST) > KEPT_ROOM:
+        if not self._until_tidy or self._scalars.item(LARGEST) > KEPT_ROOM:
             self._tidy()
-        if self._known != (terms.address, terms.generation):
+        if self._known != (self._terms.address, self._terms.generation):
             self._make_table()
-        while (place := drive(self._address)) != ALL_DONE:
-            answer = scalars.item(ANSWER)
-            if answer == ASKED:
-                nodes[place].step()
-            else:
-                nodes[place].go_on(answer)
-            if self._known[0] != terms.address:
-                self._make_table()
+        return self._address
+
+    def go_on(self, place: int) -> None:
+        """What `drive` has left to Python at an operator. Raises LimitError."""
+        answer, node = self._scalars.item(ANSWER), self._nodes[place]
+        if answer == ASKED:
+            node.step()
+        else:
+            node.go_on(answer)
+        if self._known[0] != self._terms.address:
+            self._make_table()
 
     def _make_table(self) -> None:
         self._known = self._terms.address, self._terms.generation

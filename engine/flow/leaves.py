@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,17 @@ from oxiseq.grammar.algebra import TriplePattern
 
 _NEWEST: Final = Window(1, 1, counted=True)
 """Of a source that holds its last event."""
+
+
+class Moves(NamedTuple):
+    """How windows go on through several instants: by content the events that come in, in the order of their places,
+    each at the instant of a number: i64[events] each; and low: i64[instants, contents], the places below which events
+    are out, none of which falls."""
+
+    batches: Sequence[EventBatch]
+    places: Sequence[I64]
+    instants: Sequence[I64]
+    low: I64
 
 
 class Leaves:
@@ -44,7 +55,6 @@ class Leaves:
         self._sinks = Sinks(self.outs)
         self._windows = len(windows)
         self._versions = 0
-        self._lows = np.zeros(len(windows) + len(self.graphs), np.int64)
         queries = [_numbered(form, number) for form in forms]
         every = (*windows, *(_NEWEST for _ in self.graphs))
         self._run = (
@@ -57,30 +67,25 @@ class Leaves:
         self._sinks.tick = tick
         if self._run is None:
             return np.unique(np.concatenate([batch.time for batch in batches]))
-        if len(self._lows) == 1:
+        if self._windows + len(self.graphs) == 1:
             return self._run.push_on(batches, self._sinks.take)
         first = np.array([min(int(batch.time[0]) for batch in batches if len(batch))])
         known = [replace(graph, time=first) for graph in graphs] or [EventBatch.empty() for _ in self.graphs]
         return self._run.push_on([*batches, *known], self._sinks.take)
 
-    def move(
-        self, batches: Sequence[EventBatch], places: Sequence[int], low: Sequence[int], graphs: Sequence[EventBatch],
-        tick: int,
-    ) -> list[Delta]:  # fmt: skip
-        """One instant, for a run whose windows are told what is in them: by window the events that come in, the place
-        of the first of them, and the places below which events are out."""
+    def move(self, moves: Moves, graphs: Sequence[EventBatch], tick: int) -> list[Delta]:
+        """Several instants, for a run whose windows are told what is in them; what the KB's graphs hold now, if that
+        has changed, holds from the first on. Each node's changes, that of instant k at `tick` + k."""
         if self._run is None:
             return []
-        clock = [np.arange(place, place + len(batch)) + 1 for place, batch in zip(places, batches, strict=True)]
-        lows = self._lows.copy()
-        lows[: self._windows] = low
-        if graphs:
-            self._versions += 1
-            clock += [np.array([self._versions]) for _ in graphs]
-            lows[self._windows :] = self._versions - 1
-        self._lows = lows
-        answers = self._run.move([*batches, *graphs], np.concatenate([np.zeros(0, np.int64), *clock]), lows)
-        return self._deltas(answers, tick)
+        instants, clocks = [*moves.instants], [places + 1 for places in moves.places]
+        self._versions += bool(graphs)
+        for batch in graphs:
+            instants.append(np.zeros(len(batch), np.int64))
+            clocks.append(np.full(len(batch), self._versions))
+        low = np.full((len(moves.low), self._windows + len(self.graphs)), self._versions - 1)
+        low[:, : self._windows] = moves.low
+        return self._deltas(self._run.move([*moves.batches, *graphs], instants, clocks, low), tick)
 
     @property
     def nodes(self) -> list[int]:
@@ -106,11 +111,11 @@ class Leaves:
     def save(self, terms: SavedTerms) -> State:
         """Its state between pushes."""
         run = None if self._run is None else self._run.save(terms)
-        return {"run": run, "versions": self._versions, "lows": self._lows.copy()}
+        return {"run": run, "versions": self._versions}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
-        self._versions, self._lows = int(state["versions"]), state["lows"].copy()
+        self._versions = int(state["versions"])
         if self._run is not None:
             self._run.restore(state["run"], terms)
 

@@ -20,7 +20,7 @@ orders of terms do not look at raw columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -477,14 +477,15 @@ class Sheet:
         if len(needed) == len(forms):
             return FlowPlan(tuple(forms), tuple(self._widths), root, tuple(self._raw), also)
         smaller = Sheet()
-        renamed: dict[int, int] = {}
+        places: dict[int, int] = {}
         for place in sorted(needed):
-            renamed[place] = smaller.add(_renamed(forms[place], renamed))
-        here = tuple(renamed[place] for place in also)
-        return FlowPlan(tuple(smaller._forms), tuple(smaller._widths), renamed[root], tuple(smaller._raw), here)
+            places[place] = smaller.add(renamed(forms[place], places))
+        here = tuple(places[place] for place in also)
+        return FlowPlan(tuple(smaller._forms), tuple(smaller._widths), places[root], tuple(smaller._raw), here)
 
 
-def _renamed(form: Form, places: dict[int, int]) -> Form:
+def renamed(form: Form, places: Mapping[int, int]) -> Form:
+    """A form whose inputs stand at other places."""
     match form:
         case Patterns() | Asked() | Given() | Constant():
             return form

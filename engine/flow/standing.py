@@ -13,7 +13,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
-from oxiseq.engine.flow.leaves import Leaves
+from oxiseq.engine.flow.leaves import Leaves, Moves
 from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, is_one_to_one
 from oxiseq.engine.flow.told import Told
 from oxiseq.engine.kb_in_time import KbInTime
@@ -59,21 +59,13 @@ class Standing:
         times = self._leaves.push(batches, graphs, self._tick)
         return times, *self._step((), len(times))
 
-    def move(
-        self, batches: Sequence[EventBatch], places: Sequence[int], low: Sequence[int], given: Mapping[str, Delta]
-    ) -> Ids:
-        """One instant: by window the events that come in, the place of the first, the places below which events are
-        out; by name what comes and goes of the rows that are given. The rows to tell. Raises KbError, LimitError."""
+    def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
+        """Several instants: how windows go on; by name what comes and goes of the rows that are given, tick k being
+        instant k. Numbers of instants, ascending, and the rows to tell at them. Raises KbError, LimitError."""
         graphs = self._know()
-        deltas = self._leaves.move(batches, places, low, graphs, self._tick)
+        deltas = self._leaves.move(moves, graphs, self._tick)
         self._feed(given)
-        return self._step(deltas, 1)[1]
-
-    def give(self, given: Mapping[str, Delta], instants: int) -> tuple[I64, Ids]:
-        """Several instants of a plan that reads neither windows nor the KB: by name what comes and goes of the rows
-        that are given, tick k being instant k. Numbers of instants, ascending, and the rows to tell at them."""
-        self._feed(given)
-        return self._step((), instants)
+        return self._step(deltas, len(moves.low))
 
     def _feed(self, given: Mapping[str, Delta]) -> None:
         for name, delta in given.items():

@@ -95,6 +95,11 @@ class Arrivals(Watermarks[_Waiting]):
         """Whether events wait."""
         return any(waiting.pending for waiting in self._streams)
 
+    def ready(self, before: int) -> bool:
+        """Whether events are complete that lie before a time."""
+        passed = min(self.passed, before)
+        return any(waiting.oldest < passed for waiting in self._streams)
+
     def take(self, before: int = AFTER_ALL) -> list[EventBatch]:
         """What is complete and lies before a time, by stream."""
         passed = min(self.passed, before)

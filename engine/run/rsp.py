@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -20,7 +20,7 @@ from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.general import GeneralAnswers
 from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.rsp.schedule import Schedule, Stretch
+from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
@@ -30,6 +30,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
+MOST_INSTANTS: Final = 1 << 13
+"""That are worked on at once, unless windows are steady: what operators make of them is memory."""
 START, END = 0, 1
 """Letters of the two times that a row of an event mapping has."""
 _NO_LETTERS: Final = np.zeros(0, np.int32)
@@ -56,6 +58,8 @@ class RspRun(AloneRun):
         self._told = Columns(plan.flow.told, terms)
         self.resets = Resets()
         """How often it has forgotten its windows."""
+        self._found: list[MatchBatch] = []
+        """What has been told and not handed out, since an error came after it."""
         self._begin()
         terms.register(self)
 
@@ -76,6 +80,8 @@ class RspRun(AloneRun):
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._arrivals.held_ids()
         yield from self._answers.held_ids()
+        for batch in self._found:
+            yield batch.values
 
     # --- events in, answers out ---------------------------------------------------------------------
 
@@ -85,18 +91,15 @@ class RspRun(AloneRun):
 
     def advance(self) -> list[MatchBatch]:
         """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError."""
-        answers, found = self._answers, list[MatchBatch]()
         for passed in self._kb.stretches(self._arrivals.passed):
+            if self._arrivals.ready(passed):
+                self._kb.ask()  # before anything goes on: an error of the KB loses nothing
             batches = self._arrivals.take(passed)
             self._see(batches)
-            told: Iterable[tuple[NDArray[np.int64], FullRows]]
-            if isinstance(answers, SteadyAnswers):
-                told = answers.advance(batches)
-            else:
-                told = self._advance(answers, batches, passed)
-            for at, rows in told:
+            for at, rows in self._answer(batches, passed):
                 if len(rows):
-                    found.append(self._batch(at, rows))
+                    self._found.append(self._batch(at, rows))
+        found, self._found = self._found, []
         if not found:
             return found
         if len(found) > 1:
@@ -112,35 +115,52 @@ class RspRun(AloneRun):
                 last = batch.time.item(-1)
                 self._newest = last if self._newest is None else max(self._newest, last)
 
+    def _answer(
+        self, batches: list[EventBatch], passed: int
+    ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
+        """What is told at all instants that are due, and when."""
+        if isinstance(self._answers, SteadyAnswers):
+            yield from self._answers.advance(batches)
+        else:
+            yield from self._advance(self._answers, batches, passed)
+
     def _advance(
         self, general: GeneralAnswers, batches: list[EventBatch], passed: int
     ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
-        times = np.sort(np.concatenate([batch.time for batch in batches]))
+        """So many instants at a time."""
+        times = np.concatenate([batch.time for batch in batches])
         if not len(times) and passed == BEFORE_ALL:
             return
         general.add(batches)
-        if general.at_once:
-            if len(times):
-                yield general.told_through(np.unique(times))
-            return
-        for stretch in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, general.windows):
-            yield from self._stretch(general, stretch)
-
-    def _stretch(self, general: GeneralAnswers, stretch: Stretch) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
-        """What is told at the ticks at which the windows hold the same. Once the answer has settled, only RSTREAM has
-        something to tell at the others, and it is the same."""
+        due = self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, general.windows)
+        if len(due):
+            self._kb.ask()
         if self._plan.volatile:
-            self._schedule.check(stretch)
-        rest: Stretch | None = stretch
-        while rest is not None:
-            rows = general.told(rest.at)
-            yield np.full(len(rows), rest.at, np.int64), rows
-            if general.settled:
-                break
-            rest = self._schedule.next_of(rest)
-        if rest is not None and self._plan.report is Report.RSTREAM and len(rows):
-            again = self._schedule.again(rest, len(rows))
-            yield np.repeat(again, len(rows)), rows.take(np.tile(np.arange(len(rows)), len(again)))
+            self._schedule.check(due)
+        self._schedule.go_on(due)
+        for low in range(0, len(due), MOST_INSTANTS):
+            some = due.slice(low, low + MOST_INSTANTS)
+            yield self._again(*general.told(some, self._schedule))
+
+    def _again(
+        self, stretches: Stretches, number: NDArray[np.int64], rows: FullRows
+    ) -> tuple[NDArray[np.int64], FullRows]:
+        """With what RSTREAM tells again at the other ticks of stretches, where windows hold the same: the time of each
+        row, and the rows. number: that of each row's stretch, ascending."""
+        at = stretches.at[number]
+        several = np.flatnonzero(stretches.until > stretches.at)
+        if self._plan.report is not Report.RSTREAM or not len(several) or not len(rows):
+            return at, rows
+        ends = np.searchsorted(number, np.arange(len(stretches) + 1))
+        times, index = [at], [np.arange(len(rows))]
+        for k in several[ends[several] < ends[several + 1]].tolist():
+            low, high = int(ends[k]), int(ends[k + 1])
+            again = self._schedule.again(stretches.slice(k, k + 1), high - low)
+            times.append(np.repeat(again, high - low))
+            index.append(np.tile(np.arange(low, high), len(again)))
+        at, every = np.concatenate(times), np.concatenate(index)
+        order = np.argsort(at, kind="stable")
+        return at[order], rows.take(every[order])
 
     def _batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
         values = self._told.of(rows.values, at)

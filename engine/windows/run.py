@@ -35,7 +35,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows.memory import Capacities, allocate, grow, more_out
 from oxiseq.engine.windows.plan import WindowPlan
 from oxiseq.engine.windows.saved import restore_memory, save_memory
-from oxiseq.engine.windows.sources import merged
+from oxiseq.engine.windows.sources import merged, moved
 from oxiseq.engine.windows.tables import build_tables
 from oxiseq.engine.windows.window import BEFORE_ALL, Window
 
@@ -141,15 +141,17 @@ class WindowRun:
         parts = list[_Part]()
         return self._answers(self._push_each(batches, self._keep_in(parts)), parts)
 
-    def move(self, batches: Sequence[EventBatch], clock: I64s, low: I64s) -> Answers:
-        """One instant. batches: by source the events that come into its window; clock: i64[all of them], ascending
-        within a source, also from instant to instant; low: i64[sources], never falling, the clocks up to which events
-        are out. Raises LimitError as `push`."""
-        source = np.repeat(np.arange(len(batches), dtype=np.int32), [len(batch) for batch in batches])
-        batch = EventBatch.concat(batches)
-        parts = self._run(batch, clock, source, np.array([0, len(batch)]), low[None].copy())
-        self._low = low.copy()
-        return self._answers(_ONE_INSTANT, parts)
+    def move(
+        self, batches: Sequence[EventBatch], instants: Sequence[I64s], clocks: Sequence[I64s], low: I64s
+    ) -> Answers:
+        """Instants of the caller's own. By source the events that come into its window, in order, with the number of
+        the instant at which each does, from 0 on, and clocks, ascending also from call to call; low: i64[instants,
+        sources], never falling, the clocks up to which events are out. The instants' times are their numbers. Raises
+        LimitError as `push`."""
+        each = moved(batches, instants, clocks, low)
+        parts = self._run(each.batch, each.clock, each.source, each.first, low)
+        self._low = low[-1].copy()
+        return self._answers(each.time, parts)
 
     def push_on(self, batches: Sequence[EventBatch], take: _Emptied) -> I64s:
         """As `push`, or `push_each` with several sources, but `take` is given the rows (records.OUT, and u32[rows,
@@ -412,7 +414,6 @@ class _One(NamedTuple):
 
 _I64: Final = np.dtype(np.int64)
 _U32: Final = np.dtype(np.uint32)
-_ONE_INSTANT: Final = np.zeros(1, np.int64)
 _NO_INSTANT: Final = np.zeros(0, np.int64)
 _NO_SOURCE: Final = np.zeros(0, np.int32)
 
