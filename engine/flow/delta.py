@@ -117,6 +117,16 @@ class Buffer:
             at[:count], weight[:count], rows[:count] = delta.at, delta.weight, delta.rows
         self._counter[0] = count
 
+    def append(self, delta: Delta) -> None:
+        """Hold more, of no earlier ticks. Raises LimitError."""
+        first = self._counter[0]
+        last = first + len(delta)
+        while last > self._room or not self._own:
+            self.grow()
+        at, weight, rows, _ = self._arrays
+        at[first:last], weight[first:last], rows[first:last] = delta.at, delta.weight, delta.rows
+        self._counter[0] = last
+
     def take_over(self, other: Buffer) -> None:
         """Hold what another one of this width does, in its very arrays, until it is filled again; it holds nothing."""
         if self._shown is not other._arrays:
