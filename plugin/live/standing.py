@@ -7,9 +7,9 @@ how many came (above 0) or went (below 0), removed ones first; all have the time
 change's `number`. So they are read, kept, resumed and sent as the matches of other queries are.
 
 A checkpoint is the answer after a change. After a restart the answer that was told last is the checkpoint and all rows
-behind it; the store is asked what the answer is now, and what differs is one change more: an update whose change had not
-been stored when the process died is told then, and so is what has changed while the server was away. Where that cannot
-be known any more, ids go on and all before them are gone: readers are told that their cursor is too old.
+behind it; the store is asked what the answer is now, and what differs is one change more: an update whose change had
+not been stored when the process died is told then, and so is what has changed while the server was away. Where that
+cannot be known any more, ids go on and all before them are gone: readers are told that their cursor is too old.
 """
 
 from __future__ import annotations
