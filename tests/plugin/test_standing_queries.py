@@ -328,7 +328,7 @@ def test_leaves_are_held_once(store: oxiseq.Store) -> None:
     store.extend([knows("a", f"n{i}") for i in range(100)])
     texts = [P + f"SELECT ?x ?y WHERE {{ ?x :likes :n{i} . ?x :knows ?y }}" for i in range(20)]
     queries = [stand(store, text) for text in texts]
-    standings = store._standings  # noqa: SLF001  what is held is told nowhere else
+    standings = store._standings
     assert standings.records["quads"] == 101
     for query in queries[1:]:
         query.close()
