@@ -7,9 +7,9 @@ how many came (above 0) or went (below 0), removed ones first; all have the time
 change's `number`. So they are read, kept, resumed and sent as the matches of other queries are.
 
 A checkpoint is the answer after a change. After a restart the answer that was told last is the checkpoint and all rows
-behind it; the store is asked what the answer is now, and what differs is one change more: an update whose change had not
-been stored when the process died is told then, and so is what has changed while the server was away. Where that cannot
-be known any more, ids go on and all before them are gone: readers are told that their cursor is too old.
+behind it; the store is asked what the answer is now, and what differs is one change more: an update whose change had
+not been stored when the process died is told then, and so is what has changed while the server was away. Where that
+cannot be known any more, ids go on and all before them are gone: readers are told that their cursor is too old.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ from pyoxigraph import Literal, Triple
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.standing import Limits
 from oxiseq.engine.terms.texts import Term, read_term, term_text
 from oxiseq.journal import (
     Checkpoint,
@@ -89,7 +90,6 @@ class StandingService:
 
         Raises QueryError, LimitError, KbError, ConflictError, BoundError, OxiseqError.
         """
-        store = self._own_store()
         options: dict[str, Any] = {}
         if most_triples is not None:
             options["mostTriples"] = most_triples
@@ -104,7 +104,7 @@ class StandingService:
                 raise ConflictError(f"there is a query {chosen!r} already")
             if chosen not in known and len(known) >= self._settings.queries:
                 raise BoundError(f"there are {self._settings.queries} queries, which is the most")
-            query = store.register(text, language="sparql", keep=self._settings.recent, **_limits(options))
+            query = self._registered(text, options)
             self._end(chosen)
             if chosen in known:
                 self.flush()
@@ -165,10 +165,15 @@ class StandingService:
             record = self._journal.queries.register(
                 record.name, record.text, LANGUAGE, options=record.options, keep=record.keep
             )
-        query = self._own_store().register(
-            record.text, language="sparql", keep=self._settings.recent, **_limits(record.options)
-        )
-        self._begin(query, record, answered)
+        self._begin(self._registered(record.text, record.options), record, answered)
+
+    def _registered(self, text: str, options: Mapping[str, Any]) -> StandingQuery:
+        usual = Limits()
+        return self._own_store().register(
+            text, language="sparql", keep=self._settings.recent,
+            most_triples=options.get("mostTriples", usual.most_triples),
+            most_rows=options.get("mostRows", usual.most_rows),
+        )  # fmt: skip
 
     def _answered(self, record: QueryRecord) -> _Answer | None:
         """What readers know: the checkpoint's answer and all that was told behind it."""
@@ -331,11 +336,6 @@ def _row_of(query: StandingQuery, texts: Any) -> Row:
     if query.form == "CONSTRUCT":
         return Triple(*terms)  # type: ignore[arg-type]
     return dict(zip(query.variables, terms, strict=True))
-
-
-def _limits(options: Any) -> dict[str, int]:
-    named = {"most_triples": options.get("mostTriples"), "most_rows": options.get("mostRows")}
-    return {name: value for name, value in named.items() if value is not None}
 
 
 def _unused(known: Iterable[str]) -> str:
