@@ -34,16 +34,16 @@ _TOLD: Final = Window(None)
 class GeneralAnswers:
     """All that changes for a query that is answered so."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks) -> None:
         self._plan = plan
         self._terms = terms
         streams = range(len(plan.streams))
-        self._blanks = KbBlanks(terms)
+        self._blanks = blanks
         """Of the KB, wherever it is asked."""
         self._items = [Items(any(c.stream == s and c.stored for c in plan.contents)) for s in streams]
         self._contents = [Content(c.stream, c.window) for c in plan.contents]
         self._matchers = [
-            None if request is None else StreamMatcher(request, terms, kb, blanks=self._blanks)
+            None if request is None else StreamMatcher(request, terms, kb, blanks=blanks)
             for request in plan.requests
         ]
         self.settled = not plan.volatile
@@ -51,7 +51,7 @@ class GeneralAnswers:
         consumed nothing."""
         windows = [_TOLD for _ in plan.contents]
         flow = plan.flow
-        self._standing = Standing(flow.plan, plan.report, flow.compared, windows, kb, self._blanks, terms)
+        self._standing = Standing(flow.plan, plan.report, flow.compared, windows, kb, blanks, terms)
         self._events = {e.name: e for e in plan.events if e.name in self._standing.given}
         """By name; those that no MATCH names are left out."""
         self._occurring = {n: Occurring(e.rows.given(items=plan.consumes)) for n, e in self._events.items()}
@@ -155,7 +155,6 @@ class GeneralAnswers:
         for rows in self._occurring.values():
             yield rows.held_ids()
         yield from self._standing.held_ids()
-        yield self._blanks.ids
 
     @property
     def state(self) -> dict[str, int]:
@@ -178,7 +177,6 @@ class GeneralAnswers:
             "items": [items.save(terms) for items in self._items],
             "contents": [[c.start, c.stop] for c in self._contents],
             "events": [rows.save(terms) for rows in self._occurring.values()],
-            "kb": self._blanks.save(terms),
             "standing": self._standing.save(terms),
         }
 
@@ -188,7 +186,6 @@ class GeneralAnswers:
             items.restore(saved, terms)
         for occurring, saved in zip(self._occurring.values(), state["events"], strict=True):
             occurring.restore(saved, terms)
-        self._blanks.restore(state["kb"], terms)
         for content, (start, stop) in zip(self._contents, state["contents"], strict=True):
             content.start, content.stop = int(start), int(stop)
         self._standing.restore(state["standing"], terms)
