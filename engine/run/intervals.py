@@ -103,7 +103,7 @@ class IntervalRun(AloneRun):
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._waiting.held_ids()
-        yield self._blanks.ids
+        yield from self._blanks.held_ids()
         for table in self._tables:
             yield table.held
 

@@ -27,6 +27,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
@@ -54,6 +55,7 @@ class RspRun(AloneRun):
         self.matches = 0
         self._arrivals = Arrivals(len(plan.streams), lateness, start)
         self._kb = KbInTime(kb)
+        self._blanks = KbBlanks(terms)
         self._newest: int | None = None
         self._schedule = Schedule(plan.rhythm)
         self._told = Columns(plan.flow.told, terms)
@@ -65,7 +67,7 @@ class RspRun(AloneRun):
     def _begin(self) -> None:
         """Nothing has been seen."""
         answers = SteadyAnswers if is_steady(self._plan) else GeneralAnswers
-        self._answers: SteadyAnswers | GeneralAnswers = answers(self._plan, self._terms, self._kb)
+        self._answers: SteadyAnswers | GeneralAnswers = answers(self._plan, self._terms, self._kb, self._blanks)
 
     @property
     def plan(self) -> RspPlan:
@@ -79,6 +81,7 @@ class RspRun(AloneRun):
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._arrivals.held_ids()
         yield from self._answers.held_ids()
+        yield from self._blanks.held_ids()
 
     # --- events in, answers out ---------------------------------------------------------------------
 
@@ -206,6 +209,7 @@ class RspRun(AloneRun):
             "newest": self._newest,
             "matches": self.matches,
             "resets": self.resets.save(),
+            "blanks": self._blanks.save(terms),
             "answers": self._answers.save(terms),
             "kept": self._kb.save(terms),
         }
@@ -216,6 +220,7 @@ class RspRun(AloneRun):
         self._newest = None if state["newest"] is None else int(state["newest"])
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
+        self._blanks.restore(state["blanks"], terms)
         self._answers.restore(state["answers"], terms)
         self._kb.restore(state["kept"], terms)
 
