@@ -14,9 +14,9 @@ from pyoxigraph import BlankNode, Variable
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.node import Chosen, Node
 from oxiseq.engine.flow.rewriting import UNBOUND
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows, times_at
 from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -51,6 +51,7 @@ class Extend(Node):
     def __init__(self, form: p.Extend, child: Buffer, terms: TermDictionary) -> None:
         super().__init__(child.width + 1, (child,))
         self._values = Computed(form.expression, terms)
+        self._lifetime = form.lifetime
         self._drawn = None if p.is_pure(form.expression) else _Drawn(self._values, child)
 
     @property
@@ -61,6 +62,15 @@ class Extend(Node):
         delta = self.inputs[0].delta
         made = self._values.of(delta.rows) if self._drawn is None else self._drawn.of(delta)
         self.out.put(Delta(delta.at, delta.weight, np.column_stack([delta.rows, made])))
+
+    def forget(self, passed: int, *, now: bool = False) -> None:
+        if self._drawn is not None and self._lifetime is not None:
+            start, before = self._lifetime.start, passed - self._lifetime.limit
+            self._drawn.keep(lambda rows: times_at(rows, start) >= before)
+
+    def keep(self, chosen: Chosen) -> None:
+        if self._drawn is not None:
+            self._drawn.keep(chosen)
 
     def held_ids(self) -> list[Ids]:
         return [] if self._drawn is None else self._drawn.held_ids()
@@ -159,6 +169,11 @@ class _Drawn:
                         del kept[each]
                 touched = {}
         return found
+
+    def keep(self, chosen: Chosen) -> None:
+        """These alone."""
+        keep = chosen(self._rows).tolist()
+        self._kept = {key: entry for (key, entry), kept in zip(self._kept.items(), keep, strict=True) if kept}
 
     def held_ids(self) -> list[Ids]:
         """The terms of rows and values."""
