@@ -100,8 +100,9 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """How long rows are of use: while the raw time at `start` is at most `limit` microseconds before the instant in
-    work. Then they are forgotten, which nobody is told of. Rows without a time (times.NO_START) stay."""
+    """How long rows are of use, the interval of which stands at `start`: while it begins at most `limit` microseconds
+    before the instant in work. Then they are forgotten, which nobody is told of. Rows without a time (times.NO_START)
+    stay."""
 
     start: int
     limit: int = 0
@@ -261,7 +262,8 @@ class Triples:
 class Look:
     """What has come, and what it finds in an arrangement at the end of its tick: PAIRS, all columns of both; those that
     find something (WITH) or nothing (WITHOUT). What is found has the same `key`, and `loose` where both have a value,
-    has ended before (BEFORE) the start of what has come, or by its end (BY), and both together last `limit` at most."""
+    has ended before (BEFORE) the start of what has come, or by its end (BY), and both together last `limit` at most.
+    earlier: what comes at the same tick is not found."""
 
     child: int
     kept: int
@@ -270,6 +272,7 @@ class Look:
     order: Literal["ANY", "BEFORE", "BY"] = "ANY"
     what: Literal["PAIRS", "WITH", "WITHOUT"] = "PAIRS"
     limit: int | None = None
+    earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,9 +153,9 @@ class IntervalRun(AloneRun):
         found = []
         size = 1 if self.plan.one_by_one else CHUNK if self.plan.answered.uses is None else _CHOSEN
         for part in _pieces(triples, size):
-            answers = self._step(part)
-            if len(answers):
-                found.append(answers)
+            rows = self._step(part)
+            if len(rows):
+                found.append(self._answers(rows))
             self._completed = int(part.end[-1])
             self._over()
         self.matches += sum(len(batch) for batch in found)
@@ -174,15 +174,17 @@ class IntervalRun(AloneRun):
             part.learn(self._knowledge.now, self._tick)
         self._tick += 1
 
-    def _step(self, triples: Rows) -> MatchBatch:
+    def _step(self, triples: Rows) -> Rows:
         """Complete instants, to the fixpoint of the rules and the query's answers."""
-        ends = triples.end[np.flatnonzero(np.append(True, triples.end[1:] != triples.end[:-1]))]
-        known = _owned(self._new(triples, ends)) if self._strata else self._new(triples, ends)
+        ends = np.unique(triples.end) if len(triples) > 1 else triples.end
+        known = self._new(triples, ends)
+        if self._strata:
+            known = _owned(known)
         for recursive, rules in self._strata:
             known = self._closed(known, rules) if recursive else self._derived(known, rules, ends)
         rows = self._query.answers(known, int(ends[0]))
         self._tick += len(ends)
-        return self._answers(rows)
+        return rows
 
     def _new(self, triples: Rows, ends: I64) -> Delta:
         """Facts that are not known, at the ticks of the instants that end then, which ascend."""

@@ -1,8 +1,8 @@
 """The knowledge base as rows without a time: its default graph, with what the loader has inferred by RDFS, and answers
 of GRAPH patterns.
 
-Where it stands: the store → **rows** → a plan at work. Asked when a run begins and again when another version of it holds; a
-run knows the blank nodes again (`KbBlanks`).
+Where it stands: the store → **rows** → a plan at work. Asked when a run begins and again when another version of it
+holds; a run knows the blank nodes again (`KbBlanks`).
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ from oxiseq.engine.flow.epsparql.algebra import (
     is_timeless,
 )
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
-from oxiseq.engine.flow.epsparql.times import has_time, length_of, prepared
 from oxiseq.engine.flow.epsparql.times import NUMBER as AS_NUMBER
+from oxiseq.engine.flow.epsparql.times import has_time, length_of, prepared
 from oxiseq.engine.flow.rewriting import placed, replaced
 from oxiseq.grammar.algebra import Call, Expression, MatchFunction, TimeOp
 from oxiseq.grammar.scope import subexpressions
@@ -61,13 +61,14 @@ SolutionColumn: TypeAlias = Column | Low
 
 @dataclass(frozen=True, slots=True)
 class Rel:
-    """An operator, and its columns behind the interval. once: whether it surely has each row once; timed: whether all
-    rows have a time."""
+    """An operator, and its columns behind the interval. timed: whether all rows have a time; longest: what none of them
+    outlasts."""
 
     node: int
     columns: tuple[SolutionColumn, ...]
     certain: frozenset[Column]
     timed: bool = False
+    longest: int = NEVER
 
     def places(self, columns: Iterable[SolutionColumn]) -> tuple[int, ...]:
         """Where columns stand."""
@@ -77,8 +78,8 @@ class Rel:
 @dataclass(frozen=True, slots=True)
 class Lowered:
     """A plan, and what feeds it. now, past: the places of its sources, None: it has none; timeless: those of rows
-    without a time, and which; roots: the answers of each pattern, columns: theirs, where they are all columns of the solutions; used: arrangements, and where in their rows stands
-    which triples these are made of."""
+    without a time, and which; roots: the answers of each pattern; columns: those of its solutions; used: arrangements,
+    and where in their rows stands which triples these are made of."""
 
     plan: p.FlowPlan
     now: int | None
@@ -130,7 +131,8 @@ class _Lowering:
         now, past = (None if place is None else names[place] for place in sources)
         timeless = tuple((names[place], each) for place, each in self._timeless)
         used = tuple((names[place], columns) for place, columns in self._used.items())
-        return Lowered(plan, now, past, timeless, tuple(names[root] for root in roots), tuple(columns), used, self._uses)
+        places = tuple(names[root] for root in roots)
+        return Lowered(plan, now, past, timeless, places, tuple(columns), used, self._uses)
 
     # --- answers --------------------------------------------------------------------------------------
 
@@ -170,10 +172,10 @@ class _Lowering:
                 return self.extended(self.of(child), expression, columns[-1])
             case ProjectPlan():
                 return self.project(plan)
-            case ClosurePlan(step, columns, limit):
-                child = self.once(self.of(step))
-                node = self.sheet.add(p.Closure(child.node, _limit(limit)))
-                return Rel(node, columns, frozenset(columns), child.timed)
+            case ClosurePlan(step, ends, limit):
+                steps = self.once(self.of(step))
+                node = self.sheet.add(p.Closure(steps.node, _limit(limit)))
+                return Rel(node, ends, frozenset(ends), steps.timed)
 
     def triples(self, plan: TriplePlan) -> Rel:
         source = self._source(PAST if self._late else NOW)
@@ -205,8 +207,8 @@ class _Lowering:
         return place
 
     def without_time(self, plan: TimelessPlan) -> Rel:
-        form = p.Given(f"rows without a time {len(self._timeless)}", INTERVAL + len(plan.columns), (0, 1, 2, 3), once=True)
-        place = self.sheet.add(form)
+        name, raw = f"rows without a time {len(self._timeless)}", tuple(range(INTERVAL))
+        place = self.sheet.add(p.Given(name, INTERVAL + len(plan.columns), raw, once=True))
         self._timeless.append((place, plan))
         return Rel(place, plan.columns, plan.certain)
 
@@ -270,7 +272,15 @@ class _Lowering:
             return self.covered(self.sheet.add(form), right, left, limit)
         one = self.arranged(left, sides.key_left, sides.loose_left, limit)
         other = self.arranged(right, sides.key_right, sides.loose_right, limit)
-        return self.covered(self.sheet.add(p.Join(one, other)), left, right, limit)
+        if limit is None:
+            return self.covered(self.sheet.add(p.Join(one, other)), left, right, limit)
+        # a join of all that is kept would make pairs that last too long
+        find = p.Look(left.node, other, sides.key_left, sides.loose_left, "ANY", "PAIRS", limit)
+        later = p.Look(right.node, one, sides.key_right, sides.loose_right, "ANY", "PAIRS", limit, earlier=True)
+        covered = self.covering(self.sheet.add(find), left, right, limit)
+        turned = self.covering(self.sheet.add(later), right, left, limit)
+        both = p.Union((covered.node, self.picked(turned, covered.columns)))
+        return self.once(replace(covered, node=self.sheet.add(both)))
 
     def of_past(self, plan: Plan) -> Rel:
         """An operator that is worked out when the instant is over."""
@@ -297,10 +307,15 @@ class _Lowering:
         return place
 
     def covered(self, pairs: int, first: Rel, second: Rel, limit: int | None) -> Rel:
-        """Pairs, the columns of the first before those of the second, as rows with the interval of both."""
+        """Pairs, the columns of the first before those of the second, as rows with the interval of both, each once."""
+        return self.once(self.covering(pairs, first, second, limit))
+
+    def covering(self, pairs: int, first: Rel, second: Rel, limit: int | None) -> Rel:
+        """The same, as often as they come."""
         node = self.sheet.add(p.Cover(pairs, 0, INTERVAL + len(first.columns), _joined(first, second), limit))
         columns = (*first.columns, *(c for c in second.columns if c not in first.columns))
-        return self.once(Rel(node, columns, first.certain | second.certain, first.timed or second.timed))
+        timed = first.timed or second.timed
+        return Rel(node, columns, first.certain | second.certain, timed, NEVER if limit is None else limit)
 
     def once(self, rel: Rel) -> Rel:
         """Each row once. Rows of one instant come in it, so no other has to be remembered."""
@@ -322,7 +337,7 @@ class _Lowering:
             times = tuple(range(INTERVAL))
             key_main, key_other = (*times, *key_main), (*times, *key_other)
         kept = self.arranged(other, key_other, sides.loose_right, 0 if plan.op is TimeOp.EQUALSOPTIONAL else limit)
-        order = "BEFORE" if plan.op is TimeOp.OPTIONALSEQ else "BY"
+        order: typing.Literal["BEFORE", "BY"] = "BEFORE" if plan.op is TimeOp.OPTIONALSEQ else "BY"
         look = p.Look(main.node, kept, key_main, sides.loose_left, order, "PAIRS", limit)
         joined = (*main.columns, *(c for c in other.columns if c not in main.columns))
         pairs = self.sheet.add(look)
@@ -417,7 +432,8 @@ class _Lowering:
         for condition in conditions:
             length = length_of(condition)
             if length is not None:
-                rel = self.lasting(rel, *length.whole)
+                known = rel.timed and length.op in ("<", "<=") and rel.longest <= length.limit
+                rel = rel if known else self.lasting(rel, *length.whole)
             elif has_time(condition):
                 rel = self.asked(rel, condition)
         return rel

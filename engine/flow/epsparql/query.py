@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.flow.epsparql.compile import compile_pattern
 from oxiseq.engine.flow.epsparql.algebra import Answered, OptionalPlan, Plan, TimelessPlan, TriplePlan, everything
+from oxiseq.engine.flow.epsparql.compile import compile_pattern
 from oxiseq.grammar.algebra import Ask, Construct, Select, TriplePattern
 from oxiseq.grammar.checking.epsparql import check_use
 from oxiseq.grammar.ep_algebra import EpQuery

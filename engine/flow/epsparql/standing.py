@@ -19,7 +19,7 @@ from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, Tr
 from oxiseq.engine.flow.epsparql.knowledge import Knowledge
 from oxiseq.engine.flow.epsparql.lowering import INTERVAL, Low, Lowered, lowered, lowered_choice
 from oxiseq.engine.flow.epsparql.order import in_order
-from oxiseq.engine.flow.epsparql.rows import Column, Hidden, Rows, concat
+from oxiseq.engine.flow.epsparql.rows import Column, Rows, concat
 from oxiseq.engine.flow.epsparql.using import Uses, numbered
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.nodes.closure import Closure

@@ -11,7 +11,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.node import Chosen, Node
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows, times_at
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row, forget
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
@@ -113,7 +113,11 @@ class Arrange(Node):
         self._memory.set(memory._replace(words=made, halves=made.view(np.uint32), links=made.view(np.int32)))
 
     def _keep(self, rows: Ids, weight: I64) -> None:
-        """Keep these and no others, all from before the next tick."""
+        """Keep these and no others, all from before the next tick. Those with a lifetime are entered in order of time,
+        as they came."""
+        if self._lifetime is not None:
+            order = np.argsort(times_at(rows, self._lifetime.start + 2), kind="stable")
+            rows, weight = rows[order], weight[order]
         self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
         kept = Buffer(rows.shape[1], 0)
         kept.put(Delta(np.full(len(rows), k.BEFORE_ALL), weight, rows))

@@ -62,7 +62,7 @@ class Look(Node):
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.ORDER], scalars[k.WHAT] = _ORDERS[form.order], _WHAT[form.what]
         scalars[k.LIMIT] = LATEST if form.limit is None else form.limit
-        scalars[k.ENTRY_AT] = -1
+        scalars[k.EARLIER], scalars[k.ENTRY_AT] = form.earlier, -1
         loose = [np.array(part, np.int64) for part in (form.loose[:MOST_LOOSE], form.loose[MOST_LOOSE:])]
         self._memory = Pointers(k.Looking(scalars, np.array(form.key, np.int64), *loose))
 

@@ -67,7 +67,7 @@ _best: Any = view_of(Choosing, "best", np.int64)
 
 @kernel
 def choose(S: int, D: int) -> int:
-    """Mark the rows of a delta that are told. It wants more room for used triples before an instant that may need it."""
+    """Mark the rows of a delta that are told. Room for used triples is wanted before an instant that may need it."""
     scalars, at, count, kept = _scalars(S), buffers.at(D), buffers.count(D)[0], _kept(S)
     uses = _uses(S).shape[0]
     while scalars[PLACE] < count:
@@ -202,7 +202,7 @@ def _hash(S: Any, rows: Any, i: int, part: int) -> int:
 @inner
 def _equal(S: Any, rows: Any, i: int, j: int, part: int) -> bool:
     begin, columns = _begin(S), _columns(S)
-    for c in range(begin[part], begin[part + 1]):
+    for c in range(begin[part], begin[part + 1]):  # noqa: SIM110  kernels have no generators
         if rows[i, columns[c]] != rows[j, columns[c]]:
             return False
     return True

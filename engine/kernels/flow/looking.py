@@ -1,4 +1,5 @@
-"""What has come looks for what there is in an arrangement (plan.Look).
+"""What has come looks for what there is in an arrangement (plan.Look). Chains are in order of time, the newest first:
+what has a time came when it ended.
 
 The first four columns of both are their intervals, start and end, each an i64 in two halves. Nothing is kept but the
 place: a row of the delta, the mask of the rows that it is compared with, an entry of their chain.
@@ -32,13 +33,14 @@ PAIRS, WITH, WITHOUT = range(3)
     ORDER,
     WHAT,
     LIMIT,  # the longest interval of both
+    EARLIER,  # 1: what comes at the same tick is not found
     ROW_AT,  # row of the delta that looks next
     MASK_AT,  # of the rows that are walked
     ENTRY_AT,  # next entry of the chain; -1: no chain is being walked
     LINK_AT,  # number of its links
     FOUND,  # 1: the row has found something
     SCALARS,
-) = range(9)
+) = range(10)
 
 _NO_START: Final = 1 << 62
 _NO_END: Final = -(1 << 62)
@@ -77,7 +79,7 @@ def look(K: int, D: int, A: int, out: int) -> int:
         i = scalars[ROW_AT]
         if far and i + _AHEAD < count and scalars[ENTRY_AT] < 0:
             fetch_slot(A, _BY_KEY, key_tag(rows, i + _AHEAD, 0, _key(K), _loose(K), 0, 0))
-        answer = _find(K, D, i, at[i], A, out)
+        answer = _find(K, D, i, at[i] - scalars[EARLIER], A, out)
         if answer == DONE and scalars[WHAT] != PAIRS and (scalars[FOUND] != 0) == (scalars[WHAT] == WITH):
             answer = _hand_on(D, i, out)
         if answer != DONE:
@@ -116,8 +118,10 @@ def _walk(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> bool:
     following, e = v.scalars(A)[LINK0] + 2 * scalars[LINK_AT], scalars[ENTRY_AT]
     while e >= 0:
         from_, to = time_in(halves, e, ROW + START), time_in(halves, e, ROW + END)
+        if end - to > limit and to != _NO_END and end != _NO_END:  # those behind it have ended no later
+            break
         if (
-            (order == ANY or (order == BEFORE and to < start and to != _NO_END and start != _NO_START) or (order == BY and to <= end))
+            _in_order(order, start, end, to)
             and max(end, to) - min(start, from_) <= limit
             and words[e, BORN] <= t < words[e, DIED]
             and _compatible(rows, i, checked, halves, e, others)
@@ -125,12 +129,20 @@ def _walk(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> bool:
             if scalars[WHAT] != PAIRS:
                 scalars[FOUND] = 1
                 break
-            if not _write(D, i, t, A, e, out):
+            if not _write(D, i, A, e, out):
                 scalars[ENTRY_AT] = e
                 return False
         e = np.int64(links[e, following])
     scalars[ENTRY_AT] = -1
     return True
+
+
+@inner
+def _in_order(order: int, start: int, end: int, to: int) -> bool:
+    """Whether what looks, from `start` to `end`, may find what ended at `to`."""
+    if order == BEFORE:
+        return to < start and to != _NO_END and start != _NO_START
+    return order == ANY or to <= end
 
 
 @inner
@@ -143,13 +155,13 @@ def _compatible(rows: Any, i: int, checked: Any, halves: Any, e: int, others: An
 
 
 @inner
-def _write(D: Any, i: int, t: int, A: Any, e: int, out: Any) -> bool:
+def _write(D: Any, i: int, A: Any, e: int, out: Any) -> bool:
     """A pair. False: there is no room for it."""
     rows, made, top, halves = buffers.rows(D), buffers.rows(out), buffers.count(out), v.halves(A)
     n, own = top[0], rows.shape[1]
     if n == buffers.at(out).shape[0]:
         return False
-    buffers.at(out)[n], buffers.weight(out)[n] = t, buffers.weight(D)[i] * v.words(A)[e, WEIGHT]
+    buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i] * v.words(A)[e, WEIGHT]
     for c in range(own):
         made[n, c] = rows[i, c]
     for c in range(v.scalars(A)[WIDTH]):
