@@ -9,6 +9,7 @@ of them, one behind the other (times.py): so rows are hashed, compared, kept and
 orders of terms do not look at raw columns.
 
     Patterns, Asked, Given, Constant      where rows come from
+    Quads, Graphs                         what a store holds, followed quad by quad
     Filter, Extend, Pick, Negate, Union   row by row, without memory
     Hull, Lasting                         intervals, row by row
     Arrange, Join                         pairs; the memory of joins is in what is arranged
@@ -30,7 +31,7 @@ from pyoxigraph import NamedNode, Variable
 from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.windows import ConjunctiveQuery
-from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.algebra import Call, Expression, TermOrVariable, TriplePattern
 from oxiseq.grammar.scope import subexpressions
 
 
@@ -76,6 +77,30 @@ class Asked:
 
     text: str
     width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quads:
+    """The quads of a store that agree with a pattern, each once. graph: None its default graph, a variable any of its
+    named ones. Columns: the variables in order of appearance, the graph's last, called `column(0)`... there."""
+
+    pattern: TriplePattern
+    graph: NamedNode | Variable | None
+
+    @property
+    def parts(self) -> tuple[TermOrVariable | None, ...]:
+        """Subject, predicate, object, graph."""
+        return (self.pattern.subject, self.pattern.predicate, self.pattern.object, self.graph)
+
+    @property
+    def width(self) -> int:
+        """How many variables it has."""
+        return len({part for part in self.parts if isinstance(part, Variable)})
+
+
+@dataclass(frozen=True, slots=True)
+class Graphs:
+    """The named graphs of a store, the empty ones too. One column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +319,7 @@ class Reach:
 
 
 Form: TypeAlias = (
-    Patterns | Asked | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting | Arrange | Join
+    Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting | Arrange | Join
     | Follow | Extreme | Distinct | Consolidate | Group | Best | Reach
 )  # fmt: skip
 
@@ -315,7 +340,7 @@ class FlowPlan:
 def inputs(form: Form) -> tuple[int, ...]:
     """The places of its inputs."""
     match form:
-        case Patterns() | Asked() | Given() | Constant():
+        case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
             return ()
         case Union(children):
             return children
@@ -333,7 +358,7 @@ def is_one_to_one(plan: FlowPlan) -> bool:
     place = plan.root
     while True:
         match plan.forms[place]:
-            case Patterns():
+            case Patterns() | Quads() | Graphs():
                 return True
             case Filter(child, conditions) if all(map(is_pure, conditions)):
                 place = child
@@ -401,7 +426,7 @@ class Sheet:
     def is_set(self, place: int) -> bool:
         """Whether it surely has each of its rows once."""
         match self._forms[place]:
-            case Patterns() | Distinct() | Reach() | Group():
+            case Patterns() | Quads() | Graphs() | Distinct() | Reach() | Group():
                 return True
             case Constant(rows, _):
                 return len(rows) <= 1
@@ -419,6 +444,10 @@ class Sheet:
         match form:
             case Patterns(query, _):
                 return len(query.keys)
+            case Quads():
+                return form.width
+            case Graphs():
+                return 1
             case Asked(_, width) | Given(_, width) | Constant(_, width):
                 return width
             case Extend(child):
@@ -442,7 +471,7 @@ class Sheet:
         match form:
             case Given(_, _, raw):
                 return raw
-            case Patterns() | Asked() | Constant():
+            case Patterns() | Asked() | Quads() | Graphs() | Constant():
                 return ()
             case Hull(child):
                 width = self._widths[child]
@@ -486,7 +515,7 @@ class Sheet:
 
 def _renamed(form: Form, places: dict[int, int]) -> Form:
     match form:
-        case Patterns() | Asked() | Given() | Constant():
+        case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
             return form
         case Union(children):
             return Union(tuple(places[c] for c in children))

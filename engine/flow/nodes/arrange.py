@@ -127,6 +127,11 @@ class Arrange(Node):
     # --- facts, and the saved state -----------------------------------------------------------------
 
     @property
+    def kept(self) -> tuple[Ids, I64]:
+        """The rows that are there, a copy, and their weights."""
+        return self._rows()
+
+    @property
     def records(self) -> int:
         return int(self._memory.arrays.scalars[k.LIVE])
 
