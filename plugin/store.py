@@ -358,4 +358,4 @@ class Store:
 def _only_standing(start: Any, lateness: Duration, *others: Any) -> None:
     """Raises OxiseqError for what is said about streams."""
     if start is not None or duration(lateness, "lateness") or any(others):
-        raise OxiseqError("a query over the store reads no stream: only name, keep, most_triples and most_rows are for it")
+        raise OxiseqError("a query over the store reads no stream: it takes name, keep, most_triples, most_rows")

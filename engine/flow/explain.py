@@ -149,10 +149,11 @@ class _Describing:
 
     def quads(self, number: int, t: TriplePattern, graph: NamedNode | Variable | None) -> str:
         """A pattern over the store."""
-        if graph is None:
-            where = "in the default graph"
-        else:
-            where = f"in graph {self.writer.term(self.variables(number).get(graph, graph))}"
+        where = "in the default graph"
+        if isinstance(graph, Variable):
+            where = f"in graph {self.writer.term(self.variables(number)[graph])}"
+        elif graph is not None:
+            where = f"in graph {self.writer.term(graph)}"
         return f"{self.triple(number, t)}  {where}"
 
     def triple(self, number: int, t: TriplePattern) -> str:

@@ -120,6 +120,8 @@ class Constant:
     width: int
 
 
+Source: TypeAlias = Patterns | Asked | Quads | Graphs | Given | Constant
+
 # --- row by row -----------------------------------------------------------------------------------
 
 
@@ -319,8 +321,8 @@ class Reach:
 
 
 Form: TypeAlias = (
-    Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting | Arrange | Join
-    | Follow | Extreme | Distinct | Consolidate | Group | Best | Reach
+    Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting
+    | Arrange | Join | Follow | Extreme | Distinct | Consolidate | Group | Best | Reach
 )  # fmt: skip
 
 

@@ -98,7 +98,7 @@ class Relations:
     # --- where rows come from -----------------------------------------------------------------------
 
     def source(
-        self, form: p.Patterns | p.Asked | p.Quads | p.Graphs | p.Given | p.Constant, columns: Sequence[Column], certain: Iterable[Column]
+        self, form: p.Source, columns: Sequence[Column], certain: Iterable[Column]
     ) -> Relation:
         """The rows of an operator without inputs, under these names."""
         return Relation(self.sheet.add(form), tuple(columns), frozenset(certain))

@@ -74,7 +74,7 @@ class Leaf:
     def quads(self, store: Store) -> Iterator[Quad]:
         """Those of the store that agree with its constants."""
         assert isinstance(self.form, p.Quads)
-        found = store.quads_for_pattern(*self._constants)
+        found = store.quads_for_pattern(*self._constants)  # type: ignore[arg-type]  # each kind in its place
         if isinstance(self.form.graph, Variable):
             return (quad for quad in found if not isinstance(quad.graph_name, DefaultGraph))
         return found

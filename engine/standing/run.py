@@ -219,11 +219,6 @@ class Answer:
     def __len__(self) -> int:
         return len(self._counts)
 
-    @property
-    def bytes(self) -> int:
-        """About how large it is."""
-        return len(self._counts) * (_PER_ROW + 4 * self._width)
-
     def take(self, told: Told) -> None:
         """What has come and gone."""
         counts = self._counts
@@ -254,6 +249,11 @@ class Answer:
             return np.zeros((len(keys), 0), np.uint32)
         return np.frombuffer(bytearray(b"".join(keys)), np.uint32).reshape(len(keys), self._width)
 
+    @property
+    def bytes(self) -> int:
+        """About how large it is."""
+        return len(self._counts) * (_PER_ROW + 4 * self._width)
+
 
 def asked(store: Store, plan: StorePlan, terms: StoreTerms, most: int) -> Ids:
     """The rows of a plan's root, each as often as it is there, asked of the store. Raises KbError, LimitError."""
@@ -275,7 +275,10 @@ def asked(store: Store, plan: StorePlan, terms: StoreTerms, most: int) -> Ids:
 
 
 def _keys(rows: Ids) -> list[bytes]:
-    return [row.tobytes() for row in rows]
+    """Each row's bytes."""
+    if not rows.shape[1]:
+        return [b""] * len(rows)
+    return np.ascontiguousarray(rows).view(f"V{4 * rows.shape[1]}").reshape(-1).tolist()
 
 
 def _copied(delta: Delta) -> Told:

@@ -177,9 +177,9 @@ class Standing:
             except Exception as error:
                 broken.append((leaf, error))
         outcomes: list[Outcome] = []
-        for leaf, error in broken:
+        for leaf, reason in broken:
             for upheld in [*self._readers.get(leaf, {})]:
-                self._fall_back(upheld, error)
+                self._fall_back(upheld, reason)
         for upheld in touched:
             outcomes += self._stepped(upheld)
         for leaf in fed:

@@ -52,7 +52,8 @@ class StandingExplanation(Explanation):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        return (f"{self.form}: {self.evaluation}", f"{self.rows:,} rows, {self.kept:,} rows kept, {self.shared:,} quads")
+        facts = f"{self.rows:,} rows, {self.kept:,} rows kept, {self.shared:,} quads"
+        return (f"{self.form}: {self.evaluation}", facts)
 
     def _nodes(self) -> Iterator[Node]:
         yield Node("store", "store")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -14,9 +13,9 @@ from oxiseq.engine.standing import Told, Upheld
 from oxiseq.explanation import Explanation
 from oxiseq.journal import CursorError
 from oxiseq.pictures.tables import html_table
-from oxiseq.standing.change import Form, Row, Snapshot, StoreChange, Weighed
+from oxiseq.standing.change import Form, Snapshot, StoreChange, Weighed
 from oxiseq.standing.explain import explain_standing
-from oxiseq.standing.graphs import Constructed
+from oxiseq.standing.graphs import Constructed, Solution
 
 if TYPE_CHECKING:
     from oxiseq.standing.standings import Standings
@@ -242,8 +241,8 @@ class StandingQuery:
         self._standings.hold(told.rows)
         return StoreChange(self.form, self._number + len(told), at, len(told), lambda: self._rows(told))
 
-    def _solutions(self, told: Told) -> list[tuple[tuple[Row, ...], int]]:
-        return [*zip(self._standings.decoded(told.rows), told.weight.tolist(), strict=True)]  # type: ignore[list-item]
+    def _solutions(self, told: Told) -> list[tuple[Solution, int]]:
+        return [*zip(self._standings.decoded(told.rows), told.weight.tolist(), strict=True)]
 
     def _rows(self, told: Told) -> Weighed:
         names = self.variables

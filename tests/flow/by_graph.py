@@ -26,6 +26,8 @@ def by_graph(query: RspQuery, graphs: Sequence[NamedNode]) -> RspQuery:
     leaves it unbound over VALUES alone."""
     def change(value: Any) -> Any:
         if isinstance(value, GraphPattern) and isinstance(value.name, Variable):
+            if not graphs:
+                return Values((value.name,), ())
             return Union(tuple(Group((branch(value.name, g, value.pattern),)) for g in graphs))
         return inside(value, change)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import pyoxigraph as ox
@@ -48,8 +49,9 @@ def modifications(draw: st.DrawFn) -> str:
 
 
 _GRAPH_OPERATIONS: Final = [
-    "CLEAR GRAPH :g", "DROP GRAPH :h", "CLEAR DEFAULT", "CREATE SILENT GRAPH :k", "CREATE GRAPH :g", "DROP SILENT GRAPH :k",
-    "COPY :g TO :h", "ADD DEFAULT TO :g", "MOVE SILENT :h TO DEFAULT", "DROP NAMED", "CLEAR ALL",
+    "CLEAR GRAPH :g", "DROP GRAPH :h", "CLEAR DEFAULT", "CREATE SILENT GRAPH :k", "CREATE GRAPH :g",
+    "DROP SILENT GRAPH :k", "COPY :g TO :h", "ADD DEFAULT TO :g", "MOVE SILENT :h TO DEFAULT", "DROP NAMED",
+    "CLEAR ALL",
 ]  # fmt: skip
 UPDATES: Final = st.one_of(
     data([":a", ":b", "_:k"], 2).map("INSERT DATA {{ {} }}".format),
@@ -69,26 +71,38 @@ _QUADS: Final = st.builds(
 _NAMES: Final = st.sampled_from([ox.NamedNode(f"{E}g"), ox.NamedNode(f"{E}h"), ox.DefaultGraph()])
 
 
+@dataclass(frozen=True)
+class Call:
+    """Of a store's method."""
+
+    method: str
+    arguments: tuple[Any, ...]
+
+    def __call__(self, store: Any) -> object:
+        return getattr(store, self.method)(*self.arguments)
+
+
+@dataclass(frozen=True)
+class Behind:
+    """What the store does not tell: all is to be asked anew."""
+
+    come: list[ox.Quad]
+    gone: ox.Quad
+
+    def __call__(self, store: Any) -> None:
+        store.inner.extend(self.come)
+        store.inner.remove(self.gone)
+        store.touch()
+
+
 def calls(method: str, *arguments: Any) -> Change:
     """A call of a store's method."""
-    return lambda store: getattr(store, method)(*arguments)
+    return Call(method, arguments)
 
 
 def loads(method: str, quads: list[ox.Quad]) -> Change:
     """A load of N-Quads."""
-    text = "".join(f"{quad} .\n" for quad in quads).encode()
-    return lambda store: getattr(store, method)(text, ox.RdfFormat.N_QUADS)
-
-
-def behind(quads: list[ox.Quad], gone: ox.Quad) -> Change:
-    """What the store does not tell: all is to be asked anew."""
-
-    def change(store: Any) -> None:
-        store.inner.extend(quads)
-        store.inner.remove(gone)
-        store.touch()
-
-    return change
+    return Call(method, ("".join(f"{quad} .\n" for quad in quads).encode(), ox.RdfFormat.N_QUADS))
 
 
 _SEVERAL: Final = st.lists(_QUADS, max_size=5)
@@ -97,7 +111,7 @@ METHODS: Final = st.one_of(
     st.builds(calls, st.sampled_from(["extend", "bulk_extend"]), _SEVERAL),
     st.builds(calls, st.sampled_from(["clear_graph", "remove_graph", "add_graph"]), _NAMES),
     st.builds(loads, st.sampled_from(["load", "bulk_load"]), _SEVERAL),
-    st.builds(behind, _SEVERAL, _QUADS),
+    st.builds(Behind, _SEVERAL, _QUADS),
 )
 CHANGES: Final = st.one_of(
     UPDATES.map(lambda text: calls("update", PREFIX + text)),

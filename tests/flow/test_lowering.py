@@ -50,7 +50,8 @@ def world_of(case: Case) -> World:
 def expected(case: Case, names: set[str]) -> Counter[tuple[tuple[str, str], ...]]:
     """What the reference tells, by Oxigraph; of CONSTRUCT only what the template has."""
     streams = {iri: [(NOW, case.streams[iri])] for iri in STREAMS}
-    rows = evaluate_rsp(by_graph(case.query, case.query.named_graphs or GRAPHS), streams, case.kb, [NOW], report=Report.RSTREAM)
+    query = by_graph(case.query, case.query.named_graphs or GRAPHS)
+    rows = evaluate_rsp(query, streams, case.kb, [NOW], report=Report.RSTREAM)
     return Counter(tuple((name, term) for name, term in a.row if name in names) for a in rows)
 
 

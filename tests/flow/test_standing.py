@@ -10,7 +10,7 @@ from by_graph import by_graph
 from hypothesis import event, given, note
 from hypothesis import strategies as st
 from lowering_strategies import Drawing
-from profiles import thorough
+from profiles import drawn
 from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions
 from store_changes import CHANGES, FAILURES, PREFIX, Change
 
@@ -61,6 +61,10 @@ def asked(text: str, store: oxiseq.Store) -> Bag:
     return Counter(set(found))
 
 
+STEPS = st.tuples(texts(), st.lists(CHANGES, max_size=4))
+"""A query that is registered, and what changes then."""
+
+
 def bound(row: Any) -> Any:
     """A row by its bound variables."""
     return tuple(sorted((name, str(term)) for name, term in row.items() if term is not None))
@@ -104,8 +108,8 @@ def made(store: oxiseq.Store, change: Change) -> None:
         change(store)
 
 
-@thorough()
-@given(st.lists(CHANGES, max_size=3), st.lists(st.tuples(texts(), st.lists(CHANGES, max_size=4)), min_size=1, max_size=3))
+@drawn(60)
+@given(st.lists(CHANGES, max_size=3), st.lists(STEPS, min_size=1, max_size=3))
 def test_a_snapshot_and_its_changes_are_the_answer(before: list[Change], steps: list[tuple[str, list[Change]]]) -> None:
     store = oxiseq.Store()
     for change in before:

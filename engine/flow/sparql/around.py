@@ -29,8 +29,8 @@ class Around:
     `named_graphs`: FROM and FROM NAMED; matches: what MATCH stands for, `timed` what the one MATCH of WHERE itself
     does if its rows carry times; `events`: by name the rows of their events, `items`: whether these say which item they
     are of, for queries that consume; `asks_kb`: whether parts of the query may be asked of the knowledge base;
-    `alone`: nothing but the store is read, quad by quad: FROM and FROM NAMED, if there are any, are the whole dataset, as
-    for the store's own queries, and nothing is asked; `size`: about how many quads agree with a pattern."""
+    `alone`: nothing but the store is read, quad by quad: FROM and FROM NAMED, if there are any, are the whole dataset,
+    as for the store's own queries, and nothing is asked; `size`: about how many quads agree with a pattern."""
 
     windows: Mapping[NamedNode, int] = field(default_factory=dict)
     default: tuple[int, ...] = ()

@@ -17,8 +17,8 @@ from oxiseq.engine.flow.sparql.correlation import correlated
 from oxiseq.engine.flow.sparql.existence import Conditions
 from oxiseq.engine.flow.sparql.grounds import Cases, Contexts, EachGraph, Ground, Merge, Scope
 from oxiseq.engine.flow.sparql.leaves import Leaves
-from oxiseq.engine.flow.sparql.runs import Runs, decided
 from oxiseq.engine.flow.sparql.rebuilding import NOWHERE
+from oxiseq.engine.flow.sparql.runs import Runs, decided
 from oxiseq.engine.flow.sparql.selects import Selects
 from oxiseq.engine.flow.sparql.store_leaves import StoreLeaves
 from oxiseq.grammar.algebra import (

@@ -14,7 +14,7 @@ from pyoxigraph import BlankNode, NamedNode, Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around
-from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge
+from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground
 from oxiseq.engine.flow.sparql.leaves import Conjunction, Key, Leaves, Where, keys_of
 from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
 from oxiseq.grammar.scope import plain_variables
