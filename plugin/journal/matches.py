@@ -77,7 +77,8 @@ class MatchLog:
         def work(connection: sqlite3.Connection) -> int:
             number, _, following = query_id(connection, query)
             connection.execute("DELETE FROM match_batch WHERE query = ?", (number,))
-            connection.execute("UPDATE query SET first = ?, next = ? WHERE id = ?", (following + 1, following + 1, number))
+            again = following + 1
+            connection.execute("UPDATE query SET first = ?, next = ? WHERE id = ?", (again, again, number))
             return following
 
         return self._writer.run(work, Need.DELETING)

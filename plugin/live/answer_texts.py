@@ -66,7 +66,9 @@ def change_text(stored: StoredMatches, form: Form) -> str:
     if form == "ASK":
         return f'{head}, "answer": {_truth(any(came for _, came in rows))}, "more": {more}}}'
     columns = stored_columns(stored)
-    removed, added = (", ".join(_bindings(columns, row) for row, came in rows if came == side) for side in (False, True))
+    removed, added = (
+        ", ".join(_bindings(columns, row) for row, came in rows if came == side) for side in (False, True)
+    )
     return f'{head}, "removed": [{removed}], "added": [{added}], "more": {more}}}'
 
 

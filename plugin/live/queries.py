@@ -24,8 +24,8 @@ from oxiseq.journal import (
     Retention,
 )
 from oxiseq.languages.registry import front_named
-from oxiseq.live.budgets import Budget
 from oxiseq.live.answers import STANDING
+from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine, LiveQuery
 from oxiseq.live.errors import BoundError
 from oxiseq.live.mending import Mender

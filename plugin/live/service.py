@@ -34,8 +34,8 @@ LOG = logging.getLogger("oxiseq.live")
 class LiveService:
     """Streams and continuous queries over a store, or a KB elsewhere, durable in a journal in `folder`.
 
-    `streams`, `queries`, `standing`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: the log's thread
-    ends then.
+    `streams`, `queries`, `standing`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: its
+    threads end then.
     Raises JournalError when the journal cannot be opened.
     """
 

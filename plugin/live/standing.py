@@ -37,11 +37,11 @@ from oxiseq.journal import (
     Retention,
     UnknownError,
 )
-from oxiseq.journal.journal import microseconds
 from oxiseq.live.answer_texts import change_events
 from oxiseq.live.answers import (
     STANDING,
     Answer,
+    Rows,
     columns_of,
     difference,
     packed,
@@ -467,7 +467,8 @@ class StandingQueries:
         step.at = max(at, step.at)
         step.size += sum(change.values())
         self._check(step.size)
-        step.found += packed(step.at_work.name, step.count + 1, columns_of(query.form, query.variables), step.at, change)
+        columns = columns_of(query.form, query.variables)
+        step.found += packed(step.at_work.name, step.count + 1, columns, step.at, change)
         step.count += size_of(change)
 
     def _is_due(self, at_work: _AtWork, more: int) -> bool:

@@ -37,8 +37,8 @@ def answer(call: Call) -> Response:
     else:
         kind = wanted(accept, RESULTS)
         body = answer_results(found, kind)
-    headers = ("content-type", content_type(kind)), ("oxiseq-last-id", str(found.number)), ("oxiseq-at", to_text(found.at))
-    return Response(200, headers, body)
+    told = ("oxiseq-last-id", str(found.number)), ("oxiseq-at", to_text(found.at))
+    return Response(200, (("content-type", content_type(kind)), *told), body)
 
 
 def changes(call: Call) -> Response:

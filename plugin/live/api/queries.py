@@ -277,8 +277,8 @@ ROUTES: Final = (
     Route(
         "POST", "/queries", register, "registerQuery",
         "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
-        "where they are missing. Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its answer "
-        "is followed from now on, see /queries/{query}/changes.",
+        "where they are missing. Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its "
+        "answer is followed from now on, see /queries/{query}/changes.",
         (Parameter("name", "With a text as body: its name. Default: a random one."), *_IN_URL),
         (*_TAKEN, JSON), "NewQuery",
         {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
