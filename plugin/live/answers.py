@@ -18,7 +18,7 @@ import numpy as np
 from pyoxigraph import Triple
 
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.journal import Found, Heading, Journal, StoredMatches, unpack_matches
+from oxiseq.journal import DamagedError, Found, Heading, Journal, StoredMatches, unpack_matches
 from oxiseq.journal.rows import pack_rows
 from oxiseq.standing.change import Form
 from oxiseq.standing.change import Row as Told
@@ -99,11 +99,11 @@ def told_rows(journal: Journal, query: str) -> Counter[Row]:
     where either cannot be read."""
     found: Counter[Row] = Counter()
     checkpoint = journal.checkpoints.latest(query)
-    cursor = 0
-    if checkpoint is not None:
-        cursor = checkpoint.matches.get(query, 0)
-        if checkpoint.state:
-            _add(found, unpack_matches(checkpoint.state, 1))
+    if checkpoint is None:
+        raise DamagedError(f"the answer of {query!r} is lost")
+    cursor = checkpoint.matches.get(query, 0)
+    if checkpoint.state:
+        _add(found, unpack_matches(checkpoint.state, 1))
     while parts := journal.matches.read(query, cursor):
         for part in parts:
             _add(found, part)

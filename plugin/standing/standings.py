@@ -49,8 +49,8 @@ class Standings:
         """Told when changes of answers have come, or a query has ended."""
         self._waiting: deque[tuple[Changed, int]] = deque()
         self._listening: Listening | None = None
-        self._at = 0
-        """When the last change was made."""
+        self._at = self._last = 0
+        """When the last change was made that was taken in, that was made."""
         self._worker: threading.Thread | None = None
         self._starting = threading.Lock()
         self._deliveries: deque[tuple[Subscription, StoreChange]] = deque()
@@ -95,6 +95,15 @@ class Standings:
         self.deliver()
         return registered
 
+    def rename(self, query: StandingQuery, name: str) -> None:
+        """Call a query otherwise. Raises OxiseqError for a name that another has."""
+        with self.lock:
+            if self._queries.get(name, query) is not query:
+                raise OxiseqError(f"a query {name!r} stands over the store already")
+            del self._queries[query.name]
+            query.name = name
+            self._queries[name] = query
+
     def remove(self, query: StandingQuery) -> None:
         """End a query."""
         with self._store_lock, self.arrived:
@@ -125,7 +134,8 @@ class Standings:
 
     def _heard(self, changed: Changed) -> None:
         """The store has changed; its lock is held."""
-        self._waiting.append((changed, _now()))
+        self._last = max(_now(), self._last + 1)  # no two changes at one moment
+        self._waiting.append((changed, self._last))
         with self._starting:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="oxiseq-standing", daemon=True)

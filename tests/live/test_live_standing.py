@@ -167,19 +167,42 @@ def test_one_that_grows_too_large_fails_and_says_so(tmp_path: Path) -> None:
         assert heard(service, "q").rows == asked(store, P + "SELECT ?x WHERE { ?x :a ?y . ?z :b ?w }")
 
 
-def test_a_damaged_checkpoint_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", ["UPDATE checkpoint SET state = x'0102'", "DELETE FROM checkpoint"])
+def test_a_damaged_checkpoint_is_told(tmp_path: Path, damage: str) -> None:
     store = Store()
     store.update(P + "INSERT DATA { :a :knows :b }")
     with live(tmp_path, QUICK, store) as service:
         register(service, "q", OTHERS)
         reader = heard(service, "q")
     with closing(sqlite3.connect(tmp_path / FILE_NAME)) as journal:
-        journal.execute("UPDATE checkpoint SET state = x'0102'")
+        journal.execute(damage)
         journal.commit()
     store.update(P + "INSERT DATA { :a :knows :c }")
     with live(tmp_path, QUICK, store) as service:
         assert heard(service, "q", reader).rows == asked(store, OTHERS)
         assert "cursor-too-old" in reader.told
+
+
+def test_graphs_and_truths_go_on_over_restarts(tmp_path: Path) -> None:
+    """Blank nodes of a template are the same in every process."""
+    store, graph, truth = Store(), Follower(), Follower()
+    store.update(P + "INSERT DATA { :a :knows :b }")
+    known = P + "CONSTRUCT { ?whom :knownBy [ :who ?who ] } WHERE { ?who :knows ?whom }"
+    with live(tmp_path, QUICK, store) as service:
+        register(service, "graph", known)
+        register(service, "truth", P + "ASK { :b :knows ?whom }")
+        before = heard(service, "graph", graph).rows.copy()
+        assert heard(service, "truth", truth).truth is False
+    with live(tmp_path, QUICK, store) as service:
+        assert heard(service, "graph", graph).rows == before
+        assert graph.told == ["snapshot"]
+    store.update(P + "INSERT DATA { :b :knows :c }")
+    with live(tmp_path, QUICK, store) as service:
+        assert len(heard(service, "graph", graph).rows - before) == 2
+        assert heard(service, "truth", truth).truth is True
+        store.update(P + "DELETE WHERE { ?who :knows ?whom }")
+        assert heard(service, "graph", graph).rows == Counter()
+        assert heard(service, "truth", truth).truth is False
 
 
 def test_what_could_not_be_stored_is_told_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
