@@ -141,7 +141,7 @@ class StandingQueries:
                 answer = _answer(query, snapshot, snapshot.number)
                 self._check(answer.size)
                 told = {**options, "form": answer.form, "columns": answer.columns}
-                record = self._journal.queries.register(
+                self._journal.queries.register(
                     name, text, STANDING, options=told, keep=Retention(count=self._settings.matches), replace=replace
                 )  # fmt: skip
             except BaseException:
@@ -150,7 +150,7 @@ class StandingQueries:
             self._leave(name)
             at_work = _AtWork(query, name, answer.number, 0, 0, answer.size, answer.at)
             try:
-                self._begin(at_work, answer, record)
+                self._begin(at_work, answer)
             except BaseException as error:
                 query.close()
                 self._journal.queries.set_state(name, "failed", reason_of(error))
@@ -225,18 +225,16 @@ class StandingQueries:
         done = last if checkpoint is None else checkpoint.matches.get(name, 0)
         self._enter(_AtWork(query, name, _UNKNOWN, last, done, 0))
 
-    def _begin(self, at_work: _AtWork, answer: Answer, record: QueryRecord | None = None) -> None:
-        """With an answer, and all that was told before forgotten, if anything was."""
+    def _begin(self, at_work: _AtWork, answer: Answer) -> None:
+        """With an answer, and all that may have been told before under this name forgotten: it has an id of its own, so
+        that no cursor of before is one of now."""
         name = at_work.name
-        last = 0
-        if record is None or record.next > 1:
-            last = self._journal.matches.begin_anew(name)
-            self._topics.close(name, "replaced")
+        last = self._journal.matches.begin_anew(name)
+        self._topics.close(name, "replaced")
         self._save(name, answer, last)
         at_work.number, at_work.count, at_work.saved = answer.number, last, last
         at_work.size, at_work.at = answer.size, answer.at
-        if record is None:
-            self._open(name, last, answer.form)
+        self._open(name, last, answer.form)
 
     def _enter(self, at_work: _AtWork) -> None:
         name = at_work.name

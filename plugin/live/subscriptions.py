@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from oxiseq.journal import CursorError, DamagedBatchError, Journal, UnknownError
-from oxiseq.live.answers import STANDING
+from oxiseq.live.answers import OF_ANSWER, STANDING
 from oxiseq.live.errors import BusyError
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.sending import HEARTBEAT, Outlet, Sender
@@ -43,7 +43,7 @@ class Subscriptions:
         """
         record = self.journal.queries.get(name)
         if record.language == STANDING:
-            raise UnknownError(f"{name!r} stands over the store: it has an answer and changes of it, no matches")
+            raise UnknownError(OF_ANSWER.format(name))
         topic = self._topics.open(name, record.next - 1)
         self.begin()
         return Subscription(self, name, topic, topic.last if since is None else since)

@@ -37,6 +37,8 @@ class Follower:
         if "id" in lines:
             assert kind == "snapshot" or self.last is None or int(lines["id"]) > self.last
             self.last = int(lines["id"])
+        if kind == "cursor-too-old":
+            self.whole = False
         if kind not in ("snapshot", "change"):
             return
         self.whole = not data["more"]

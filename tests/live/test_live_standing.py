@@ -82,7 +82,7 @@ def test_readers_go_on_over_restarts(tmp_path: Path, matches: int) -> None:
 
 def test_a_cursor_that_is_too_old_begins_with_the_answer(tmp_path: Path) -> None:
     store, reader = Store(), Follower()
-    with live(tmp_path, LiveSettings(idle=None, heartbeat=0.05, matches=4), store) as service:
+    with live(tmp_path, LiveSettings(idle=None, heartbeat=0.05, matches=4, recent=2), store) as service:
         register(service, "others", OTHERS)
         heard(service, "others", reader)
         for number in range(10):
@@ -228,15 +228,18 @@ def test_what_could_not_be_stored_is_told_later(tmp_path: Path, monkeypatch: pyt
         assert heard(service, "q", reader).rows == asked(store, OTHERS)
 
 
-def test_an_update_of_more_rows_than_are_held_is_one_change(tmp_path: Path) -> None:
+def test_an_update_of_more_rows_than_are_held_is_one_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr("oxiseq.live.standing._KEPT", 50)
     store = Store()
     with live(tmp_path, QUICK, store) as service:
         register(service, "q", OTHERS)
         reader = heard(service, "q")
-        some = "".join(f":a :knows {number} . " for number in range(51_000))
+        some = "".join(f":a :knows {number} . " for number in range(2_100))
         store.update(P + f"INSERT DATA {{ {some} }}")
         assert heard(service, "q", reader).rows == asked(store, OTHERS)
-        assert len({part.time[0] for part in service.journal.matches.read("q", 0)}) == 1
+        assert len({part.time[0] for part in service.journal.matches.read("q", 1)}) == 1
 
 
 def test_who_asks_for_a_text_shares_one_query_until_nobody_reads(tmp_path: Path) -> None:
