@@ -24,15 +24,17 @@ P = "PREFIX : <http://e/> "
 FRIENDS = P + "SELECT ?who (COUNT(*) AS ?n) WHERE { ?who :knows ?whom } GROUP BY ?who"
 PAIRS = P + "SELECT ?a ?c WHERE { ?a :knows ?b . ?b :knows ?c FILTER NOT EXISTS { ?a :knows ?c } }"
 OTHERS = P + "SELECT ?whom WHERE { ?who :knows ?whom }"
+UPDATES = [
+    "INSERT DATA {{ {0} :knows {1} }}", "DELETE DATA {{ {0} :knows {1} }}",
+    "DELETE {{ {0} :knows ?x }} INSERT {{ ?x :knows {1} }} WHERE {{ {0} :knows ?x }}",
+]  # fmt: skip
 QUICK = LiveSettings(idle=None, heartbeat=0.05)
 
 
 def change(store: Store, drawn: random.Random, people: int = 5) -> None:
     """One of many updates."""
     a, b = (f":p{drawn.randrange(people)}" for _ in range(2))
-    what = drawn.choice(["INSERT DATA {{ {0} :knows {1} }}", "DELETE DATA {{ {0} :knows {1} }}",
-                         "DELETE {{ {0} :knows ?x }} INSERT {{ ?x :knows {1} }} WHERE {{ {0} :knows ?x }}"])  # fmt: skip
-    store.update(P + what.format(a, b))
+    store.update(P + drawn.choice(UPDATES).format(a, b))
 
 
 def register(service: LiveService, name: str, text: str, *, replace: bool = True) -> None:

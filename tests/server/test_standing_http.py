@@ -175,7 +175,7 @@ def test_all_that_changes_the_store_counts(here: str) -> None:
         ("DESCRIBE <http://e/a>", 1, 1, "CONSTRUCT"),
     ],
 )
-def test_a_text_that_cannot_stand_is_told_where_and_why(here: str, text: str, line: int, column: int, hint: str) -> None:
+def test_a_text_that_cannot_stand_is_told_where(here: str, text: str, line: int, column: int, hint: str) -> None:
     for answer in (
         put(here, "q", text), ask(here, "POST", "/queries", [SPARQL], text.encode()),
         ask(here, "GET", f"/query?query={quote(text)}", [LIVE]),
