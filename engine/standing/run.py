@@ -24,6 +24,7 @@ from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.standing.gates import MOST, Columns, joined_with
 from oxiseq.engine.standing.leaves import Key, Leaf, Leaves, everything
 from oxiseq.engine.standing.plan import StorePlan
 from oxiseq.engine.standing.terms import StoreTerms
@@ -162,7 +163,7 @@ class StoreRun:
                 join.inputs = inputs
             for leaf in contents:
                 leaf.clear()
-            self._clear()
+            self.clear()
 
     # --- at a change ----------------------------------------------------------------------------------
 
@@ -173,14 +174,49 @@ class StoreRun:
                 if child:
                     node.step()
                     break
-        found = _copied(self._root.out.delta)
-        self._clear()
-        return found
+        return _copied(self._root.out.delta)
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """The step is over."""
         for node in self._working:
             if node.out:
                 node.out.clear()
+
+    # --- what it is joined with -----------------------------------------------------------------------
+
+    @property
+    def gates(self) -> dict[Leaf, list[tuple[Columns, int]]]:
+        """Of leaves that are read in joins only: by which of their columns, and the other side's arrangement. Where
+        that holds a leaf as it is, this one is not gated: each change of it has to turn the other's gate. The largest
+        leaves come first."""
+        found: dict[Leaf, list[tuple[Columns, int]] | None] = {}
+        for place, leaf in self._by_place.items():
+            sides = joined_with(self._flow, place)
+            before = found.get(leaf, [])
+            found[leaf] = None if sides is None or before is None else [*before, *sides]
+        gated: dict[Leaf, list[tuple[Columns, int]]] = {}
+        turning: set[Leaf] = set()
+        for leaf, sides in sorted(found.items(), key=lambda each: -each[0].records):
+            if sides and all(self.nodes[other].records <= MOST for _, other in sides) and leaf not in turning:
+                others = {self._by_place[child] for _, other in sides
+                          for child in p.inputs(self._flow.forms[other]) if child in self._by_place}  # fmt: skip
+                if leaf not in others and others.isdisjoint(gated):
+                    gated[leaf] = sides
+                    turning |= others
+        return gated
+
+    def side(self, place: int) -> tuple[Delta, Columns]:
+        """What an arrangement holds, as coming, and its key."""
+        node, form = self.nodes[place], self._flow.forms[place]
+        assert isinstance(node, Arrange) and isinstance(form, p.Arrange)
+        rows, weight = node.kept
+        return Delta(np.zeros(len(rows), np.int64), weight, rows), form.key
+
+    def turned(self, place: int) -> tuple[Delta, Columns]:
+        """What has come and gone of it at this step; before `clear`."""
+        form = self._flow.forms[place]
+        assert isinstance(form, p.Arrange)
+        return self.nodes[place].inputs[0].delta, form.key
 
     def close(self) -> None:
         """Let go of what others may read."""

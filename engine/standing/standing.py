@@ -17,9 +17,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from pyoxigraph import Quad, Store
 
-from oxiseq.engine.errors import KbError, LimitError, OxiseqError
+from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Ids
+from oxiseq.engine.standing.gates import MOST, Columns, Gates
 from oxiseq.engine.standing.leaves import Leaf, Leaves, normal
 from oxiseq.engine.standing.plan import StorePlan, compile_over_store
 from oxiseq.engine.standing.run import Answer, Limits, StoreRun, Told, asked
@@ -42,8 +43,8 @@ class Upheld:
         self.watched: tuple[Leaf, ...] = ()
         """The leaves that it is asked again for."""
         self.answer = Answer(0)
-        self.due = False
-        """Whether it is to be asked."""
+        self.gates: dict[Leaf, list[tuple[Columns, int]]] = {}
+        """The leaves of which it is told only what agrees with what they are joined with."""
 
     @property
     def width(self) -> int:
@@ -74,6 +75,11 @@ class Standing:
         self._leaves = Leaves(self.terms)
         self._all: dict[Upheld, None] = {}
         self._readers: dict[Leaf, dict[Upheld, None]] = {}
+        """Those that are stepped at each change of a leaf."""
+        self._gates = Gates[Upheld]()
+        """Those that are not."""
+        self._due: dict[Upheld, None] = {}
+        """Those that are to be asked."""
         self._tick = 0
 
     def __len__(self) -> int:
@@ -95,15 +101,16 @@ class Standing:
     def remove(self, upheld: Upheld) -> None:
         """It is told nothing more."""
         self._all.pop(upheld, None)
+        self._due.pop(upheld, None)
         self._let_go(upheld)
 
     def _begun(self, upheld: Upheld) -> Told:
         """Follow it, or ask it where that would hold too much; its answer. Raises LimitError, KbError."""
-        upheld.due = False
+        self._due.pop(upheld, None)
         try:
             upheld.run = StoreRun(upheld.plan, self._leaves, self.terms, upheld.limits)
-            self._read(upheld, upheld.run.leaves)
             rows = upheld.run.begin(self._store(), self._next(2))
+            self._open_gates(upheld, upheld.run)
             upheld.state, upheld.reason = "followed", ""
         except LimitError as error:
             self._let_go(upheld)
@@ -133,11 +140,32 @@ class Standing:
         rows = asked(self._store(), upheld.plan, self.terms, upheld.limits.most_rows)
         return Told(rows, np.ones(len(rows), np.int64))
 
+    def _open_gates(self, upheld: Upheld, run: StoreRun) -> None:
+        upheld.gates = run.gates
+        self._read(upheld, (leaf for leaf in run.leaves if leaf not in upheld.gates))
+        for leaf, sides in upheld.gates.items():
+            for columns, place in sides:
+                self._gates.turn(upheld, leaf, columns, *run.side(place))
+
+    def _turn_gates(self, upheld: Upheld, run: StoreRun) -> None:
+        """What a step has changed of them. One that holds too much is taken down."""
+        for leaf, sides in upheld.gates.items():
+            for columns, place in sides:
+                delta, key = run.turned(place)
+                if len(delta):
+                    self._gates.turn(upheld, leaf, columns, delta, key)
+        if self._gates.size(upheld) > MOST * max(1, len(upheld.gates)):
+            self._read(upheld, upheld.gates)
+            self._gates.remove(upheld)
+            upheld.gates = {}
+
     def _read(self, upheld: Upheld, leaves: Iterable[Leaf]) -> None:
         for leaf in leaves:
             self._readers.setdefault(leaf, {})[upheld] = None
 
     def _let_go(self, upheld: Upheld) -> None:
+        self._gates.remove(upheld)
+        upheld.gates = {}
         for leaf in (*upheld.watched, *(upheld.run.leaves if upheld.run is not None else ())):
             readers = self._readers.get(leaf, {})
             readers.pop(upheld, None)
@@ -172,13 +200,14 @@ class Standing:
         for leaf, delta in self._leaves.touched(removed, added, dropped, created, tick):
             fed.append(leaf)
             touched |= self._readers.get(leaf, {})
+            touched |= dict.fromkeys(self._gates.through(leaf, delta))
             try:
                 leaf.feed(delta)
             except Exception as error:
                 broken.append((leaf, error))
         outcomes: list[Outcome] = []
         for leaf, reason in broken:
-            for upheld in [*self._readers.get(leaf, {})]:
+            for upheld in [each for each in self._all if each.run is not None and leaf in each.run.leaves]:
                 self._fall_back(upheld, reason)
         for upheld in touched:
             outcomes += self._stepped(upheld)
@@ -188,10 +217,13 @@ class Standing:
 
     def _stepped(self, upheld: Upheld) -> list[Outcome]:
         if upheld.run is None:
-            upheld.due = upheld.state == "asked"
+            if upheld.state == "asked":
+                self._due[upheld] = None
             return []
         try:
             told = upheld.run.step()
+            self._turn_gates(upheld, upheld.run)
+            upheld.run.clear()
         except Exception as error:
             self._fall_back(upheld, error)
             return []
@@ -209,20 +241,21 @@ class Standing:
             self._fail(upheld, str(error))
         else:
             self._ask_from_now(upheld, f"its operators failed: {type(error).__name__}: {error}")
-            upheld.due = True
+            self._due[upheld] = None
 
     def _fail(self, upheld: Upheld, reason: str) -> None:
         self._let_go(upheld)
-        upheld.state, upheld.reason, upheld.due = "failed", reason, False
+        upheld.state, upheld.reason = "failed", reason
+        self._due.pop(upheld, None)
 
     @property
     def due(self) -> bool:
         """Whether any query has to be asked."""
-        return any(upheld.due for upheld in self._all)
+        return bool(self._due)
 
     def ask(self) -> Iterator[Outcome]:
         """Ask those that are due: what differs from their answers. The store holds what the last change has made."""
-        for upheld in [each for each in self._all if each.due]:
+        for upheld in [*self._due]:
             yield from self._compared(upheld, lambda upheld=upheld: self._asked(upheld))  # type: ignore[misc]
 
     def anew(self, only: Upheld | None = None) -> Iterator[Outcome]:
@@ -234,14 +267,14 @@ class Standing:
             yield from self._compared(upheld, lambda upheld=upheld: self._begun(upheld))  # type: ignore[misc]
 
     def _compared(self, upheld: Upheld, now: Callable[[], Told]) -> Iterator[Outcome]:
-        upheld.due = False
+        self._due.pop(upheld, None)
         try:
             found = now()
-        except KbError as error:  # it may be asked again
-            upheld.reason, upheld.due = str(error), True
+        except OxiseqError as error:
+            self._fail(upheld, str(error))
             return
         except Exception as error:
-            self._fail(upheld, str(error) or type(error).__name__)
+            self._fail(upheld, f"{type(error).__name__}: {error}")
             return
         told = upheld.answer.replaced(found.rows, found.weight)
         if len(told):

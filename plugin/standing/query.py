@@ -169,7 +169,8 @@ class StandingQuery:
     def _behind(self, place: int | None) -> list[StoreChange]:
         since = self._handed_out if place is None else place
         if since < self._first:
-            self._handed_out = max(self._handed_out, self._first)  # whoever asks again has been told
+            if place is None:  # whoever asks again has been told
+                self._handed_out = self._first
             raise CursorError(f"changes of {self.name!r}", since + 1, self._first + 1)
         if since >= self._number:
             return []

@@ -105,6 +105,18 @@ def loads(method: str, quads: list[ox.Quad]) -> Change:
     return Call(method, ("".join(f"{quad} .\n" for quad in quads).encode(), ox.RdfFormat.N_QUADS))
 
 
+_NODES: Final = [ox.NamedNode(f"{E}{name}") for name in "abcd"]
+SINGLE: Final = st.tuples(
+    st.sampled_from(["add", "add", "add", "remove"]),
+    st.builds(
+        ox.Quad,
+        st.sampled_from(_NODES),
+        st.sampled_from([ox.NamedNode(f"{E}{name}") for name in "pqr"]),
+        st.sampled_from(_NODES),
+        st.sampled_from([ox.DefaultGraph(), ox.DefaultGraph(), ox.NamedNode(f"{E}g")]),
+    ),
+)
+"""A method and a quad."""
 _SEVERAL: Final = st.lists(_QUADS, max_size=5)
 METHODS: Final = st.one_of(
     st.builds(calls, st.sampled_from(["add", "remove"]), _QUADS),

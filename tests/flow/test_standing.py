@@ -6,13 +6,14 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+import pyoxigraph as ox
 from by_graph import by_graph
 from hypothesis import event, given, note
 from hypothesis import strategies as st
 from lowering_strategies import Drawing
 from profiles import drawn
 from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions
-from store_changes import CHANGES, FAILURES, PREFIX, Change
+from store_changes import CHANGES, FAILURES, PREFIX, SINGLE, Change
 
 import oxiseq
 from oxiseq.grammar.over_store import load_over_store
@@ -123,3 +124,34 @@ def test_a_snapshot_and_its_changes_are_the_answer(before: list[Change], steps: 
             for mirror in mirrors:
                 mirror.check()
     event("told" if any(mirror.number for mirror in mirrors) else "not told")
+
+
+JOINS = [
+    "SELECT * { ?x :p ?y . ?x :q ?z }",
+    "SELECT * { ?x :p ?y . ?y :q ?z . ?z :p ?w }",
+    "SELECT * { ?x :p ?y . ?y :p ?z }",
+    "SELECT * { ?x :p :a . ?x :q ?z . ?z :r ?y }",
+    "SELECT * { ?x :p :a . ?x ?w ?z }",
+    "SELECT * { ?x :p ?y OPTIONAL { ?x :q ?z } OPTIONAL { ?z :r ?w } }",
+    "SELECT * { ?x :p ?y MINUS { ?y :q ?x } }",
+    "SELECT * { ?x :p ?y FILTER NOT EXISTS { ?x :q ?z . ?z :r ?w } }",
+    "SELECT * { ?x :p ?y . ?x :q ?z FILTER(?y != ?z) }",
+    "SELECT * { { ?x :p ?y } UNION { ?x :q ?y } ?y :r ?z }",
+    "SELECT * { GRAPH ?g { ?x :p ?y . ?y :q ?z } ?z :r ?w }",
+    "SELECT * { VALUES ?y { :a :b } ?x :p ?y . ?x :q ?y }",
+    "SELECT ?x (COUNT(?z) AS ?n) { ?x :p ?y . ?y :q ?z } GROUP BY ?x",
+    "SELECT ?x ?z { ?x :p+ ?y . ?y :q ?z }",
+    "SELECT ?x { ?x :p ?y . ?x :q ?y . ?x :r ?y }",
+]
+"""Each has gates of its own kind (engine/standing/gates.py)."""
+
+
+@drawn(60)
+@given(st.lists(st.sampled_from(JOINS), min_size=2, max_size=4, unique=True), st.lists(SINGLE, max_size=30))
+def test_single_quads_find_what_they_join_with(texts: list[str], quads: list[tuple[str, ox.Quad]]) -> None:
+    store = oxiseq.Store()
+    mirrors = [Mirror(store, store.register(PREFIX + text, language="sparql")) for text in texts]
+    for method, quad in quads:
+        getattr(store, method)(quad)
+        for mirror in mirrors:
+            mirror.check()
