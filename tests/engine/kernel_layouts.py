@@ -129,7 +129,7 @@ def answer_windows(layout: Callable[[np.ndarray], np.ndarray]) -> None:
     several = WindowRun(joined, terms, (Window(None), Window(None)), Report.NEW, Small.smallest())
     for i in range(0, len(laid), 8):
         part, at = laid.slice(i, i + 8), layout(np.arange(8))
-        clock, low = at + i + 1, layout(np.stack([at + i - 5, at + i - 3], axis=1))
+        clock, low = at + i + 1, np.stack([at + i - 5, at + i - 3], axis=1)
         several.move([part, part], [at, at], [clock, clock], low)
 
 

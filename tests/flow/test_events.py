@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from profiles import drawn, thorough
 from pyoxigraph import Literal, Variable
 
+from oxiseq.engine.flow.cutting import cut
 from oxiseq.engine.flow.delta import Delta
-from oxiseq.engine.flow.events import EventRows, Events, Used
+from oxiseq.engine.flow.events import EventRows, Events
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.occurring import Occurring, used_items
-from oxiseq.engine.flow.plan import FlowPlan, Sheet
+from oxiseq.engine.flow.occurring import Occurring
+from oxiseq.engine.flow.plan import FlowPlan, Given, Sheet
 from oxiseq.engine.flow.relations import Relations
+from oxiseq.engine.flow.stepping import Stepping
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -178,19 +180,25 @@ def cases(draw: st.DrawFn) -> Case:
 class Work:
     """A MATCH over one stream."""
 
-    def __init__(self, pattern: EventPattern, *, items: bool = False) -> None:
+    def __init__(self, pattern: EventPattern, *, items: bool = False, terms: TermDictionary | None = None) -> None:
         self.pattern, self.items = pattern, items
-        self.terms = TermDictionary()
+        self.terms = terms or TermDictionary()
         self.ids = [0, self.terms.intern(Literal("one")), self.terms.intern(Literal("two"))]
         self.rows = {name: EventRows(name, VARIABLES[name], CERTAIN[name]) for name in dict.fromkeys(names_of(pattern))}
         sheet = Sheet()
         events = Events(Relations(sheet), self.rows, items=items)
         self.variables = variables_of(pattern)
         relation, _ = events.match(pattern, self.variables, timed=True)
-        self.used: Used | None = events.used(pattern) if items else None
-        self.plan: FlowPlan = sheet.plan(relation.node, () if self.used is None else (self.used.node,))
-        self.flow = Flow(self.plan, self.terms)
+        used = [events.used(pattern)] if items else []
+        self.plan: FlowPlan = sheet.plan(relation.node, tuple(each.node for each in used))
         self.sources = {name: Occurring(rows.given(items=items)) for name, rows in self.rows.items()}
+        self.stepping: Stepping | None = None
+        """What consumes items, where they are asked for."""
+        if items:
+            parts = cut(self.plan)
+            self.plan = parts.rest
+            self.stepping = Stepping(parts, used, self.sources, dict.fromkeys(self.sources, 0), self.terms)
+        self.flow = Flow(self.plan, self.terms)
 
     def add(self, found: Sequence[tuple[int, Item]]) -> None:
         """Items by place."""
@@ -205,37 +213,36 @@ class Work:
 
     def step(self, bounds: Mapping[str, Sequence[tuple[int, int]]], tick: int) -> Delta:
         """Windows go on, tick by tick."""
+        ranges = {name: (np.array([low for low, _ in each], np.int64), np.array([high for _, high in each], np.int64))
+                  for name, each in bounds.items()}  # fmt: skip
+        if self.stepping is None:
+            given = {name: source.move(*ranges[name], 0) for name, source in self.sources.items()}
+        else:
+            ticks, given = self.stepping.through(ranges, np.zeros(len(next(iter(bounds.values()))), np.int64))
+            assert (ticks == 1).all()
         for place, form in enumerate(self.plan.forms):
-            if (name := getattr(form, "name", None)) in self.sources:
-                starts, stops = (np.array([b[i] for b in bounds[name]], np.int64) for i in (0, 1))
-                self.flow.feed(place, self.sources[name].move(starts, stops, tick))
+            if isinstance(form, Given):
+                delta = given[form.name]
+                self.flow.feed(place, Delta(delta.at + tick, delta.weight, delta.rows))
         return self.flow.step(tick)
-
-    def consume(self) -> set[int]:
-        """The items of what has just come are not used again."""
-        assert self.used is not None
-        delta, found = self.flow.rows(self.plan.also[0]), set[int]()
-        for event in range(len(self.used.events)):
-            found |= set(used_items(delta, event).tolist())
-        for source in self.sources.values():
-            source.consume(np.array(sorted(found), np.int64))
-        return found
 
     def again(self) -> Work:
         """The same, saved and restored with other ids."""
         named = SavedTerms(self.terms)
         parts = {"flow": self.flow.save(named), "sources": [s.save(named) for s in self.sources.values()]}
+        if self.stepping is not None:
+            parts["stepping"] = self.stepping.save(named)
         state = unpack(pack({**parts, "terms": named.state()}))
-        made = Work(self.pattern, items=self.items)
-        made.terms = TermDictionary()
+        terms = TermDictionary()
         for number in range(3):
-            made.terms.intern(Literal(f"other {number}"))
+            terms.intern(Literal(f"other {number}"))
+        made = Work(self.pattern, items=self.items, terms=terms)
         known = KnownTerms(state["terms"], made.terms)
-        made.flow = Flow(made.plan, made.terms)
         made.flow.restore(state["flow"], known)
+        if made.stepping is not None:
+            made.stepping.restore(state["stepping"], known)
         for source, saved in zip(made.sources.values(), state["sources"], strict=True):
             source.restore(saved, known)
-        made.ids = [0, made.terms.intern(Literal("one")), made.terms.intern(Literal("two"))]
         return made
 
     def mapping(self, row: Sequence[int], start: int, end: int) -> tuple[Mu, int, int]:
@@ -307,17 +314,19 @@ def test_a_restored_match_goes_on_as_the_one_that_was_saved(case: Case, save_bef
 @drawn(50)
 @given(cases(), st.none() | st.integers(0, 5))
 def test_items_that_justified_an_answer_are_not_used_again(case: Case, save_before: int | None) -> None:
-    work, used = Work(case.pattern, items=True), set[int]()
+    work, used, each = Work(case.pattern, items=True), set[int](), instants(case)
     now = set[tuple[Mu, int, int]]()
-    for tick, (time, come) in enumerate(instants(case)):
-        if tick == save_before:
+    for number, first in enumerate(range(0, len(each), case.batch)):
+        if number == save_before:
             work = work.again()
-        work.add(come)
-        changed = list(work.changes(work.step({n: [bounds_at(case, n, time)] for n in work.sources}, tick)))
-        for _, _, mapping in changed:
-            now ^= {mapping}
-        expected = evaluate(case.pattern, atoms_at(case, time, used))
-        assert now == {(e.mu, e.start, e.end) for e in expected}
-        found = work.consume()
-        assert found == {item for e in expected for item in e.items}
-        used |= found
+        some = each[first : first + case.batch]
+        for _, come in some:
+            work.add(come)
+        bounds = {name: [bounds_at(case, name, time) for time, _ in some] for name in work.sources}
+        changed = list(work.changes(work.step(bounds, first)))
+        for tick, (time, _) in enumerate(some, first):
+            for _, _, mapping in (c for c in changed if c[0] == tick):
+                now ^= {mapping}
+            expected = evaluate(case.pattern, atoms_at(case, time, used))
+            assert now == {(e.mu, e.start, e.end) for e in expected}
+            used |= {item for e in expected for item in e.items}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -211,6 +212,8 @@ def test_an_error_of_the_kb_loses_nothing(name: str, changes: bool) -> None:
         run.push((2, graph("b v 2")), (5, graph("a v 3")))
         if fails:
             kb.failing = True
+            with suppress(KbError):
+                run.advance()  # of the KB of before the change rows may be told first
             for _ in range(2):
                 with pytest.raises(KbError):
                     run.advance()
