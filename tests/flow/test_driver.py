@@ -1,4 +1,4 @@
-"""Operators driven by a table do what they do when each is stepped from Python; what windows tell is handed on whole."""
+"""Operators driven by a table do what they do when each is stepped; what windows tell is handed on whole."""
 
 from __future__ import annotations
 
