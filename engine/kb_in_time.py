@@ -110,16 +110,17 @@ class KbInTime:
         """Of the present KB. Raises KbError."""
         return self.present.solutions(query_text)
 
+    def ask(self) -> None:
+        """Make all that is read of the KB that holds at the instant that is worked on; until it changes, nothing fails
+        any more. Raises KbError."""
+        for part in self._parts.values():
+            part.of(self.version)
+
     def materialised(self, name: str, reader: Reader[A]) -> Materialised[A]:
         """What a reader makes; one that takes the place of another of the same name finds what that has made."""
         before = self._parts.get(name)
         part = self._parts[name] = Materialised(self, reader, {} if before is None else before.made)
         return part
-
-    def ask(self) -> None:
-        """Have all that readers make of the KB that holds at the instant that is worked on. Raises KbError."""
-        for part in self._parts.values():
-            part.of(self.version)
 
     @property
     def texts(self) -> tuple[str, ...]:

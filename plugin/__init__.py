@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from oxiseq.rsp.answers import WindowAnswers
     from oxiseq.spaseq.match import Match
     from oxiseq.spaseq.matches import Matches
+    from oxiseq.standing import Snapshot, StandingQuery, StoreChange
     from oxiseq.store import Store
     from oxiseq.stream import Stream
 
@@ -50,7 +51,7 @@ _HOMES = {
     "ContinuousQuery": "continuous", "EventError": "engine.errors", "IntervalMatch": "epsparql.answer",
     "IntervalMatches": "epsparql.answers", "KbError": "engine.errors", "LimitError": "engine.errors",
     "Match": "spaseq.match", "Matches": "spaseq.matches", "MissingGraphWarning": "languages.graphs",
-    "OxiseqError": "engine.errors",
+    "OxiseqError": "engine.errors", "Snapshot": "standing", "StandingQuery": "standing", "StoreChange": "standing",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.report",
     "WindowAnswers": "rsp.answers", "check": "grammar", "explain": "explaining", "parse": "grammar",
     "render": "grammar", "run": "replay", "translate": "grammar.translating", "why": "asking_why",
@@ -86,7 +87,10 @@ __all__ = [
     "MissingGraphWarning",
     "OxiseqError",
     "QueryError",
+    "Snapshot",
+    "StandingQuery",
     "Store",
+    "StoreChange",
     "Stream",
     "Why",
     "WindowAnswers",

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, overload
+from typing import Any, Final, Literal, overload
 
 from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
@@ -25,6 +25,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.rdf import load as load_rdf
+from oxiseq.engine.standing import Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.epsparql.answer import IntervalMatch
 from oxiseq.feed import Feed
@@ -37,10 +38,15 @@ from oxiseq.pictures.tables import html_table
 from oxiseq.reopening import NoRoomError, NotReopenedError, Reopening
 from oxiseq.rsp.answer import Answer
 from oxiseq.spaseq.match import Match
+from oxiseq.standing import StandingQuery, Standings
+from oxiseq.standing.standings import KEEP
 from oxiseq.stream import Stream
 
 _CHANGES = frozenset(METHODS)
 _LOADS = frozenset(["bulk_load", "load"])
+
+
+_LIMITS: Final = Limits()
 
 
 class ChangeRefusedError(OxiseqError):
@@ -90,6 +96,8 @@ class Store:
         self._lock = self._feed.lock
         self._guards: list[Callable[[], AbstractContextManager[object]]] = []
         self._listeners = Listeners(self._lock)
+        held = self._held  # not `self`, as above
+        self._standings = Standings(lambda: held.store, self._lock, self._listeners)
 
     @property
     def inner(self) -> RdfStore:
@@ -249,6 +257,12 @@ class Store:
         consumption: str | None = None,
     ) -> ContinuousQuery[Answer]: ...
 
+    @overload
+    def register(
+        self, text: str, *, language: Literal["sparql"], name: str | None = None, keep: int = KEEP,
+        most_triples: int = _LIMITS.most_triples, most_rows: int = _LIMITS.most_rows,
+    ) -> StandingQuery: ...
+
     def register(
         self,
         text: str,
@@ -260,8 +274,14 @@ class Store:
         instants: Iterable[int | datetime] | None = None,
         consumption: str | None = None,
         rules: Sequence[str] = (),
-    ) -> ContinuousQuery[Any]:
-        """Register a continuous query; it sees the events that are pushed from now on.
+        name: str | None = None,
+        keep: int = KEEP,
+        most_triples: int = _LIMITS.most_triples,
+        most_rows: int = _LIMITS.most_rows,
+    ) -> ContinuousQuery[Any] | StandingQuery:
+        """Register a continuous query; it sees the events that are pushed from now on. Or (`language="sparql"`) a query
+        that stands over the content of this store and reads no stream: see `oxiseq.standing`; `name`, `keep`,
+        `most_triples` and `most_rows` are for it.
 
         `start` is the t of tumbling windows (default: the time of the first event it sees); `lateness`, a timedelta or
         a text with a unit (`"5s"`), how much a stream may be out of order. `stream_names`: for CEQL, name in FROM →
@@ -269,6 +289,9 @@ class Store:
         `oxiseq.run`. `rules`: for EP-SPARQL, CONSTRUCT queries over whose closure the query is answered (one that names
         no stream reads those that the store has by now). Raises QueryError.
         """
+        if language == "sparql":
+            _only_standing(start, lateness, stream_names, report, instants, consumption, rules)
+            return self._standings.register(text, name, keep, Limits(most_triples, most_rows))
         query = load(text, language)
         front = front_of(query)
         begin = None if start is None else to_microseconds(start)
@@ -288,6 +311,11 @@ class Store:
             if registered.feeds is not None:
                 self.stream(registered.feeds)
             return registered
+
+    @property
+    def standing(self) -> tuple[StandingQuery, ...]:
+        """The queries that stand over the content, in the order of their registration."""
+        return self._standings.queries
 
     def advance(self, time: int | datetime) -> None:
         """Punctuation for all streams: no event before `time` will come any more.
@@ -325,3 +353,9 @@ class Store:
 
     def __repr__(self) -> str:
         return f"<oxiseq.Store: {len(self)} quads, {len(self._streams)} streams, {len(self._feed.queries)} queries>"
+
+
+def _only_standing(start: Any, lateness: Duration, *others: Any) -> None:
+    """Raises OxiseqError for what is said about streams."""
+    if start is not None or duration(lateness, "lateness") or any(others):
+        raise OxiseqError("a query over the store reads no stream: it takes name, keep, most_triples, most_rows")

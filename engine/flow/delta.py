@@ -66,6 +66,8 @@ class Buffer:
         self.width = width
         self.raw: tuple[int, ...] = ()
         """Which columns hold numbers, not ids."""
+        self.most = MOST_ROWS
+        """Rows past which it does not grow."""
         self._count = np.zeros(1, np.int64)
         self._counter = self._count.data  # read in a third of the time
         self._table = np.zeros(WORDS * len(Flowing._fields), np.int64)
@@ -134,10 +136,10 @@ class Buffer:
         other.clear()
 
     def grow(self) -> None:
-        """Room for twice as many, with what it holds. Raises LimitError past MOST_ROWS."""
+        """Room for twice as many, with what it holds. Raises LimitError past `most`."""
         at, weight, rows, _ = self._arrays
-        if len(at) >= MOST_ROWS:
-            raise LimitError(len(at), MOST_ROWS, "rows of one operator in one batch; push smaller batches")
-        room = min(max(2 * len(at), 16), MOST_ROWS)
+        if len(at) >= self.most:
+            raise LimitError(len(at), self.most, "rows of one operator in one batch; push smaller batches")
+        room = min(max(2 * len(at), 16), self.most)
         self._own = True
         self._point(longer(at, room), longer(weight, room), longer(rows, room))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pyoxigraph import Variable
+from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
@@ -15,6 +15,7 @@ from oxiseq.grammar.render_sparql import SparqlWriter
 
 _ASKED: Final = "asked of the knowledge base, again when it changes"
 _PLAIN: Final = "row by row"
+_FOLLOWED: Final = "nothing: the store tells what changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,10 @@ class _Describing:
                 return ("patterns", "the triples that agree with a pattern", *lines, *filters)
             case p.Asked(text, _):
                 return ("asked", _ASKED, *text.splitlines())
+            case p.Quads(triple, graph):
+                return ("quads", _FOLLOWED, self.quads(number, triple, graph))
+            case p.Graphs():
+                return ("graphs", _FOLLOWED)
             case p.Given(name):
                 return ("rows", "nothing", name)
             case p.Constant(rows, _):
@@ -105,8 +110,18 @@ class _Describing:
                 return ("less", _PLAIN)
             case p.Union():
                 return ("union", _PLAIN)
-            case p.Hull():
+            case p.Hull() | p.Cover():
                 return ("hull", _PLAIN)
+            case p.Triples():
+                return ("triples", _PLAIN)
+            case p.Look(_, _, _, _, order, what):
+                return ("looks for", "nothing: what it looks for is arranged", order.lower(), what.lower())
+            case p.Sometime():
+                return ("sometime", _PLAIN)
+            case p.TimeTerm(_, function):
+                return (function, _PLAIN)
+            case p.Closure():
+                return ("one step or more", "steps and paths")
             case p.Lasting(_, _, _, least, most):
                 return ("lasting", _PLAIN, f"from {least} to {most} microseconds")
             case p.Follow(left, right, choice, meeting):
@@ -132,7 +147,7 @@ class _Describing:
                 return ("reach", "all pairs that are connected, a path for each")
 
     def pattern(self, number: int, t: TriplePattern, place: p.Place) -> str:
-        """`number`: of the operator whose columns its variables are."""
+        """In its window, or its graph."""
         match place:
             case p.WindowPlace(content):
                 where = f"in window {content}"
@@ -140,10 +155,23 @@ class _Describing:
                 where = "in the knowledge base"
             case p.GraphPlace(name):
                 where = f"in {name} of the knowledge base"
+        return f"{self.triple(number, t)}  {where}"
+
+    def quads(self, number: int, t: TriplePattern, graph: NamedNode | Variable | None) -> str:
+        """A pattern over the store."""
+        where = "in the default graph"
+        if isinstance(graph, Variable):
+            where = f"in graph {self.writer.term(self.variables(number)[graph])}"
+        elif graph is not None:
+            where = f"in graph {self.writer.term(graph)}"
+        return f"{self.triple(number, t)}  {where}"
+
+    def triple(self, number: int, t: TriplePattern) -> str:
+        """`number`: of the operator whose columns its variables are."""
         names = self.variables(number)
         subject, object_ = (names.get(x, x) if isinstance(x, Variable) else x for x in (t.subject, t.object))
         verb = names.get(t.predicate, t.predicate) if isinstance(t.predicate, Variable) else t.predicate
-        return f"{self.writer.term(subject)} {self.writer.verb(verb)} {self.writer.term(object_)}  {where}"
+        return f"{self.writer.term(subject)} {self.writer.verb(verb)} {self.writer.term(object_)}"
 
     def of(self, child: int, e: Expression) -> str:
         """An expression over the columns of an operator."""

@@ -14,13 +14,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.delta import I64, Buffer, Delta
+from oxiseq.engine.flow.delta import I64, Buffer
 from oxiseq.engine.flow.knowledge import KbGraph
 from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Patterns, Place, WindowPlace
 from oxiseq.engine.flow.sinks import Sinks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows import Answers, ConjunctiveQuery, Report, Rows, Window, WindowRun, compile_windows
+from oxiseq.engine.windows import ConjunctiveQuery, Report, Window, WindowRun, compile_windows
 from oxiseq.grammar.algebra import TriplePattern
 
 _NEWEST: Final = Window(1, 1, counted=True)
@@ -51,7 +51,7 @@ class Leaves:
         number |= {graph.place: len(windows) + n for n, graph in enumerate(self.graphs)}
         self._widths = [plan.widths[place] for place in self._nodes]
         self.outs = [Buffer(width) for width in self._widths]
-        """Into which `push` writes what changes of each, in their order."""
+        """Into which is written what changes of each, in their order."""
         self._sinks = Sinks(self.outs)
         self._windows = len(windows)
         self._versions = 0
@@ -73,11 +73,12 @@ class Leaves:
         known = [replace(graph, time=first) for graph in graphs] or [EventBatch.empty() for _ in self.graphs]
         return self._run.push_on([*batches, *known], self._sinks.take)
 
-    def move(self, moves: Moves, graphs: Sequence[EventBatch], tick: int) -> list[Delta]:
+    def move(self, moves: Moves, graphs: Sequence[EventBatch], tick: int) -> None:
         """Several instants, for a run whose windows are told what is in them; what the KB's graphs hold now, if that
-        has changed, holds from the first on. Each node's changes, that of instant k at `tick` + k."""
+        has changed, holds from the first on. Each node's changes go into `outs` as those of `push`."""
+        self._sinks.tick = tick
         if self._run is None:
-            return []
+            return
         instants, clocks = [*moves.instants], [places + 1 for places in moves.places]
         self._versions += bool(graphs)
         for batch in graphs:
@@ -85,16 +86,12 @@ class Leaves:
             clocks.append(np.full(len(batch), self._versions))
         low = np.full((len(moves.low), self._windows + len(self.graphs)), self._versions - 1)
         low[:, : self._windows] = moves.low
-        return self._deltas(self._run.move([*moves.batches, *graphs], instants, clocks, low), tick)
+        self._run.move_on([*moves.batches, *graphs], instants, clocks, low, self._sinks.take)
 
     @property
     def nodes(self) -> list[int]:
         """The places of the plan whose changes are told, in their order."""
         return self._nodes
-
-    def _deltas(self, answers: Answers, tick: int) -> list[Delta]:
-        each = zip(answers.new, answers.ended, self._widths, strict=True)
-        return [_delta(new, ended, tick, width) for new, ended, width in each]
 
     # --- what it holds ------------------------------------------------------------------------------
 
@@ -134,12 +131,3 @@ def _graphs(forms: Sequence[Patterns]) -> list[KbGraph]:
 def _numbered(form: Patterns, number: dict[Place, int]) -> ConjunctiveQuery:
     return replace(form.query, sources=tuple(number[form.places[source]] for source in form.query.sources))
 
-
-def _delta(new: Rows, ended: Rows, tick: int, width: int) -> Delta:
-    """Both in order of instants; they have no row in common at an instant."""
-    parts = [
-        Delta(rows.at + tick, np.full(len(rows), sign), rows.values[:, :width])
-        for rows, sign in ((ended, -1), (new, 1))
-        if len(rows)
-    ]
-    return Delta.concat(parts, width)

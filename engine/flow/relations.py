@@ -79,10 +79,12 @@ class _Pairs:
 
 
 class Relations:
-    """What can be made of relations. Their operators stand in one sheet."""
+    """What can be made of relations. Their operators stand in one sheet. by_pairs: what is met is found by pairs, even
+    where the right side's keys would do: of a store those may be many, and the left side's rows few."""
 
-    def __init__(self, sheet: p.Sheet) -> None:
+    def __init__(self, sheet: p.Sheet, *, by_pairs: bool = False) -> None:
         self.sheet = sheet
+        self._by_pairs = by_pairs
         self._numbers = 0
 
     def hidden(self) -> Hidden:
@@ -98,7 +100,7 @@ class Relations:
     # --- where rows come from -----------------------------------------------------------------------
 
     def source(
-        self, form: p.Patterns | p.Asked | p.Given | p.Constant, columns: Sequence[Column], certain: Iterable[Column]
+        self, form: p.Source, columns: Sequence[Column], certain: Iterable[Column]
     ) -> Relation:
         """The rows of an operator without inputs, under these names."""
         return Relation(self.sheet.add(form), tuple(columns), frozenset(certain))
@@ -223,7 +225,8 @@ class Relations:
     def left_join(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
         """OPTIONAL: conditions are on the joined rows, and hold no EXISTS."""
         pairs = self._passing(self._pairs(a, b), a, b, conditions)
-        met = self._met_by_key(a, b) if not conditions and self._plain(a, b) else self._met(a, pairs.node)
+        by_key = not conditions and not self._by_pairs and self._plain(a, b)
+        met = self._met_by_key(a, b) if by_key else self._met(a, pairs.node)
         return self._with_others(pairs.relation, a, met)
 
     def left_join_where(self, a: Relation, b: Relation, passing: Callable[[Relation], Relation]) -> Relation:
@@ -256,7 +259,7 @@ class Relations:
         shared = [c for c in a.columns if c in b.columns and c in known and not isinstance(c, Context)]
         if not shared:
             return a
-        if self._plain(a, b):
+        if self._plain(a, b) and not self._by_pairs:
             return self.without(a, self._met_by_key(a, b))
         pairs = self._pairs(a, b)
         if any(c in a.certain and c in b.certain for c in shared):
@@ -268,7 +271,7 @@ class Relations:
 
     def semijoin(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
         """The rows of A for which a compatible row of B is there: EXISTS. Conditions are on the joined rows."""
-        if not conditions and self._plain(a, b):
+        if not conditions and not self._by_pairs and self._plain(a, b):
             return self._met_by_key(a, b)
         pairs = self._passing(self._pairs(a, b), a, b, conditions)
         return self._met(a, pairs.node)

@@ -39,22 +39,22 @@ _TOLD: Final = Window(None)
 class GeneralAnswers:
     """All that changes for a query that is answered so."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks) -> None:
         self._plan = plan
         self._terms = terms
-        self._blanks = KbBlanks(terms)
+        self._blanks = blanks
         """Of the KB, wherever it is asked."""
         self._items = [Items(any(c.stream == s and c.stored for c in plan.contents)) for s in range(len(plan.streams))]
         self._contents = [Content(c.stream, c.window) for c in plan.contents]
         self._matchers = [
-            None if request is None else StreamMatcher(request, terms, kb, blanks=self._blanks)
+            None if request is None else StreamMatcher(request, terms, kb, blanks=blanks)
             for request in plan.requests
         ]
         windows = [_TOLD for _ in plan.contents]
         flow = plan.flow
         parts = cut(flow.plan) if flow.used else None
         rest = flow.plan if parts is None else parts.rest
-        self._standing = Standing(rest, plan.report, flow.compared, windows, kb, self._blanks, terms)
+        self._standing = Standing(rest, plan.report, flow.compared, windows, kb, blanks, terms)
         named = {form.name for form in flow.plan.forms if isinstance(form, Given)}
         self._events = {e.name: e for e in plan.events if e.name in named}
         """By name; those that no MATCH names are left out."""
@@ -149,7 +149,6 @@ class GeneralAnswers:
         yield from self._standing.held_ids()
         if self._stepping is not None:
             yield from self._stepping.held_ids()
-        yield self._blanks.ids
 
     @property
     def state(self) -> dict[str, int]:
@@ -174,7 +173,6 @@ class GeneralAnswers:
             "items": [items.save(terms) for items in self._items],
             "contents": [content.save() for content in self._contents],
             "events": [rows.save(terms) for rows in self._occurring.values()],
-            "kb": self._blanks.save(terms),
             "standing": self._standing.save(terms),
             "stepping": None if self._stepping is None else self._stepping.save(terms),
         }
@@ -185,7 +183,6 @@ class GeneralAnswers:
             items.restore(saved, terms)
         for occurring, saved in zip(self._occurring.values(), state["events"], strict=True):
             occurring.restore(saved, terms)
-        self._blanks.restore(state["kb"], terms)
         for content, saved in zip(self._contents, state["contents"], strict=True):
             content.restore(saved)
         self._standing.restore(state["standing"], terms)

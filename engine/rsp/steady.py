@@ -36,11 +36,10 @@ def is_steady(plan: RspPlan) -> bool:
 class SteadyAnswers:
     """All that changes for such a query."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
-        self._plan, self._terms = plan, terms
-        self._blanks = KbBlanks(terms)
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks) -> None:
+        self._plan, self._terms, self._blanks = plan, terms, blanks
         windows = [_window(content.window.operators[0]) for content in plan.contents]
-        self._standing = Standing(plan.flow.plan, plan.report, plan.flow.compared, windows, kb, self._blanks, terms)
+        self._standing = Standing(plan.flow.plan, plan.report, plan.flow.compared, windows, kb, blanks, terms)
 
     def advance(self, batches: Sequence[EventBatch]) -> Sequence[tuple[I64, FullRows]]:
         """Complete events by stream in order of time; what is told and when. Raises KbError, LimitError."""
@@ -57,7 +56,6 @@ class SteadyAnswers:
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""
         yield from self._standing.held_ids()
-        yield self._blanks.ids
 
     @property
     def state(self) -> dict[str, int]:
@@ -71,11 +69,10 @@ class SteadyAnswers:
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between pushes."""
-        return {"standing": self._standing.save(terms), "kb": self._blanks.save(terms)}
+        return {"standing": self._standing.save(terms)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
-        self._blanks.restore(state["kb"], terms)
         self._standing.restore(state["standing"], terms)
 
 

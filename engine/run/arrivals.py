@@ -95,8 +95,8 @@ class Arrivals(Watermarks[_Waiting]):
         """Whether events wait."""
         return any(waiting.pending for waiting in self._streams)
 
-    def ready(self, before: int) -> bool:
-        """Whether events are complete that lie before a time."""
+    def complete(self, before: int) -> bool:
+        """Whether something is complete and lies before a time."""
         passed = min(self.passed, before)
         for waiting in self._streams:  # noqa: SIM110  it is asked for every event
             if waiting.oldest < passed:

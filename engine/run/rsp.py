@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
@@ -26,6 +27,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
@@ -53,20 +55,19 @@ class RspRun(AloneRun):
         self.matches = 0
         self._arrivals = Arrivals(len(plan.streams), lateness, start)
         self._kb = KbInTime(kb)
+        self._blanks = KbBlanks(terms)
         self._newest: int | None = None
         self._schedule = Schedule(plan.rhythm)
         self._told = Columns(plan.flow.told, terms)
         self.resets = Resets()
         """How often it has forgotten its windows."""
-        self._found: list[MatchBatch] = []
-        """What has been told and not handed out, since an error came after it."""
         self._begin()
         terms.register(self)
 
     def _begin(self) -> None:
         """Nothing has been seen."""
         answers = SteadyAnswers if is_steady(self._plan) else GeneralAnswers
-        self._answers: SteadyAnswers | GeneralAnswers = answers(self._plan, self._terms, self._kb)
+        self._answers: SteadyAnswers | GeneralAnswers = answers(self._plan, self._terms, self._kb, self._blanks)
 
     @property
     def plan(self) -> RspPlan:
@@ -80,8 +81,7 @@ class RspRun(AloneRun):
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._arrivals.held_ids()
         yield from self._answers.held_ids()
-        for batch in self._found:
-            yield batch.values
+        yield from self._blanks.held_ids()
 
     # --- events in, answers out ---------------------------------------------------------------------
 
@@ -90,16 +90,17 @@ class RspRun(AloneRun):
         return late if len(late) else None
 
     def advance(self) -> list[MatchBatch]:
-        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError."""
+        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError. An error
+        of the KB loses nothing: the next call tells what this one did not."""
+        found: list[MatchBatch] = []
         for passed in self._kb.stretches(self._arrivals.passed):
-            if self._arrivals.ready(passed):
-                self._kb.ask()  # before anything goes on: an error of the KB loses nothing
+            if not self._knows(passed, bool(found)):
+                break  # the next call meets the error again, or goes on
             batches = self._arrivals.take(passed)
             self._see(batches)
             for at, rows in self._answer(batches, passed):
                 if len(rows):
-                    self._found.append(self._batch(at, rows))
-        found, self._found = self._found, []
+                    found.append(self._batch(at, rows))
         if not found:
             return found
         if len(found) > 1:
@@ -107,6 +108,19 @@ class RspRun(AloneRun):
         self.matches += len(found[0])
         self._terms.hold(found[0].values)
         return found
+
+    def _knows(self, passed: int, found: bool) -> bool:
+        """Ask the KB before anything is taken in, if something may be answered. Raises KbError, unless rows have been
+        found."""
+        if self._plan.rhythm.every_instant and not self._arrivals.complete(passed):
+            return True
+        try:
+            self._kb.ask()
+        except KbError:
+            if found:
+                return False
+            raise
+        return True
 
     def _see(self, batches: list[EventBatch]) -> None:
         """How far streams have come."""
@@ -133,8 +147,6 @@ class RspRun(AloneRun):
             return
         general.add(batches)
         due = self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, general.windows)
-        if len(due):
-            self._kb.ask()
         if self._plan.volatile:
             self._schedule.check(due)
         self._schedule.go_on(due)
@@ -197,6 +209,7 @@ class RspRun(AloneRun):
             "newest": self._newest,
             "matches": self.matches,
             "resets": self.resets.save(),
+            "blanks": self._blanks.save(terms),
             "answers": self._answers.save(terms),
             "kept": self._kb.save(terms),
         }
@@ -207,6 +220,7 @@ class RspRun(AloneRun):
         self._newest = None if state["newest"] is None else int(state["newest"])
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
+        self._blanks.restore(state["blanks"], terms)
         self._answers.restore(state["answers"], terms)
         self._kb.restore(state["kept"], terms)
 

@@ -125,15 +125,13 @@ class WindowRun:
 
     # --- events in, rows out ------------------------------------------------------------------------
 
-    def push(self, batch: EventBatch, *, low: I64s | None = None, instant: I64s | None = None) -> Answers:
+    def push(self, batch: EventBatch) -> Answers:
         """Events in order of time, after those of earlier pushes; a batch never splits an instant.
 
-        low: i64[events], in place of the window's τ_b; that of an instant's last event counts, and it never falls.
-        instant: i64[events], ascending, in place of the times: consecutive events with one number are one instant.
-        Raises ValueError for times or bounds that fall, LimitError for too many rows: the run is lost then.
+        Raises ValueError for times that fall, LimitError for too many rows: the run is lost then.
         """
         parts = list[_Part]()
-        return self._answers(self._push(batch, low, instant, self._keep_in(parts)), parts)
+        return self._answers(self._push(batch, self._keep_in(parts)), parts)
 
     def push_each(self, batches: Sequence[EventBatch]) -> Answers:
         """Events by source, each in order of time, after those of earlier pushes; no instant is split between pushes.
@@ -148,25 +146,25 @@ class WindowRun:
         the instant at which each does, from 0 on, and clocks, ascending also from call to call; low: i64[instants,
         sources], never falling, the clocks up to which events are out. The instants' times are their numbers. Raises
         LimitError as `push`."""
-        each = moved(batches, instants, clocks, low)
-        parts = self._run(each.batch, each.clock, each.source, each.first, low)
-        self._low = low[-1].copy()
-        return self._answers(each.time, parts)
+        parts = list[_Part]()
+        self.move_on(batches, instants, clocks, low, self._keep_in(parts))
+        return self._answers(np.arange(len(low)), parts)
 
     def push_on(self, batches: Sequence[EventBatch], take: _Emptied) -> I64s:
         """As `push`, or `push_each` with several sources, but `take` is given the rows (records.OUT, and u32[rows,
         columns]), in views that are written over. The instants' times."""
         if len(self.windows) > 1:
             return self._push_each(batches, take)
-        return self._push(batches[0], None, None, take)
+        return self._push(batches[0], take)
 
-    def tick(self, time: int, low: int | None = None) -> Answers:
-        """An instant without events: what has left by now. Raises ValueError for a window that counts."""
-        if self.windows[0].counted and low is None:
-            raise ValueError("a window of events moves with events only")
-        ids = np.zeros(0, np.uint32)
-        empty = EventBatch(np.array([time], np.int64), np.zeros(2, np.int64), ids, ids, ids)
-        return self.push(empty, low=None if low is None else np.array([low], np.int64))
+    def move_on(
+        self, batches: Sequence[EventBatch], instants: Sequence[I64s], clocks: Sequence[I64s], low: I64s,
+        take: _Emptied,
+    ) -> None:  # fmt: skip
+        """As `move`, but `take` is given the rows as by `push_on`."""
+        each = moved(batches, instants, clocks, low)
+        self._work(each.batch, each.clock, each.source, each.first, low, take)
+        self._low = low[-1].copy()
 
     def rows(self, query: int = 0) -> NDArray[np.uint32]:
         """The whole answer of one query as it stands: u32[n, keys]."""
@@ -212,14 +210,14 @@ class WindowRun:
 
     # --- steps --------------------------------------------------------------------------------------
 
-    def _push(self, batch: EventBatch, low: I64s | None, instant: I64s | None, emptied: _Emptied) -> I64s:
-        if low is None and instant is None and len(batch) == 1:
+    def _push(self, batch: EventBatch, emptied: _Emptied) -> I64s:
+        if len(batch) == 1:
             return self._push_one(batch, emptied)
-        first = _firsts(batch.time if instant is None else instant)
+        first = _firsts(batch.time)
         last = first[1:] - 1
         clock = self._clocks(batch, first)
-        bounds = self.windows[0].low(clock[last]) if low is None else np.ascontiguousarray(low, np.int64)[last]
-        self._check(clock, bounds)
+        bounds = self.windows[0].low(clock[last])
+        self._check(clock)
         self._work(batch, clock, np.zeros(len(batch), np.int32), first, bounds[:, None], emptied)
         self._instants[0] += len(last)
         if len(last):
@@ -233,8 +231,6 @@ class WindowRun:
         low = window.low_of(clock)
         if clock < self._clock:
             raise ValueError("events are not in order of time")
-        if low < self._low.item(0):
-            raise ValueError("a window's bound has fallen")
         one = self._one
         one.clock[0] = clock
         one.low[0, 0] = low
@@ -262,13 +258,9 @@ class WindowRun:
         numbers = np.arange(before + 1, before + len(first))
         return np.repeat(numbers, np.diff(first))
 
-    def _check(self, clock: I64s, bounds: I64s) -> None:
-        if len(clock) == 0:
-            return
-        if clock[0] < self._clock or _falls(clock):
+    def _check(self, clock: I64s) -> None:
+        if len(clock) and (clock[0] < self._clock or _falls(clock)):
             raise ValueError("events are not in order of time")
-        if bounds[0] < self._low[0] or _falls(bounds):
-            raise ValueError("a window's bound has fallen")
 
     def _set_reports(self, reports: Sequence[Report]) -> None:
         for number, (query, report) in enumerate(zip(self.plan.queries, reports, strict=True)):

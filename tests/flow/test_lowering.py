@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
 
 import pytest
+from by_graph import by_graph
 from flow_reference import World, answer
 from hypothesis import event, given
 from hypothesis import strategies as st
-from lowering_strategies import STREAMS, Case, E, aggregations, cases, existences
+from lowering_strategies import GRAPHS, STREAMS, Case, aggregations, cases, existences
 from profiles import drawn
-from pyoxigraph import BlankNode, NamedNode, Variable
 from reference.rsp import evaluate_rsp
 from reference.values import normal_triple
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.flow.plan import Asked
 from oxiseq.engine.flow.sparql import Around, Lowered, compile_where
-from oxiseq.grammar.algebra import GraphPattern, Group, Union, Values
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 
 NOW = 50
-GRAPHS = (NamedNode(f"{E}g"), NamedNode(f"{E}h"))
-"""Of the knowledge base; both have triples."""
 
 
 def around(query: RspQuery, asks_kb: bool = True) -> Around:
@@ -50,39 +44,11 @@ def world_of(case: Case) -> World:
     return World(windows, case.kb)
 
 
-def inside(value: Any, change: Callable[[Any], Any]) -> Any:
-    """With other parts."""
-    if isinstance(value, tuple):
-        return tuple(map(change, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{f.name: change(getattr(value, f.name)) for f in fields(value) if f.init})
-    return value
-
-
-def by_graph(query: RspQuery) -> RspQuery:
-    """GRAPH ?n as a union over the graphs: Oxigraph takes ?n for a variable of MINUS and sub-queries inside, too, and
-    leaves it unbound over VALUES alone."""
-    graphs = query.named_graphs or GRAPHS
-
-    def change(value: Any) -> Any:
-        if isinstance(value, GraphPattern) and isinstance(value.name, Variable):
-            return Union(tuple(Group((branch(value.name, g, value.pattern),)) for g in graphs))
-        return inside(value, change)
-
-    def branch(name: Variable, graph: NamedNode, pattern: Group) -> GraphPattern:
-        def own(value: Any) -> Any:
-            return BlankNode(value.value + graph.value[-1]) if isinstance(value, BlankNode) else inside(value, own)
-
-        return GraphPattern(graph, Group((own(change(pattern)), Values((name,), ((graph,),)))))
-
-    found: RspQuery = change(query)
-    return found
-
-
 def expected(case: Case, names: set[str]) -> Counter[tuple[tuple[str, str], ...]]:
     """What the reference tells, by Oxigraph; of CONSTRUCT only what the template has."""
     streams = {iri: [(NOW, case.streams[iri])] for iri in STREAMS}
-    rows = evaluate_rsp(by_graph(case.query), streams, case.kb, [NOW], report=Report.RSTREAM)
+    query = by_graph(case.query, case.query.named_graphs or GRAPHS)
+    rows = evaluate_rsp(query, streams, case.kb, [NOW], report=Report.RSTREAM)
     return Counter(tuple((name, term) for name, term in a.row if name in names) for a in rows)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.nodes import following, intervals, linear
+from oxiseq.engine.flow.nodes import following, happening, intervals, linear
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.best import Best
+from oxiseq.engine.flow.nodes.closure import Closure
 from oxiseq.engine.flow.nodes.computing import Extend, Filter
 from oxiseq.engine.flow.nodes.consolidate import Consolidate
 from oxiseq.engine.flow.nodes.distinct import Distinct
@@ -18,11 +22,14 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder
 
 
-def build(plan: p.FlowPlan, terms: TermDictionary) -> list[Node]:
-    """A node for each form, in the same order."""
+def build(plan: p.FlowPlan, terms: TermDictionary, known: Mapping[int, Node] = MappingProxyType({})) -> list[Node]:
+    """A node for each form, in the same order. known: by place those that are at work already, for other plans too."""
     nodes: list[Node] = []
     order = TermOrder(terms)
-    for form, width, raw in zip(plan.forms, plan.widths, plan.raw, strict=True):
+    for place, (form, width, raw) in enumerate(zip(plan.forms, plan.widths, plan.raw, strict=True)):
+        if place in known:
+            nodes.append(known[place])
+            continue
         nodes.append(_node(form, width, nodes, terms, order))
         nodes[-1].out.raw = raw
     return nodes
@@ -31,7 +38,7 @@ def build(plan: p.FlowPlan, terms: TermDictionary) -> list[Node]:
 def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, order: TermOrder) -> Node:
     children = [nodes[place].out for place in p.inputs(form)]
     match form:
-        case p.Patterns() | p.Asked() | p.Given():
+        case p.Patterns() | p.Asked() | p.Quads() | p.Graphs() | p.Given():
             return Fed(width)
         case p.Constant():
             return linear.Constant(form, terms)
@@ -57,8 +64,20 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
             return Arrange(form, children[0])
         case p.Join(left, right):
             return Join(_arranged(nodes[left]), _arranged(nodes[right]))
+        case p.Triples():
+            return happening.Triples(form, children[0], terms)
+        case p.Look(_, kept):
+            return happening.Look(form, children[0], _arranged(nodes[kept]))
+        case p.Cover():
+            return happening.Cover(form, children[0])
+        case p.Sometime():
+            return happening.Sometime(children[0])
+        case p.TimeTerm():
+            return happening.TimeTerm(form, children[0], terms)
+        case p.Closure():
+            return Closure(form, children[0])
         case p.Distinct():
-            return Distinct(children[0])
+            return Distinct(children[0], lifetime=form.lifetime)
         case p.Group():
             return Group(form, children[0], terms)
         case p.Best():

@@ -15,9 +15,9 @@ from pyoxigraph import BlankNode, Variable
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Call, KernelNode, Node
+from oxiseq.engine.flow.nodes.node import Call, Chosen, KernelNode, Node
 from oxiseq.engine.flow.rewriting import UNBOUND
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows, times_at
 from oxiseq.engine.kernels.flow import extending as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.flow.sifting import Sifting, sift
@@ -76,6 +76,7 @@ class Extend(Node):
     def __init__(self, form: p.Extend, child: Buffer, terms: TermDictionary) -> None:
         super().__init__(child.width + 1, (child,))
         self._values = Computed(form.expression, terms)
+        self._lifetime = form.lifetime
         self._drawn = None if p.is_pure(form.expression) else _Drawn(self._values, child)
         self._terms, self._generation = terms, terms.generation
         self._memory = Replaceable(self._empty())
@@ -134,6 +135,15 @@ class Extend(Node):
         if self._generation != self._terms.generation:
             self._generation = self._terms.generation
             self._memory.set(self._empty())
+
+    def forget(self, passed: int, *, now: bool = False) -> None:
+        if self._drawn is not None and self._lifetime is not None:
+            start, before = self._lifetime.start, passed - self._lifetime.limit
+            self._drawn.keep(lambda rows: times_at(rows, start) >= before)
+
+    def keep(self, chosen: Chosen) -> None:
+        if self._drawn is not None:
+            self._drawn.keep(chosen)
 
     def held_ids(self) -> list[Ids]:
         return [] if self._drawn is None else self._drawn.held_ids()
@@ -234,6 +244,11 @@ class _Drawn:
                         del kept[each]
                 touched = {}
         return found
+
+    def keep(self, chosen: Chosen) -> None:
+        """These alone."""
+        keep = chosen(self._rows).tolist()
+        self._kept = {key: entry for (key, entry), kept in zip(self._kept.items(), keep, strict=True) if kept}
 
     def held_ids(self) -> list[Ids]:
         """The terms of rows and values."""

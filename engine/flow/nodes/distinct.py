@@ -8,8 +8,10 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Call, KernelNode
+from oxiseq.engine.flow.nodes.arrange import FEW
+from oxiseq.engine.flow.nodes.node import Call, Chosen, KernelNode
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import counting as k
 from oxiseq.engine.kernels.flow.buffers import DONE
@@ -27,9 +29,10 @@ _MOST: Final = 1 << 30
 class Distinct(KernelNode):
     """room: rows to begin with."""
 
-    def __init__(self, child: Buffer, room: int = 64) -> None:
+    def __init__(self, child: Buffer, room: int = 64, lifetime: p.Lifetime | None = None) -> None:
         super().__init__(child.width, (child,))
         self._least = room
+        self._lifetime, self._kept = lifetime, 0
         self._memory = Replaceable(self._allocated(room))
 
     def call(self) -> Call:
@@ -81,6 +84,21 @@ class Distinct(KernelNode):
         top, last = int(memory.scalars[k.TOP]), k.ROW + self.inputs[0].width
         live = np.flatnonzero(memory.states[:top, k.STATE] != k.FREED)
         return memory.halves[live, k.ROW : last], memory.words[live, k.WEIGHT]
+
+    def forget(self, passed: int, *, now: bool = False) -> None:
+        lifetime = self._lifetime
+        if lifetime is None:
+            return
+        count = self.records
+        if count and (now or lifetime.limit == 0 or count > 2 * self._kept + FEW):
+            k.forget(self._memory.address, lifetime.start, passed - lifetime.limit)
+            self._kept = self.records
+
+    def keep(self, chosen: Chosen) -> None:
+        rows, weight = self._rows()
+        kept = chosen(rows)
+        if not kept.all():
+            self._keep(np.ascontiguousarray(rows[kept]), weight[kept])
 
     # --- facts, and the saved state -----------------------------------------------------------------
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import Buffer, Ids
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+Chosen: TypeAlias = Callable[[Ids], NDArray[np.bool_]]
+"""Rows → which of them are kept."""
 
 
 class Call(NamedTuple):
@@ -58,6 +64,13 @@ class Node(ABC):
     def held_ids(self) -> Iterable[Ids]:
         """The terms of what it keeps (see `TermDictionary`)."""
         return ()
+
+    def forget(self, passed: int, *, now: bool = False) -> None:  # noqa: B027  most keep nothing
+        """Instants before `passed` are over: let go of rows whose lifetime (plan.Lifetime) is, if there may be many, or
+        `now`."""
+
+    def keep(self, chosen: Chosen) -> None:  # noqa: B027  most keep nothing
+        """Between batches: keep those of its rows alone that are chosen, and tell nobody."""
 
     def save(self, terms: SavedTerms) -> State:
         """What it keeps, between batches."""

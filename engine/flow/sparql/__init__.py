@@ -7,7 +7,7 @@ Where it stands: grammar/rsp_algebra.py → **operators** (engine/flow/plan.py).
     grounds.py      which graph a pattern is about, in which cases
     correlation.py  whether a pattern looks at bindings from outside
     asking.py       what the knowledge base is asked as a whole
-    leaves.py       triple patterns; paths.py: paths over windows
+    leaves.py       triple patterns; paths.py: paths over windows; store_leaves.py: over a store followed quad by quad
     runs.py         what is joined: leaves, questions, the rest
     groups.py       group graph patterns; existence.py: EXISTS; selects.py: sub-queries, aggregates
     lowering.py     the query: what is told

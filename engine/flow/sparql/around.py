@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.flow.events import EventRows, Used
-from oxiseq.engine.flow.plan import FlowPlan, Rank
+from oxiseq.engine.flow.plan import FlowPlan, Quads, Rank
 from oxiseq.engine.flow.relations import Relation
 from oxiseq.grammar.algebra import EventPattern, Expression, MatchPattern
 
@@ -28,7 +28,9 @@ class Around:
     """windows: window's name → number of its content; default: contents in the default graph; `default_graphs` and
     `named_graphs`: FROM and FROM NAMED; matches: what MATCH stands for, `timed` what the one MATCH of WHERE itself
     does if its rows carry times; `events`: by name the rows of their events, `items`: whether these say which item they
-    are of, for queries that consume; `asks_kb`: whether parts of the query may be asked of the knowledge base."""
+    are of, for queries that consume; `asks_kb`: whether parts of the query may be asked of the knowledge base;
+    `alone`: nothing but the store is read, quad by quad: FROM and FROM NAMED, if there are any, are the whole dataset,
+    as for the store's own queries, and nothing is asked; `size`: about how many quads agree with a pattern."""
 
     windows: Mapping[NamedNode, int] = field(default_factory=dict)
     default: tuple[int, ...] = ()
@@ -39,6 +41,13 @@ class Around:
     events: Mapping[str, EventRows] = field(default_factory=dict)
     items: bool = False
     asks_kb: bool = True
+    alone: bool = False
+    size: Callable[[Quads], int] | None = None
+
+    @property
+    def whole_dataset(self) -> bool:
+        """Whether FROM and FROM NAMED are all that there is."""
+        return self.alone and bool(self.default_graphs or self.named_graphs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,11 @@ class Asking:
 
     def graphs(self, ground: EachGraph) -> Relation:
         """The named graphs, each a row: the context."""
-        return self.asked((), ground)
+        if not self._around.alone:
+            return self.asked((), ground)
+        named = self._around.named_graphs
+        form = p.Constant(tuple((name,) for name in named), 1) if self._around.whole_dataset else p.Graphs()
+        return self._relations.source(form, (ground.context,), (ground.context,))
 
     def is_there(self, name: NamedNode) -> Relation:
         """One row without columns if the knowledge base has this graph. Where it cannot be asked, an empty graph is
@@ -103,6 +107,11 @@ class Asking:
         if self._around.asks_kb:
             within = GraphPattern(name, Group(()))
             return self._relations.source(_question(within, ()), (), ())
+        if self._around.alone:
+            graph = Variable("graph")
+            whole = self._relations.source(p.Graphs(), (graph,), (graph,))
+            this = self._relations.filter(whole, [Call("SAMETERM", (graph, name))])
+            return self._relations.project(this, ())
         s, o = (p.column(i) for i in (0, 2))
         found = p.Patterns(ConjunctiveQuery((TriplePattern(s, p.column(1), o),), (), (0,)), (p.GraphPlace(name),))
         whole = self._relations.source(found, (Variable("s"), Variable("p"), Variable("o")), ())

@@ -17,8 +17,10 @@ from oxiseq.engine.flow.sparql.correlation import correlated
 from oxiseq.engine.flow.sparql.existence import Conditions
 from oxiseq.engine.flow.sparql.grounds import Cases, Contexts, EachGraph, Ground, Merge, Scope
 from oxiseq.engine.flow.sparql.leaves import Leaves
+from oxiseq.engine.flow.sparql.rebuilding import NOWHERE
 from oxiseq.engine.flow.sparql.runs import Runs, decided
 from oxiseq.engine.flow.sparql.selects import Selects
+from oxiseq.engine.flow.sparql.store_leaves import StoreLeaves
 from oxiseq.grammar.algebra import (
     Bind,
     Expression,
@@ -58,7 +60,10 @@ class Groups:
         """What the query's MATCHes use, if that is asked for."""
         self.contexts = Contexts(relations)
         self._asking = Asking(relations, around)
-        self._runs = Runs(relations, self._asking, Leaves(relations), self._named, self.element)
+        leaves = StoreLeaves(relations, around) if around.alone else Leaves(relations)
+        self._runs = Runs(
+            relations, self._asking, leaves, self._named, self.element, followed=around.alone
+        )  # fmt: skip
         self.conditions = Conditions(relations, self.contexts, self)
         self.selects = Selects(relations, self.contexts, self.conditions, self)
 
@@ -69,6 +74,8 @@ class Groups:
         around = self._around
         graphs: list[p.Place] = [p.WindowPlace(content) for content in around.default]
         graphs += [p.GraphPlace(name) for name in around.default_graphs]
+        if not graphs and around.whole_dataset:
+            return Merge((p.GraphPlace(NOWHERE),))
         return Merge(tuple(dict.fromkeys(graphs)) or (p.GraphPlace(None),))
 
     def _named(self, block: GraphPattern | WindowPattern) -> Ground:
@@ -77,7 +84,8 @@ class Groups:
         if isinstance(block, WindowPattern):
             return Merge((p.WindowPlace(self._around.windows[name]),))
         named = self._around.named_graphs
-        return Merge(() if named and name not in named else (p.GraphPlace(name),))
+        left_out = (named or self._around.whole_dataset) and name not in named
+        return Merge(() if left_out else (p.GraphPlace(name),))
 
     def _nothing_said(self, ground: Ground) -> Relation:
         """The empty pattern: one row, in graphs that there are."""
@@ -86,10 +94,14 @@ class Groups:
                 return self.contexts.of((context,), named=False)
             case Merge(places) if not places:
                 return self._relations.source(p.Constant((), 0), (), ())
-            case Merge((p.GraphPlace(NamedNode() as name),)) if name not in self._around.default_graphs:
+            case Merge((p.GraphPlace(NamedNode() as name),)) if not self._is_given(name):
                 return self._asking.is_there(name)
             case _:
                 return self._relations.unit()
+
+    def _is_given(self, name: NamedNode) -> bool:
+        """Whether it is there by what the query says: a graph of FROM, any of the whole dataset."""
+        return name in self._around.default_graphs or self._around.whole_dataset
 
     # --- groups -------------------------------------------------------------------------------------
 
@@ -211,7 +223,7 @@ class Groups:
 
     def _each_graph(self, name: Variable, inner: Group, scope: Scope) -> Relation:
         """GRAPH ?g over more than the knowledge base is asked as a whole: by graph, its name being a context."""
-        if not self._around.asks_kb:
+        if not (self._around.asks_kb or self._around.alone):
             raise OxiseqError(f"{_NOT_ASKED}: GRAPH ?{name.value}")
         context = self._relations.context()
         ground = EachGraph(context)

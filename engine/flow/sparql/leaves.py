@@ -11,13 +11,15 @@ from pyoxigraph import BlankNode, NamedNode, Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.rewriting import placed
-from oxiseq.engine.flow.sparql.grounds import Merge
+from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge
 from oxiseq.engine.windows import ConjunctiveQuery
 from oxiseq.engine.windows.plan import MOST_PATTERNS, MOST_VARIABLES
 from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
 from oxiseq.grammar.scope import plain_variables
 
 Key: TypeAlias = Variable | BlankNode
+Where: TypeAlias = p.Place | EachGraph
+"""What a pattern is about: where a store is followed quad by quad, each of its named graphs, too."""
 OWN: Final = "oxiseq_path_"
 """How variables begin that stand for nothing in the text, and leave what is joined."""
 
@@ -26,7 +28,7 @@ OWN: Final = "oxiseq_path_"
 class Conjunction:
     """Triple patterns, each on one graph, and conditions on their variables."""
 
-    patterns: list[tuple[TriplePattern, p.Place]] = field(default_factory=list)
+    patterns: list[tuple[TriplePattern, Where]] = field(default_factory=list)
     filters: list[Expression] = field(default_factory=list)
 
     @property
@@ -78,8 +80,9 @@ class Leaves:
             return found
         return [self._relations.filter(connected(self._relations, found), filters)]
 
-    def on(self, pattern: TriplePattern, ground: Merge) -> Relation:
+    def on(self, pattern: TriplePattern, ground: Ground) -> Relation:
         """A triple pattern on some graphs as one."""
+        assert isinstance(ground, Merge)  # what is on each graph is asked
         parts = [self._leaf(Conjunction([(pattern, place)])) for place in ground.places]
         if not parts:
             keys = tuple(dict.fromkeys(keys_of(pattern)))
@@ -89,11 +92,11 @@ class Leaves:
     def _leaf(self, whole: Conjunction) -> Relation:
         keys = whole.keys
         names = {key: p.column(i) for i, key in enumerate(keys)}
-        places = tuple(dict.fromkeys(place for _, place in whole.patterns))
+        places = tuple(dict.fromkeys(place for _, place in whole.patterns if not isinstance(place, EachGraph)))
         query = ConjunctiveQuery(
             tuple(_renamed(pattern, names) for pattern, _ in whole.patterns),
             tuple(placed(f, {v: c for v, c in names.items() if isinstance(v, Variable)}) for f in whole.filters),
-            tuple(places.index(place) for _, place in whole.patterns),
+            tuple(places.index(place) for _, place in whole.patterns if not isinstance(place, EachGraph)),
         )
         return self._relations.source(p.Patterns(query, places), keys, keys)
 
@@ -107,7 +110,7 @@ def _renamed(pattern: TriplePattern, names: dict[Key, Variable]) -> TriplePatter
     return TriplePattern(of(pattern.subject), predicate, of(pattern.object))
 
 
-def _parts(patterns: Sequence[tuple[TriplePattern, p.Place]]) -> Iterator[Conjunction]:
+def _parts(patterns: Sequence[tuple[TriplePattern, Where]]) -> Iterator[Conjunction]:
     """As many patterns at once as engine/windows joins, those together that share variables."""
     left = list(dict.fromkeys(patterns))
     while left:

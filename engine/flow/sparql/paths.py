@@ -14,7 +14,8 @@ from typing import Final
 from pyoxigraph import BlankNode, NamedNode, Variable
 
 from oxiseq.engine.flow.relations import Column, Relation, Relations
-from oxiseq.engine.flow.sparql.grounds import Merge
+from oxiseq.engine.flow.sparql.asking import Asking
+from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge
 from oxiseq.engine.flow.sparql.leaves import OWN, Conjunction, Leaves, connected
 from oxiseq.grammar.algebra import (
     Call,
@@ -38,8 +39,9 @@ _END: Final = Variable(f"{OWN}end")
 class Paths:
     """Paths on some graphs as one."""
 
-    def __init__(self, relations: Relations, leaves: Leaves) -> None:
+    def __init__(self, relations: Relations, leaves: Leaves, asking: Asking) -> None:
         self._relations = relations
+        self._asking = asking
         self._leaves = leaves
         self._numbers = count(1)
 
@@ -59,8 +61,8 @@ class Paths:
             case _:
                 yield whole
 
-    def pairs(self, whole: PathPattern, ground: Merge) -> Relation:
-        """The solutions of a path: a column for each end that is no constant."""
+    def pairs(self, whole: PathPattern, ground: Ground) -> Relation:
+        """The solutions of a path: a column for each end that is no constant, contexts first."""
         s, o = whole.subject, whole.object
         match whole.path:
             case NamedNode() | PathInverse() | PathSequence():
@@ -73,18 +75,22 @@ class Paths:
                 return self._between(self._repeated(inner, mark, s, o, ground), s, o)
 
     def _joined(
-        self, steps: Sequence[TriplePattern | PathPattern], s: TermOrVariable, o: TermOrVariable, ground: Merge
+        self, steps: Sequence[TriplePattern | PathPattern], s: TermOrVariable, o: TermOrVariable, ground: Ground
     ) -> Relation:
         plain = [step for step in steps if isinstance(step, TriplePattern)]
-        if len(ground.places) == 1 and plain:
+        if isinstance(ground, Merge) and len(ground.places) == 1 and plain:
             parts = self._leaves.joined(Conjunction([(step, ground.places[0]) for step in plain]))
         else:
             parts = [self._leaves.on(step, ground) for step in plain]
         parts += [self.pairs(step, ground) for step in steps if isinstance(step, PathPattern)]
-        return self._relations.project(connected(self._relations, parts), _ends(s, o))
+        return self._between_ends(connected(self._relations, parts), _ends(s, o))
+
+    def _between_ends(self, a: Relation, ends: Sequence[Column]) -> Relation:
+        """These columns behind the contexts."""
+        return self._relations.project(a, (*a.context, *ends))
 
     def _negated(
-        self, paths: Sequence[NamedNode | PathInverse], s: TermOrVariable, o: TermOrVariable, ground: Merge
+        self, paths: Sequence[NamedNode | PathInverse], s: TermOrVariable, o: TermOrVariable, ground: Ground
     ) -> Relation:
         forward = [each for each in paths if isinstance(each, NamedNode)]
         backward = [each.path for each in paths if isinstance(each, PathInverse) and isinstance(each.path, NamedNode)]
@@ -93,34 +99,38 @@ class Paths:
             if names:
                 every = self._leaves.on(TriplePattern(start, _STEP, end), ground)
                 other = self._relations.filter(every, [Call("NOT IN", (_STEP, *names))])
-                parts.append(self._relations.project(other, _ends(s, o)))
+                parts.append(self._between_ends(other, _ends(s, o)))
         return self._relations.union(parts)
 
-    def _repeated(self, inner: Path, mark: str, s: TermOrVariable, o: TermOrVariable, ground: Merge) -> Relation:
+    def _repeated(self, inner: Path, mark: str, s: TermOrVariable, o: TermOrVariable, ground: Ground) -> Relation:
         """Pairs (from, to), each once; of no steps only those that the ends want."""
         once = self._relations.distinct(
-            self._relations.project(self.pairs(PathPattern(_FROM, inner, _TO), ground), (_FROM, _TO))
+            self._between_ends(self.pairs(PathPattern(_FROM, inner, _TO), ground), (_FROM, _TO))
         )
         some = once if mark == "?" else self._relations.reach(once)
         if mark == "+":
             return some
         return self._relations.distinct(self._relations.union([some, self._stays(s, o, ground)]))
 
-    def _stays(self, s: TermOrVariable, o: TermOrVariable, ground: Merge) -> Relation:
+    def _stays(self, s: TermOrVariable, o: TermOrVariable, ground: Ground) -> Relation:
         """Nodes, each with itself."""
         for end in (s, o):
             if not isinstance(end, Variable | BlankNode):
-                return self._relations.values((_FROM, _TO), [(end, end)])
+                stays = self._relations.values((_FROM, _TO), [(end, end)])
+                if isinstance(ground, EachGraph):
+                    stays = self._relations.join(self._asking.graphs(ground), stays)
+                return stays
         triples = self._leaves.on(TriplePattern(_FROM, _STEP, _TO), ground)
         nodes = self._relations.union(
-            [self._relations.renamed(self._relations.project(triples, (end,)), (_END,)) for end in (_FROM, _TO)]
-        )
+            [self._relations.renamed(self._between_ends(triples, (end,)), (*triples.context, _END))
+             for end in (_FROM, _TO)]
+        )  # fmt: skip
         both = self._relations.copied(self._relations.distinct(nodes), [(_END, _TO)])
-        return self._relations.renamed(both, (_FROM, _TO))
+        return self._relations.renamed(both, (*both.context, _FROM, _TO))
 
     def _between(self, pairs: Relation, s: TermOrVariable, o: TermOrVariable) -> Relation:
         """Pairs as the ends want them."""
-        names: list[Column] = []
+        names: list[Column] = [*pairs.context]
         for place, end in ((_FROM, s), (_TO, o)):
             if isinstance(end, Variable | BlankNode):
                 names.append(end)
@@ -129,8 +139,8 @@ class Paths:
                 names.append(place)
         if s == o and isinstance(s, Variable | BlankNode):
             pairs = self._relations.filter(pairs, [Call("SAMETERM", (_FROM, _TO))])
-            return self._relations.renamed(self._relations.project(pairs, (_FROM,)), (s,))
-        return self._relations.project(self._relations.renamed(pairs, names), _ends(s, o))
+            return self._relations.renamed(self._between_ends(pairs, (_FROM,)), (*pairs.context, s))
+        return self._between_ends(self._relations.renamed(pairs, names), _ends(s, o))
 
 
 def _ends(s: TermOrVariable, o: TermOrVariable) -> tuple[Variable | BlankNode, ...]:

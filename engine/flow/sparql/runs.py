@@ -18,7 +18,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.asking import Asking, impure
 from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge, Scope
-from oxiseq.engine.flow.sparql.leaves import Conjunction, Key, Leaves, connected, is_own, keys_of
+from oxiseq.engine.flow.sparql.leaves import Conjunction, Key, Leaves, Where, connected, is_own, keys_of
 from oxiseq.engine.flow.sparql.paths import Paths
 from oxiseq.grammar.algebra import (
     Expression,
@@ -71,12 +71,15 @@ class Runs:
     """Joins of what stands side by side."""
 
     def __init__(
-        self, relations: Relations, asking: Asking, leaves: Leaves, named: Named, compile_other: Compile
-    ) -> None:
+        self, relations: Relations, asking: Asking, leaves: Leaves, named: Named, compile_other: Compile, *,
+        followed: bool,
+    ) -> None:  # fmt: skip
+        """followed: each named graph of the store is a source as others are."""
         self._relations = relations
         self._asking = asking
         self._leaves = leaves
-        self._paths = Paths(relations, leaves)
+        self._paths = Paths(relations, leaves, asking)
+        self._followed = followed
         self._named = named
         self._compile = compile_other
 
@@ -127,6 +130,8 @@ class Runs:
 
     def _triple(self, pattern: TriplePattern, ground: Ground, found: _Parts) -> None:
         match ground:
+            case EachGraph() if self._followed:
+                found.leaf.patterns.append((pattern, ground))
             case EachGraph():
                 found.known.append(_Known(pattern, ground, False))
             case Merge(places) if len(places) == 1:
@@ -145,7 +150,6 @@ class Runs:
             elif self._asking.may((step,), scope):
                 found.known.append(_Known(step, ground, False))
             else:
-                assert isinstance(ground, Merge)  # what is on each graph is asked
                 found.others.append(_later(self._paths, step, ground))
 
     def _settle(self, found: _Parts) -> None:
@@ -201,7 +205,7 @@ def _is_sequence(path: object) -> bool:
             return False
 
 
-def _later(paths: Paths, step: PathPattern, ground: Merge) -> Callable[[], Relation]:
+def _later(paths: Paths, step: PathPattern, ground: Ground) -> Callable[[], Relation]:
     return lambda: paths.pairs(step, ground)
 
 
@@ -241,7 +245,7 @@ def _connected(known: Sequence[_Known]) -> list[list[_Known]]:
     return _by_keys(known, lambda each: each.keys)
 
 
-def _components(patterns: Sequence[tuple[TriplePattern, p.Place]]) -> list[list[tuple[TriplePattern, p.Place]]]:
+def _components(patterns: Sequence[tuple[TriplePattern, Where]]) -> list[list[tuple[TriplePattern, Where]]]:
     return _by_keys(patterns, lambda each: frozenset(keys_of(each[0])))
 
 

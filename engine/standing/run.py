@@ -1,0 +1,321 @@
+"""A query at work: its operators over leaves that others read too, its answer, and what changes of it.
+
+Where it stands: leaves that have been fed → operators → **rows that came and went**.
+
+A query that is registered finds arrangements that are filled already. Its operators are filled in one tick: of a join
+both of whose sides are such arrangements one side shows all its rows as coming now, the other none; of a join with one
+such side that one shows none. So each pair is made once: Δ(A ⋈ B) = ΔA ⋈ B before + A ⋈ ΔB, with ΔB empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from pyoxigraph import QueryBoolean, QuerySolutions, Store
+
+from oxiseq.engine.errors import KbError, LimitError
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
+from oxiseq.engine.flow.nodes.arrange import Arrange
+from oxiseq.engine.flow.nodes.build import build
+from oxiseq.engine.flow.nodes.fed import Fed
+from oxiseq.engine.flow.nodes.join import Join
+from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.standing.gates import MOST, Columns, joined_with
+from oxiseq.engine.standing.leaves import Key, Leaf, Leaves, everything
+from oxiseq.engine.standing.plan import StorePlan
+from oxiseq.engine.standing.terms import StoreTerms
+
+_PER_ROW: Final = 150
+"""Bytes of a row in a dictionary, without its columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """most_triples: quads of one query's patterns, past which it is asked of the store instead; most_rows: rows of its
+    answer, or of one of its operators at once."""
+
+    most_triples: int = 5_000_000
+    most_rows: int = 5_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """n rows that came (weight above 0) or went, each so many times. rows: u32[n, columns]; weight: i64[n]."""
+
+    rows: Ids
+    weight: I64
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+
+class StoreRun:
+    """The operators of a query. `leaves`: the patterns that it reads."""
+
+    def __init__(self, plan: StorePlan, leaves: Leaves, terms: StoreTerms, limits: Limits) -> None:
+        self._flow, self._pool, self._limits = plan.flow, leaves, limits
+        forms = plan.flow.forms
+        self._by_place: dict[int, Leaf] = {
+            place: leaves.get(form) for place, form in enumerate(forms) if isinstance(form, p.Quads | p.Graphs)
+        }
+        self.leaves = tuple(dict.fromkeys(self._by_place.values()))
+        self._kept: list[tuple[Leaf, Key]] = []
+        self._new: list[tuple[Leaf, Key]] = []
+        known = self._shared(forms)
+        self.nodes = build(plan.flow, terms.dictionary, known)
+        self._shared_places = frozenset(place for place, node in known.items() if isinstance(node, Arrange))
+        self._working = [n for place, n in enumerate(self.nodes) if place not in known and not isinstance(n, Fed)]
+        for node in self._working:
+            node.out.most = limits.most_rows
+        self._root = self.nodes[plan.flow.root]
+
+    def _shared(self, forms: tuple[p.Form, ...]) -> dict[int, Node]:
+        """The nodes that stand for other queries, too: leaves, and what arranges them."""
+        known: dict[int, Node] = {place: leaf.node for place, leaf in self._by_place.items()}
+        for place, form in enumerate(forms):
+            if isinstance(form, p.Arrange) and form.child in self._by_place:
+                leaf, key = self._by_place[form.child], (form.key, form.loose)
+                arrange, is_new = leaf.keep(key)
+                self._kept.append((leaf, key))
+                if is_new:
+                    self._new.append((leaf, key))
+                known[place] = arrange
+        return known
+
+    # --- at the beginning -----------------------------------------------------------------------------
+
+    def begin(self, store: Store, tick: int) -> Told:
+        """Take in all that the store holds; at this tick and the next one. Its answer. Raises LimitError, after which
+        it is to be closed."""
+        seen = self._shown()
+        contents = self._contents(store, seen)
+        for leaf, key in self._new:
+            leaf.fill(key, contents[leaf], tick)
+        return self._fill(contents, seen, tick + 1)
+
+    def _shown(self) -> dict[int, tuple[bool, bool]]:
+        """Of each join whether its sides show what comes at the first tick."""
+        seen: dict[int, tuple[bool, bool]] = {}
+        for place, form in enumerate(self._flow.forms):
+            if isinstance(form, p.Join):
+                left, right = form.left in self._shared_places, form.right in self._shared_places
+                if left and right:
+                    first = self._smaller(form.left, form.right)
+                    seen[place] = first, not first
+                else:
+                    seen[place] = not left, not right
+        return seen
+
+    def _smaller(self, left: int, right: int) -> bool:
+        """Whether the left of two arrangements is."""
+        one, other = (self.nodes[place] for place in (left, right))
+        fresh = {id(leaf.arranged[key]) for leaf, key in self._new}
+        if id(one) in fresh or id(other) in fresh:
+            return id(one) in fresh  # what is new has to be read anyway
+        return one.records <= other.records
+
+    def _contents(self, store: Store, seen: Mapping[int, tuple[bool, bool]]) -> dict[Leaf, Ids]:
+        """What the leaves hold whose rows are needed now. Raises LimitError."""
+        wanted = dict.fromkeys(leaf for leaf, _ in self._new)
+        for place, form in enumerate(self._flow.forms):
+            if isinstance(form, p.Join):
+                for side, shows in zip((form.left, form.right), seen[place], strict=True):
+                    if shows and side in self._shared_places:
+                        wanted[self._by_place[p.inputs(self._flow.forms[side])[0]]] = None
+            elif place not in self._shared_places:
+                wanted |= dict.fromkeys(self._by_place[c] for c in p.inputs(form) if c in self._by_place)
+        if self._flow.root in self._by_place:
+            wanted[self._by_place[self._flow.root]] = None
+        held = sum(leaf.records for leaf in self.leaves if leaf not in wanted)
+        contents: dict[Leaf, Ids] = {}
+        for leaf in wanted:
+            left = self._limits.most_triples - held
+            contents[leaf] = leaf.content(store, left)
+            held += len(contents[leaf])
+            if held > self._limits.most_triples:
+                raise LimitError(held, self._limits.most_triples, "quads of a query's patterns")
+        return contents
+
+    def _fill(self, contents: Mapping[Leaf, Ids], seen: Mapping[int, tuple[bool, bool]], tick: int) -> Told:
+        nothing: dict[int, Buffer] = {}
+        whole: list[tuple[Join, tuple[Buffer, ...]]] = []
+        for leaf, rows in contents.items():
+            leaf.node.out.put(everything(rows, tick))
+        try:
+            for place, shows in seen.items():
+                join = self.nodes[place]
+                assert isinstance(join, Join)
+                whole.append((join, join.inputs))
+                join.inputs = tuple(
+                    each if shown else nothing.setdefault(each.width, Buffer(each.width))
+                    for each, shown in zip(join.inputs, shows, strict=True)
+                )
+            for node in self._working:
+                if node.begin(tick) or any(node.inputs):
+                    node.step()
+            return _copied(self._root.out.delta)
+        finally:
+            for join, inputs in whole:
+                join.inputs = inputs
+            for leaf in contents:
+                leaf.clear()
+            self.clear()
+
+    # --- at a change ----------------------------------------------------------------------------------
+
+    def step(self) -> Told:
+        """What the leaves' changes of this tick change. Raises LimitError, after which it is to be closed."""
+        for node in self._working:
+            for child in node.inputs:
+                if child:
+                    node.step()
+                    break
+        return _copied(self._root.out.delta)
+
+    def clear(self) -> None:
+        """The step is over."""
+        for node in self._working:
+            if node.out:
+                node.out.clear()
+
+    # --- what it is joined with -----------------------------------------------------------------------
+
+    @property
+    def gates(self) -> dict[Leaf, list[tuple[Columns, int]]]:
+        """Of leaves that are read in joins only: by which of their columns, and the other side's arrangement. Where
+        that holds a leaf as it is, this one is not gated: each change of it has to turn the other's gate. The largest
+        leaves come first."""
+        found: dict[Leaf, list[tuple[Columns, int]] | None] = {}
+        for place, leaf in self._by_place.items():
+            sides = joined_with(self._flow, place)
+            before = found.get(leaf, [])
+            found[leaf] = None if sides is None or before is None else [*before, *sides]
+        gated: dict[Leaf, list[tuple[Columns, int]]] = {}
+        turning: set[Leaf] = set()
+        for leaf, sides in sorted(found.items(), key=lambda each: -each[0].records):
+            if sides and all(self.nodes[other].records <= MOST for _, other in sides) and leaf not in turning:
+                others = {self._by_place[child] for _, other in sides
+                          for child in p.inputs(self._flow.forms[other]) if child in self._by_place}  # fmt: skip
+                if leaf not in others and others.isdisjoint(gated):
+                    gated[leaf] = sides
+                    turning |= others
+        return gated
+
+    def side(self, place: int) -> tuple[Delta, Columns]:
+        """What an arrangement holds, as coming, and its key."""
+        node, form = self.nodes[place], self._flow.forms[place]
+        assert isinstance(node, Arrange) and isinstance(form, p.Arrange)
+        rows, weight = node.kept
+        return Delta(np.zeros(len(rows), np.int64), weight, rows), form.key
+
+    def turned(self, place: int) -> tuple[Delta, Columns]:
+        """What has come and gone of it at this step; before `clear`."""
+        form = self._flow.forms[place]
+        assert isinstance(form, p.Arrange)
+        return self.nodes[place].inputs[0].delta, form.key
+
+    def close(self) -> None:
+        """Let go of what others may read."""
+        for leaf, key in self._kept:
+            leaf.drop(key)
+        for leaf in self._by_place.values():
+            self._pool.let_go(leaf)
+        self._kept.clear()
+        self._by_place.clear()
+
+    # --- what it holds --------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> int:
+        """Rows that it keeps for itself."""
+        return sum(node.records for node in self._working)
+
+    @property
+    def bytes(self) -> int:
+        """How large that is."""
+        return sum(node.bytes for node in self._working)
+
+    def held_ids(self) -> Iterable[Ids]:
+        """The terms of what it keeps for itself."""
+        for node in self._working:
+            yield from node.held_ids()
+
+
+class Answer:
+    """The rows of an answer, each with how often it is there."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._counts: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def take(self, told: Told) -> None:
+        """What has come and gone."""
+        counts = self._counts
+        for key, weight in zip(_keys(told.rows), told.weight.tolist(), strict=True):
+            count = counts.get(key, 0) + weight
+            if count:
+                counts[key] = count
+            else:
+                del counts[key]
+
+    def replaced(self, rows: Ids, weight: I64) -> Told:
+        """Hold these rows and no others; what that changes."""
+        now: dict[bytes, int] = {}
+        for key, count in zip(_keys(rows), weight.tolist(), strict=True):
+            now[key] = now.get(key, 0) + count
+        before, self._counts = self._counts, now
+        changed = {key: count - before.get(key, 0) for key, count in now.items() if count != before.get(key, 0)}
+        changed |= {key: -count for key, count in before.items() if key not in now}
+        return Told(self._rows(changed), np.array([*changed.values()], np.int64))
+
+    @property
+    def told(self) -> Told:
+        """All of it."""
+        return Told(self._rows(self._counts), np.array([*self._counts.values()], np.int64))
+
+    def _rows(self, keys: Mapping[bytes, int]) -> Ids:
+        if not self._width:
+            return np.zeros((len(keys), 0), np.uint32)
+        return np.frombuffer(bytearray(b"".join(keys)), np.uint32).reshape(len(keys), self._width)
+
+    @property
+    def bytes(self) -> int:
+        """About how large it is."""
+        return len(self._counts) * (_PER_ROW + 4 * self._width)
+
+
+def asked(store: Store, plan: StorePlan, terms: StoreTerms, most: int) -> Ids:
+    """The rows of a plan's root, each as often as it is there, asked of the store. Raises KbError, LimitError."""
+    try:
+        found = store.query(plan.asks)
+        if isinstance(found, QueryBoolean):
+            return np.zeros((int(bool(found)), 0), np.uint32)
+        assert isinstance(found, QuerySolutions)
+        known = {variable.value for variable in found.variables}
+        names = [name if name in known else None for name in plan.names]
+        rows = []
+        for solution in found:
+            rows.append([None if name is None else solution[name] for name in names])
+            if len(rows) > most:
+                raise LimitError(len(rows), most, "rows of an answer")
+    except (SyntaxError, ValueError, OSError) as error:
+        raise KbError(f"the store refuses a query: {error}") from error
+    return terms.encoded(rows, len(names))
+
+
+def _keys(rows: Ids) -> list[bytes]:
+    """Each row's bytes."""
+    if not rows.shape[1]:
+        return [b""] * len(rows)
+    return np.ascontiguousarray(rows).view(f"V{4 * rows.shape[1]}").reshape(-1).tolist()
+
+
+def _copied(delta: Delta) -> Told:
+    return Told(delta.rows.copy(), delta.weight.copy())

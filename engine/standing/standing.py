@@ -1,0 +1,309 @@
+"""All queries that stand over a store.
+
+Where it stands: changes of the store, one after the other → leaves → operators → **outcomes**: of each query that a
+change touches what of its answer came and went. Not safe for several threads: who calls has a lock.
+
+A query is *followed* by its operators; or, where these would have to hold too much or have failed, it is *asked* of the
+store: again when a quad of one of its patterns has changed, and what its answer was is compared with what it is. Or it
+has *failed*: its answer stands still until it is begun anew. None of this touches other queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from pyoxigraph import Quad, Store
+
+from oxiseq.engine.errors import LimitError, OxiseqError
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.delta import Ids
+from oxiseq.engine.standing.gates import MOST, Columns, Gates
+from oxiseq.engine.standing.leaves import Leaf, Leaves, normal
+from oxiseq.engine.standing.plan import StorePlan, compile_over_store
+from oxiseq.engine.standing.run import Answer, Limits, StoreRun, Told, asked
+from oxiseq.engine.standing.terms import StoreTerms
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.rsp_algebra import RspQuery
+
+State: TypeAlias = Literal["followed", "asked", "failed"]
+
+
+class Upheld:
+    """A query, its answer, and how that is kept. reason: why it is not followed."""
+
+    def __init__(self, query: RspQuery, text: str, limits: Limits) -> None:
+        self.query, self.text, self.limits = query, text, limits
+        self.plan: StorePlan
+        self.state: State = "followed"
+        self.reason = ""
+        self.run: StoreRun | None = None
+        self.watched: tuple[Leaf, ...] = ()
+        """The leaves that it is asked again for."""
+        self.answer = Answer(0)
+        self.gates: dict[Leaf, list[tuple[Columns, int]]] = {}
+        """The leaves of which it is told only what agrees with what they are joined with."""
+
+    @property
+    def width(self) -> int:
+        """Of its rows."""
+        return self.plan.flow.widths[self.plan.flow.root]
+
+    @property
+    def told(self) -> Told:
+        """Its whole answer."""
+        return self.answer.told
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a change has changed of an answer; nothing where only its state is another."""
+
+    upheld: Upheld
+    told: Told
+
+
+class Standing:
+    """store: the store of now. It is called with the store's lock held only by `add`, `anew`, `ask`."""
+
+    def __init__(self, store: Callable[[], Store]) -> None:
+        self._store = store
+        self.terms = StoreTerms()
+        self.terms.dictionary.register(self)
+        self._leaves = Leaves(self.terms)
+        self._all: dict[Upheld, None] = {}
+        self._readers: dict[Leaf, dict[Upheld, None]] = {}
+        """Those that are stepped at each change of a leaf."""
+        self._gates = Gates[Upheld]()
+        """Those that are not."""
+        self._due: dict[Upheld, None] = {}
+        """Those that are to be asked."""
+        self._tick = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    # --- queries --------------------------------------------------------------------------------------
+
+    def add(self, query: RspQuery, text: str, limits: Limits) -> Upheld:
+        """A query over what the store holds now, all changes so far being taken in. Raises QueryError; LimitError for
+        an answer of too many rows; KbError."""
+        upheld = Upheld(query, text, limits)
+        upheld.plan = compile_over_store(query, self._size)
+        upheld.answer = Answer(upheld.width)
+        rows = self._begun(upheld)
+        upheld.answer.replaced(rows.rows, rows.weight)
+        self._all[upheld] = None
+        return upheld
+
+    def remove(self, upheld: Upheld) -> None:
+        """It is told nothing more."""
+        self._all.pop(upheld, None)
+        self._due.pop(upheld, None)
+        self._let_go(upheld)
+
+    def _begun(self, upheld: Upheld) -> Told:
+        """Follow it, or ask it where that would hold too much; its answer. Raises LimitError, KbError."""
+        self._due.pop(upheld, None)
+        try:
+            upheld.run = StoreRun(upheld.plan, self._leaves, self.terms, upheld.limits)
+            rows = upheld.run.begin(self._store(), self._next(2))
+            self._open_gates(upheld, upheld.run)
+            upheld.state, upheld.reason = "followed", ""
+        except LimitError as error:
+            self._let_go(upheld)
+            self._ask_from_now(upheld, str(error))
+            try:
+                return self._asked(upheld)
+            except OxiseqError:
+                self._let_go(upheld)
+                raise
+        except BaseException:
+            self._let_go(upheld)
+            raise
+        if len(rows) > upheld.limits.most_rows:
+            self._let_go(upheld)
+            raise LimitError(len(rows), upheld.limits.most_rows, "rows of an answer")
+        return rows
+
+    def _ask_from_now(self, upheld: Upheld, reason: str) -> None:
+        """It is asked from now on."""
+        upheld.state, upheld.reason = "asked", reason
+        forms = upheld.plan.flow.forms
+        found = dict.fromkeys(normal(f) for f in forms if isinstance(f, p.Quads | p.Graphs))
+        upheld.watched = tuple(map(self._leaves.get, found))
+        self._read(upheld, upheld.watched)
+
+    def _asked(self, upheld: Upheld) -> Told:
+        rows = asked(self._store(), upheld.plan, self.terms, upheld.limits.most_rows)
+        return Told(rows, np.ones(len(rows), np.int64))
+
+    def _open_gates(self, upheld: Upheld, run: StoreRun) -> None:
+        upheld.gates = run.gates
+        self._read(upheld, (leaf for leaf in run.leaves if leaf not in upheld.gates))
+        for leaf, sides in upheld.gates.items():
+            for columns, place in sides:
+                self._gates.turn(upheld, leaf, columns, *run.side(place))
+
+    def _turn_gates(self, upheld: Upheld, run: StoreRun) -> None:
+        """What a step has changed of them. One that holds too much is taken down."""
+        for leaf, sides in upheld.gates.items():
+            for columns, place in sides:
+                delta, key = run.turned(place)
+                if len(delta):
+                    self._gates.turn(upheld, leaf, columns, delta, key)
+        if self._gates.size(upheld) > MOST * max(1, len(upheld.gates)):
+            self._read(upheld, upheld.gates)
+            self._gates.remove(upheld)
+            upheld.gates = {}
+
+    def _read(self, upheld: Upheld, leaves: Iterable[Leaf]) -> None:
+        for leaf in leaves:
+            self._readers.setdefault(leaf, {})[upheld] = None
+
+    def _let_go(self, upheld: Upheld) -> None:
+        self._gates.remove(upheld)
+        upheld.gates = {}
+        for leaf in (*upheld.watched, *(upheld.run.leaves if upheld.run is not None else ())):
+            readers = self._readers.get(leaf, {})
+            readers.pop(upheld, None)
+            if not readers:
+                self._readers.pop(leaf, None)
+        for leaf in upheld.watched:
+            self._leaves.let_go(leaf)
+        upheld.watched = ()
+        if upheld.run is not None:
+            upheld.run.close()
+            upheld.run = None
+
+    def _size(self, form: p.Quads) -> int:
+        return self._leaves.known(form).size(self._store())
+
+    def _next(self, ticks: int) -> int:
+        """The first of so many ticks."""
+        first = self._tick + 1
+        self._tick += ticks
+        return first
+
+    # --- changes --------------------------------------------------------------------------------------
+
+    def change(
+        self, removed: Sequence[Quad], added: Sequence[Quad], dropped: Sequence[Term], created: Sequence[Term]
+    ) -> list[Outcome]:
+        """What one change of the store changes. Queries that must be asked are `due` then."""
+        tick = self._next(1)
+        touched: dict[Upheld, None] = {}
+        fed: list[Leaf] = []
+        broken: list[tuple[Leaf, Exception]] = []
+        for leaf, delta in self._leaves.touched(removed, added, dropped, created, tick):
+            fed.append(leaf)
+            touched |= self._readers.get(leaf, {})
+            touched |= dict.fromkeys(self._gates.through(leaf, delta))
+            try:
+                leaf.feed(delta)
+            except Exception as error:
+                broken.append((leaf, error))
+        outcomes: list[Outcome] = []
+        for leaf, reason in broken:
+            for upheld in [each for each in self._all if each.run is not None and leaf in each.run.leaves]:
+                self._fall_back(upheld, reason)
+        for upheld in touched:
+            outcomes += self._stepped(upheld)
+        for leaf in fed:
+            leaf.clear()
+        return outcomes
+
+    def _stepped(self, upheld: Upheld) -> list[Outcome]:
+        if upheld.run is None:
+            if upheld.state == "asked":
+                self._due[upheld] = None
+            return []
+        try:
+            told = upheld.run.step()
+            self._turn_gates(upheld, upheld.run)
+            upheld.run.clear()
+        except Exception as error:
+            self._fall_back(upheld, error)
+            return []
+        if not len(told):
+            return []
+        upheld.answer.take(told)
+        if len(upheld.answer) > upheld.limits.most_rows:
+            self._fail(upheld, str(LimitError(len(upheld.answer), upheld.limits.most_rows, "rows of an answer")))
+        return [Outcome(upheld, told)]
+
+    def _fall_back(self, upheld: Upheld, error: Exception) -> None:
+        """Its operators have failed: past a limit they would again; else the store is asked in their place."""
+        self._let_go(upheld)
+        if isinstance(error, LimitError):
+            self._fail(upheld, str(error))
+        else:
+            self._ask_from_now(upheld, f"its operators failed: {type(error).__name__}: {error}")
+            self._due[upheld] = None
+
+    def _fail(self, upheld: Upheld, reason: str) -> None:
+        self._let_go(upheld)
+        upheld.state, upheld.reason = "failed", reason
+        self._due.pop(upheld, None)
+
+    @property
+    def due(self) -> bool:
+        """Whether any query has to be asked."""
+        return bool(self._due)
+
+    def ask(self) -> Iterator[Outcome]:
+        """Ask those that are due: what differs from their answers. The store holds what the last change has made."""
+        for upheld in [*self._due]:
+            yield from self._compared(upheld, lambda upheld=upheld: self._asked(upheld))  # type: ignore[misc]
+
+    def anew(self, only: Upheld | None = None) -> Iterator[Outcome]:
+        """Begin again, all or one: what differs from the answers of before. For a change that cannot be told."""
+        again = [*self._all] if only is None else [only]
+        for upheld in again:
+            self._let_go(upheld)
+        for upheld in again:
+            yield from self._compared(upheld, lambda upheld=upheld: self._begun(upheld))  # type: ignore[misc]
+
+    def _compared(self, upheld: Upheld, now: Callable[[], Told]) -> Iterator[Outcome]:
+        self._due.pop(upheld, None)
+        try:
+            found = now()
+        except OxiseqError as error:
+            self._fail(upheld, str(error))
+            return
+        except Exception as error:
+            self._fail(upheld, f"{type(error).__name__}: {error}")
+            return
+        told = upheld.answer.replaced(found.rows, found.weight)
+        if len(told):
+            yield Outcome(upheld, told)
+
+    # --- what it holds --------------------------------------------------------------------------------
+
+    def held_ids(self) -> Iterator[Ids]:
+        """The terms of all that it may still look at."""
+        for leaf in self._leaves:
+            for arrange in leaf.arranged.values():
+                yield from arrange.held_ids()
+        for upheld in self._all:
+            yield upheld.told.rows
+            if upheld.run is not None:
+                yield from upheld.run.held_ids()
+
+    @property
+    def records(self) -> dict[str, int]:
+        """Quads held for all, rows held by operators, rows of answers."""
+        runs = [upheld.run.records for upheld in self._all if upheld.run is not None]
+        return {
+            "quads": sum(leaf.records for leaf in self._leaves), "rows": sum(runs),
+            "answers": sum(len(upheld.answer) for upheld in self._all),
+        }  # fmt: skip
+
+    @property
+    def bytes(self) -> int:
+        """How large all of it is."""
+        runs = [upheld.run.bytes for upheld in self._all if upheld.run is not None]
+        answers = [upheld.answer.bytes for upheld in self._all]
+        return sum(leaf.bytes for leaf in self._leaves) + sum(runs) + sum(answers)

@@ -1,0 +1,62 @@
+"""The terms of a store as ids, blank nodes by the labels that the store has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from pyoxigraph import BlankNode, Triple
+
+from oxiseq.engine.flow.delta import Ids
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
+
+
+class StoreTerms:
+    """A dictionary of its own: other ids than those of streams."""
+
+    def __init__(self) -> None:
+        self.dictionary = TermDictionary()
+        self._named: dict[int, Term] = {}
+        """What stands for itself in the store only: blank nodes, triple terms that hold some."""
+
+    def id(self, term: Term) -> int:
+        """Of a term as the store has it."""
+        if isinstance(term, BlankNode) or (isinstance(term, Triple) and _holds_blank(term)):
+            known = self.dictionary.kb_blank(str(term))
+            self._named[known] = term
+            return known
+        return self.dictionary.intern(term)
+
+    def term(self, known: int) -> Term:
+        """Of an id."""
+        named = self._named.get(known)
+        return self.dictionary.term(known) if named is None else named
+
+    def decoded(self, rows: Ids) -> list[tuple[Term | None, ...]]:
+        """Rows of terms, None where they are unbound."""
+        terms: dict[int, Term | None] = {0: None}
+        for known in np.unique(rows).tolist():
+            if known:
+                terms[known] = self.term(known)
+        return [tuple(terms[i] for i in row) for row in rows.tolist()]
+
+    def encoded(self, rows: Iterable[Iterable[Term | None]], width: int) -> Ids:
+        """The other way about: u32[rows, width]."""
+        flat = [0 if term is None else self.id(term) for row in rows for term in row]
+        if not width:
+            return np.zeros((sum(1 for _ in rows), 0), np.uint32)
+        return np.array(flat, np.uint32).reshape(-1, width)
+
+    def collect_if_due(self) -> None:
+        """Free what nothing holds, now and then; see `TermDictionary`."""
+        before = self.dictionary.generation
+        self.dictionary.collect_if_due()
+        if self.dictionary.generation != before:
+            live = frozenset(self.dictionary.kb_blanks.values())
+            self._named = {known: term for known, term in self._named.items() if known in live}
+
+
+def _holds_blank(term: Triple) -> bool:
+    parts = (term.subject, term.predicate, term.object)
+    return any(isinstance(t, BlankNode) or (isinstance(t, Triple) and _holds_blank(t)) for t in parts)

@@ -1,0 +1,48 @@
+"""SPARQL over a store alone: SELECT, ASK and CONSTRUCT that read no stream.
+
+Where it stands: text → algebra → findings, as `parser` and `checks` do it for queries over windows, whose grammar holds
+all of SPARQL. What a query over the store may not have are the clauses that are about streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from oxiseq.grammar.checks import check
+from oxiseq.grammar.errors import Finding, QueryError
+from oxiseq.grammar.parser import parse
+from oxiseq.grammar.rsp_algebra import RspQuery
+
+_HINT = "register it with language='rspql'"
+
+
+def load_over_store(text: str) -> RspQuery:
+    """Parse and check; the first error is raised as `QueryError`.
+
+    >>> load_over_store("SELECT ?s WHERE { ?s ?p ?o }").form
+    'SELECT'
+    """
+    query = parse(text, "rspql")
+    for finding in check_over_store(query, text):
+        if finding.severity == "error":
+            raise finding.to_error()
+    return query
+
+
+def check_over_store(query: RspQuery, text: str) -> tuple[Finding, ...]:
+    """All findings, in the order of the text: those of queries over windows that are not about windows."""
+    about = _about_streams(query)
+    found = (f for f in check(query, text) if f.code != "stream")
+    return (*(Finding("error", "stream", what, query.span, _HINT, text=text) for what in about), *found)
+
+
+def _about_streams(query: RspQuery) -> Iterator[str]:
+    if query.windows:
+        yield "a query over the store reads no stream"
+    elif query.report is not None or query.into is not None:
+        yield "REGISTER is for queries that read streams"
+    elif query.when is not None or query.consume is not None or query.events:
+        yield "REPORT, CONSUME and EVENT are for queries that read streams"
+
+
+__all__ = ["QueryError", "check_over_store", "load_over_store"]

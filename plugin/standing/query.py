@@ -1,0 +1,300 @@
+"""A query that stands over the store, as users have it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from pyoxigraph import Triple
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.standing import Told, Upheld
+from oxiseq.explanation import Explanation
+from oxiseq.journal import CursorError
+from oxiseq.pictures.tables import html_table
+from oxiseq.standing.change import Form, Row, Snapshot, StoreChange, Weighed
+from oxiseq.standing.explain import explain_standing
+from oxiseq.standing.graphs import Constructed, Solution
+
+if TYPE_CHECKING:
+    from oxiseq.standing.standings import Standings
+
+LOG: Final = logging.getLogger("oxiseq.standing")
+Callback = Callable[[StoreChange], object]
+
+
+class Subscription:
+    """A callback that is called until `close()`."""
+
+    def __init__(self, query: StandingQuery, callback: Callback) -> None:
+        self._query, self._callback = query, callback
+        self._closed = False
+
+    def close(self) -> None:
+        """It is called no more."""
+        self._closed = True
+        self._query.unsubscribe(self)
+
+    def tell(self, change: StoreChange) -> None:
+        """Call it; its error is logged."""
+        if not self._closed:
+            try:
+                self._callback(change)
+            except Exception:
+                LOG.exception("query %s: a callback failed at change %d", self._query.name, change.number)
+
+
+class StandingQuery:
+    """A query registered by `store.register(text, language="sparql")`; see `oxiseq.standing`."""
+
+    def __init__(self, standings: Standings, name: str, upheld: Upheld, keep: int, number: int = 0) -> None:
+        self.name = name
+        self.keep = keep
+        """How many rows of changes are kept."""
+        self._standings, self._upheld = standings, upheld
+        self._number = number
+        self._first = number
+        """The number from which on changes are kept."""
+        self._changes: deque[StoreChange] = deque()
+        self._held = 0
+        self._handed_out = number
+        self._subscriptions: tuple[Subscription, ...] = ()
+        self._closed = False
+        self._graph: Constructed | None = None
+        if self.form == "CONSTRUCT":
+            self._graph = Constructed(upheld.query.template, upheld.plan.told)
+            self._graph.take(self._solutions(upheld.told))
+
+    # --- facts ----------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> str:
+        """As it was registered."""
+        return self._upheld.text
+
+    @property
+    def form(self) -> Form:
+        """SELECT, CONSTRUCT or ASK."""
+        return self._upheld.query.form
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the answer's columns, without `?`; of SELECT only."""
+        return self._upheld.plan.columns if self.form == "SELECT" else ()
+
+    @property
+    def state(self) -> str:
+        """`followed`, `asked` or `failed`, see `oxiseq.standing`; `closed`."""
+        return "closed" if self._closed else self._upheld.state
+
+    @property
+    def reason(self) -> str:
+        """Why it is not followed; empty if it is."""
+        return self._upheld.reason
+
+    @property
+    def number(self) -> int:
+        """That of the last change, 0 before the first."""
+        return self._number
+
+    @property
+    def first(self) -> int:
+        """The least `since` that changes can still be read behind."""
+        return self._first
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return self._closed
+
+    def explain(self) -> Explanation:
+        """How it is answered, and whether it is asked of the store; numbers of what it keeps."""
+        with self._standings.lock:
+            return explain_standing(self._upheld)
+
+    # --- what it answers ------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The answer after all updates made so far, and the number behind which changes go on from it. Those up to it
+        count as handed out."""
+        self._standings.catch_up()
+        with self._standings.lock:
+            weighed = self._answered()
+            self._handed_out = max(self._handed_out, self._number)
+            return Snapshot(self.form, self._number, time.time_ns() // 1000, lambda: weighed)
+
+    def _answered(self) -> Weighed:
+        if self._graph is not None:
+            return [(triple, 1) for triple in self._graph.triples]
+        return self._rows(self._upheld.told)
+
+    def changes(self, since: int | None = None, timeout: float | None = None) -> Iterator[StoreChange]:
+        """The changes above `since` (None: those not handed out yet), as they are made; waits for the next one at most
+        `timeout` seconds in all (None: for ever). Ends when that is over, or with the query. Raises CursorError if
+        changes above `since` are not kept any more."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        self._standings.catch_up()
+        place = since
+        while (change := self._wait_for(place, deadline)) is not None:
+            if since is not None:
+                place = change.number
+            yield change
+
+    def _wait_for(self, place: int | None, deadline: float | None) -> StoreChange | None:
+        with self._standings.arrived:
+            while True:
+                found = next(iter(self._behind(place)), None)
+                if found is not None:
+                    if place is None:
+                        self._handed_out = found.number
+                    return found
+                left = None if deadline is None else deadline - time.monotonic()
+                if self._closed or (left is not None and left <= 0):
+                    return None
+                self._standings.arrived.wait(left)
+
+    def take(self, since: int | None = None) -> list[StoreChange]:
+        """All changes above `since` (None: those not handed out yet) that updates have made so far. Raises CursorError
+        as `changes`."""
+        self._standings.catch_up()
+        with self._standings.lock:
+            found = self._behind(since)
+            if since is None:
+                self._handed_out = self._number
+            return found
+
+    def _behind(self, place: int | None) -> list[StoreChange]:
+        since = self._handed_out if place is None else place
+        if since < self._first:
+            if place is None:  # whoever asks again has been told
+                self._handed_out = self._first
+            raise CursorError(f"changes of {self.name!r}", since + 1, self._first + 1)
+        if since >= self._number:
+            return []
+        return [change for change in self._changes if change.number > since]
+
+    def on_change(self, callback: Callback, since: int | None = None) -> Subscription:
+        """Call back with each change above `since` (None: from now on), in their order, in another thread; each before
+        the next is told to anybody. Raises CursorError as `changes`."""
+        subscription = Subscription(self, callback)
+        self._standings.catch_up()
+        with self._standings.lock:
+            for change in [] if since is None else self._behind(since):
+                self._standings.deliver_later(subscription, change)
+            self._subscriptions = (*self._subscriptions, subscription)
+        self._standings.deliver()
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Tell it no more."""
+        with self._standings.lock:
+            self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
+
+    def catch_up(self) -> None:
+        """All updates made before are taken in. Raises nothing: look at `state`."""
+        self._standings.catch_up()
+
+    def restart(self) -> None:
+        """Begin anew, with what the store holds now; the difference is a change. For a query that has failed, or is
+        asked and need not be any more."""
+        if self._closed:
+            raise OxiseqError(f"the query {self.name!r} is closed")
+        self._standings.restart(self._upheld)
+
+    def close(self) -> None:
+        """It is told nothing more; who waits for changes does so no longer."""
+        self._standings.remove(self)
+
+    # --- durably --------------------------------------------------------------------------------------
+
+    @property
+    def answered(self) -> tuple[int, Weighed]:
+        """The answer and the number of the last change in it, as of now; updates made a moment ago may come after."""
+        with self._standings.lock:
+            return self._number, self._answered()
+
+    def resume(self, name: str, number: int, told: Weighed | None, callback: Callback) -> None:
+        """Of one that has just been registered: go on under a name and behind a number. told: the answer as it was told
+        last, of which the difference is a change; None: nothing was told. Each change from now on, and those that have
+        come meanwhile, go to the callback. Raises OxiseqError for a name that another has."""
+        self._standings.rename(self, name)
+        with self._standings.lock:
+            meanwhile = [*self._changes] if told is None else [self._difference(told)]
+            self._changes.clear()
+            self._held = 0
+            self._number = self._first = self._handed_out = number
+            self._subscriptions = (*self._subscriptions, Subscription(self, callback))
+            for change in meanwhile:
+                if change is not None:
+                    self._tell(change.behind(self._number))
+        self._standings.deliver()
+
+    def _difference(self, told: Weighed) -> StoreChange | None:
+        """What turns what was told into what is answered."""
+        weights: Counter[object] = Counter()
+        rows: dict[object, Row] = {}
+        for sign, weighed in ((1, self._answered()), (-1, told)):
+            for row, weight in weighed:
+                key = row if isinstance(row, Triple) else tuple(row.items())
+                rows[key] = row
+                weights[key] += sign * weight
+        changed = [(rows[key], weight) for key, weight in weights.items() if weight]
+        if not changed:
+            return None
+        return StoreChange(self.form, 0, time.time_ns() // 1000, len(changed), lambda: changed)
+
+    # --- the standings' side --------------------------------------------------------------------------
+
+    @property
+    def upheld(self) -> Upheld:
+        """The engine's side of it."""
+        return self._upheld
+
+    def end(self) -> None:
+        """It has been closed."""
+        self._closed = True
+        self._subscriptions = ()
+
+    def receive(self, told: Told, at: int) -> None:
+        """What a change made at a time has changed of the rows. With the lock held."""
+        change = self._changed(told, at)
+        if change is not None:
+            self._tell(change)
+
+    def _tell(self, change: StoreChange) -> None:
+        self._number = change.number
+        self._changes.append(change)
+        self._held += len(change)
+        while self._held > self.keep and self._changes:
+            gone = self._changes.popleft()
+            self._held -= len(gone)
+            self._first = gone.number
+        for subscription in self._subscriptions:
+            self._standings.deliver_later(subscription, change)
+
+    def _changed(self, told: Told, at: int) -> StoreChange | None:
+        if self._graph is not None:
+            triples = self._graph.take(self._solutions(told))
+            if not triples:
+                return None
+            return StoreChange(self.form, self._number + len(triples), at, len(triples), lambda: triples)
+        self._standings.hold(told.rows)
+        return StoreChange(self.form, self._number + len(told), at, len(told), lambda: self._rows(told))
+
+    def _solutions(self, told: Told) -> list[tuple[Solution, int]]:
+        return [*zip(self._standings.decoded(told.rows), told.weight.tolist(), strict=True)]
+
+    def _rows(self, told: Told) -> Weighed:
+        names = self.variables
+        rows = self._standings.decoded(told.rows)
+        return [(dict(zip(names, row, strict=True)), w) for row, w in zip(rows, told.weight.tolist(), strict=True)]
+
+    def _repr_html_(self) -> str:
+        facts = [("state", self.state), ("rows", f"{len(self._upheld.answer):,}"), ("last change", f"{self._number:,}")]
+        return f"<div>{html_table(self.name, facts, self.text)}</div>"
+
+    def __repr__(self) -> str:
+        return f"<StandingQuery {self.name}: {self.state}, change {self._number}>"
