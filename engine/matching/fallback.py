@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cmp_to_key
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime, Materialised
+from oxiseq.engine.kernels.terms.content import sort_rows
 from oxiseq.engine.matching.conditions import ConditionFilter
 from oxiseq.engine.matching.fallback_plan import FallbackGpm
 from oxiseq.engine.terms.blanks import KbBlanks
@@ -34,8 +34,6 @@ CHUNK: Final = 1024
 """Events of one scratch store."""
 EVENT_GRAPH: Final = "urn:oxiseq:event:"
 """Before an event's number: the name of its graph in a scratch store."""
-FEW: Final = 16
-"""Rows that are put in order one by one, which takes less time then."""
 
 Rows = tuple[NDArray[np.int64], NDArray[np.uint32]]
 """event i64[k] ascending, values u32[k, columns]"""
@@ -127,8 +125,10 @@ def content_order(
     stand in `of_kb`."""
     if len(event) < 2:
         return np.arange(len(event))
-    if len(event) <= FEW:
-        return _few_in_order(event.tolist(), values.tolist(), terms, of_kb)
+    if not len(of_kb):
+        numbers = np.arange(len(event))
+        sort_rows(terms.address, event, np.ascontiguousarray(values), numbers, np.empty_like(numbers))
+        return numbers
     distinct, inverse = np.unique(values, return_inverse=True)
     kind, serial = terms.columns.kind[distinct], terms.columns.exact[distinct]
     place = np.full(len(distinct), -1)
@@ -147,39 +147,6 @@ def content_order(
     rank[sorted(range(len(distinct)), key=key)] = np.arange(len(distinct))
     ranked = rank[inverse].reshape(values.shape)
     return np.lexsort((*(ranked[:, i] for i in reversed(range(values.shape[1]))), event))
-
-
-def _few_in_order(
-    event: Sequence[int], rows: Sequence[Sequence[int]], terms: TermDictionary, of_kb: NDArray[np.uint32]
-) -> NDArray[np.int64]:
-    """The same for few rows: only the texts are looked at that decide."""
-    keys: dict[int, tuple[int, str, bool, int]] = {}
-
-    def key(i: int) -> tuple[int, str, bool, int]:
-        if i not in keys:
-            keys[i] = _few_key(i, terms, of_kb)
-        return keys[i]
-
-    def compared(one: int, other: int) -> int:
-        if event[one] != event[other]:
-            return event[one] - event[other]
-        for i, j in zip(rows[one], rows[other], strict=True):
-            if i != j:
-                return -1 if key(i) < key(j) else 1
-        return 0
-
-    return np.array(sorted(range(len(event)), key=cmp_to_key(compared)), np.int64)
-
-
-def _few_key(i: int, terms: TermDictionary, of_kb: NDArray[np.uint32]) -> tuple[int, str, bool, int]:
-    if i == 0:
-        return 0, "", False, 0
-    text = terms.text(i)
-    if text[0] != "_":
-        return 1, text, False, 0
-    place = np.flatnonzero(of_kb == i)
-    own = len(place) == 0
-    return 2, "", own, int(terms.columns.exact[i] if own else place[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

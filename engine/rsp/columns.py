@@ -29,12 +29,15 @@ class Columns:
         self._places = np.array([-1 if each.place is None else each.place for each in told], np.int64)
         self._computed = [(i, each.expression) for i, each in enumerate(told) if each.expression is not None]
         self._plain = bool(np.all(self._places == np.arange(len(told))))
+        self._placed = bool(np.all(self._places >= 0))
         self._terms = terms
 
     def of(self, rows: Ids, at: I64) -> Ids:
         """u32[n, columns] of full rows that are told at these times: i64[n], ascending."""
         if self._plain and rows.shape[1] == len(self._places):
             return rows
+        if self._placed:
+            return rows.take(self._places, axis=1)
         shown = np.where(self._places >= 0, self._places, rows.shape[1])
         spare = np.zeros((len(rows), 1), np.uint32)
         values = np.ascontiguousarray(np.concatenate([rows, spare], axis=1)[:, shown])

@@ -95,4 +95,4 @@ def full_rows(
     if len(values) < 2 or (plan.one_to_one and not flow.order):
         return at, FullRows(values, span)  # engine/windows has an order that the history fixes
     index = in_order(at, values, span, flow.order, of_kb, terms)
-    return at[index], FullRows(values[index], span[index])
+    return at, FullRows(values[index], span[index] if span.shape[1] else span)

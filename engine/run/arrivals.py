@@ -98,7 +98,10 @@ class Arrivals(Watermarks[_Waiting]):
     def complete(self, before: int) -> bool:
         """Whether something is complete and lies before a time."""
         passed = min(self.passed, before)
-        return any(waiting.oldest < passed for waiting in self._streams)
+        for waiting in self._streams:  # noqa: SIM110  it is asked for every event
+            if waiting.oldest < passed:
+                return True
+        return False
 
     def take(self, before: int = AFTER_ALL) -> list[EventBatch]:
         """What is complete and lies before a time, by stream."""

@@ -33,7 +33,7 @@ from oxiseq.grammar.scope import expression_variables
 
 _MOST_KNOWN: Final = 1 << 16
 """Values that are remembered; then all are forgotten."""
-_FIRST_KNOWN: Final = 64
+_FIRST_KNOWN: Final = 16
 """Values that there is room for to begin with."""
 
 
