@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.occurring import Occurring, used_items
-from oxiseq.engine.flow.plan import Asked, Patterns
+from oxiseq.engine.flow.plan import Asked, Patterns, draws_in_turn
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.matcher import StreamMatcher
@@ -56,9 +56,8 @@ class GeneralAnswers:
         """By name; those that no MATCH names are left out."""
         self._occurring = {n: Occurring(e.rows.given(items=plan.consumes)) for n, e in self._events.items()}
 
-        self.at_once = plan.rhythm.every_instant and not plan.consumes and not any(
-            isinstance(form, Patterns | Asked) for form in flow.plan.forms
-        )
+        each_alone = plan.consumes or not plan.rhythm.every_instant or draws_in_turn(flow.plan)
+        self.at_once = not each_alone and not any(isinstance(form, Patterns | Asked) for form in flow.plan.forms)
         """Whether it is answered at all instants of a batch at once (`told_through`): MATCH is all that it asks."""
 
     def add(self, batches: Sequence[EventBatch]) -> None:
