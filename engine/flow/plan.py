@@ -482,6 +482,13 @@ def is_pure(expression: Expression) -> bool:
     return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
 
 
+def draws_in_turn(plan: FlowPlan) -> bool:
+    """Whether several operators make blank nodes, which stand in the order in which they come to be: then each instant
+    is worked on by itself, or their order would hang on how events are put together in batches."""
+    made = (each.expression for each in plan.forms if isinstance(each, Extend))
+    return sum(any(isinstance(e, Call) and e.name == "BNODE" for e in subexpressions(each)) for each in made) > 1
+
+
 def _keeps(columns: tuple[tuple[int, ...], ...], width: int) -> bool:
     """Whether all columns of the child are among these."""
     return {places[0] for places in columns if len(places) == 1} >= set(range(width))

@@ -12,6 +12,7 @@ import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Ids
+from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kb_in_time import KbInTime
@@ -27,7 +28,8 @@ from oxiseq.grammar.rsp_algebra import RangeWindow
 
 def is_steady(plan: RspPlan) -> bool:
     """Whether a query can be answered so."""
-    return not plan.events and plan.rhythm.every_instant and all(
+    each_alone = plan.events or not plan.rhythm.every_instant or draws_in_turn(plan.flow.plan)
+    return not each_alone and all(
         len(c.window.operators) == 1 and isinstance(c.window.operators[0], RangeWindow) and not c.window.floored
         for c in plan.contents
     )  # fmt: skip

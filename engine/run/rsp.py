@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
@@ -150,8 +151,9 @@ class RspRun(AloneRun):
         if self._plan.volatile:
             self._schedule.check(due)
         self._schedule.go_on(due)
-        for low in range(0, len(due), MOST_INSTANTS):
-            some = due.slice(low, low + MOST_INSTANTS)
+        most = 1 if draws_in_turn(self._plan.flow.plan) else MOST_INSTANTS
+        for low in range(0, len(due), most):
+            some = due.slice(low, low + most)
             yield self._again(*general.told(some, self._schedule))
 
     def _again(

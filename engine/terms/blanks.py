@@ -3,13 +3,14 @@
 Where it stands: answers of the KB → **ids** that stay the same while a run goes on, from one version of the KB to the
 next and, saved with the run, from one process to the next. So rows that are kept join with what is asked later.
 
-It holds none of them: answers that are kept and the state of the run do. One that is neither in the KB any more nor in
-a row that is kept is forgotten with its id.
+Answers that are kept and the state of the run hold them, and beside these it holds those that were met last. Another
+that is neither in the KB any more nor in a row that is kept is forgotten with its id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 from oxiseq.engine import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+MOST_HELD: Final = 1024
+"""So many are known again though nothing else has held them for a while."""
 
 
 class KbBlanks:
@@ -51,10 +55,11 @@ class KbBlanks:
         return np.fromiter(self._met, np.uint32, len(self._met))
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
-        """Those that nothing else holds yet (see `TermDictionary.register`)."""
+        """Those that nothing else may hold (see `TermDictionary.register`)."""
         if self._asked:
             self._restored = self._restored[:0]
         yield self._restored
+        yield self.ids[-MOST_HELD:]
 
     def save(self, terms: SavedTerms) -> State:
         """All of them."""

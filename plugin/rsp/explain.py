@@ -59,6 +59,8 @@ class RspExplanation(Explanation):
     matches: tuple[str, ...]
     operators: tuple[Step, ...]
     """How WHERE is answered: by operators over rows that come and go, inputs first."""
+    root: int
+    """The number of the one that has the answer."""
     into: str | None
     """The stream that answers go to."""
 
@@ -100,6 +102,7 @@ def explain_rsp(plan: RspPlan) -> RspExplanation:
         tuple(_events(plan)),
         tuple(event_pattern(match.pattern) for match in plan.matches),
         operators,
+        plan.flow.plan.root,
         plan.feeds,
     )
 

@@ -57,7 +57,7 @@ def _operators(e: RspExplanation, nodes: list[Node], arrows: list[Arrow]) -> lis
             nodes.append(Node(name, f"{step.what} {label}".strip(), note=", ".join(more)))
             arrows += [Arrow(each, name, ()) for each in before]
             ahead.append([name])
-    return ahead[-1]
+    return ahead[e.root]
 
 
 def _views(step: Step, nodes: list[Node], arrows: list[Arrow]) -> list[str]:

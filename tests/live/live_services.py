@@ -33,10 +33,14 @@ def push(service: LiveService, batch: Batch) -> Pushed:
 
 
 def rest(service: LiveService) -> None:
-    """Wait until all of the log has been worked through and stored."""
-    eventually(lambda: service.worker.position >= service.journal.log.position())
-    with service.worker.lock:
-        service.worker.flush()
+    """Wait until all of the log has been worked through and stored, what queries feed into streams included."""
+
+    def quiet() -> bool:
+        with service.worker.lock:  # between two turns: one may still put into the log what it has found
+            service.worker.flush()
+            return service.worker.position >= service.journal.log.position()
+
+    eventually(quiet)
 
 
 def finish(service: LiveService) -> None:
