@@ -63,6 +63,10 @@ class Extend(Node):
         made = self._values.of(delta.rows) if self._drawn is None else self._drawn.of(delta)
         self.out.put(Delta(delta.at, delta.weight, np.column_stack([delta.rows, made])))
 
+    @property
+    def forgets(self) -> bool:
+        return self._drawn is not None and self._lifetime is not None
+
     def forget(self, passed: int, *, now: bool = False) -> None:
         if self._drawn is not None and self._lifetime is not None:
             start, before = self._lifetime.start, passed - self._lifetime.limit
