@@ -188,6 +188,8 @@ class IntervalRun(AloneRun):
 
     def _new(self, triples: Rows, ends: I64) -> Delta:
         """Facts that are not known, at the ticks of the instants that end then, which ascend."""
+        if len(ends) == 1:
+            return self._facts.new(np.full(len(triples), self._tick), facts_of(triples))
         at = ends.searchsorted(triples.end)
         if (at[1:] < at[:-1]).any():
             order = np.argsort(at, kind="stable")
@@ -207,6 +209,8 @@ class IntervalRun(AloneRun):
             made = rules.derive(_moved(new, self._tick), int(now[0]))
             self._tick += 1
             rounds += 1
+            if not len(made):
+                break
             new = _owned(self._new(made, now))
             known = Delta.concat([known, new], FACT)
             _guard(rounds, len(known))

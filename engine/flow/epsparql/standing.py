@@ -74,7 +74,7 @@ class Standing:
         self._every = [each for plan in plans for each in everything(plan)]
         self.flow = Flow(lowered.plan, terms)
         self._timed = [node for node in self.flow.nodes if isinstance(node, Cover | Closure)]
-        self._tick = 0
+        self._forgetting = [node for node in self.flow.nodes if node.forgets]
 
     def step(self, facts: Delta, since: int) -> None:
         """Facts of complete instants, or of a round of one. since: when the first of the instants was."""
@@ -85,7 +85,7 @@ class Standing:
 
     def finish(self, facts: Delta) -> None:
         """All facts of an instant, when it is over, for what is looked for in the past."""
-        if self._lowered.past is not None:
+        if self._lowered.past is not None and len(facts):
             self.flow.feed(self._lowered.past, self._telling(facts))
             self._go(int(times_at(facts.rows, 2)[0]), int(facts.at[0]))
 
@@ -140,7 +140,7 @@ class Standing:
 
     def forget(self, passed: int, *, now: bool = False) -> None:
         """Instants before `passed` are over."""
-        for node in self.flow.nodes:
+        for node in self._forgetting:
             node.forget(passed, now=now)
 
     def keep(self, chosen: Chosen) -> None:
@@ -216,8 +216,12 @@ class Rules:
     def derive(self, facts: Delta, since: int) -> Rows:
         """What they make of facts."""
         self.standing.step(facts, since)
-        found = [t.made(rows_of(self.standing.rows(n).rows)) for n, t in enumerate(self._templates)]
-        return concat([part for parts in found for part in parts], 3)
+        found: list[Rows] = []
+        for number, template in enumerate(self._templates):
+            solutions = self.standing.rows(number)
+            if len(solutions):
+                found += template.made(rows_of(solutions.rows))
+        return concat(found, 3)
 
 
 class _Template:
@@ -244,8 +248,6 @@ class _Template:
 
     def made(self, rows: Rows) -> Iterator[Rows]:
         """The triples of new solutions."""
-        if not len(rows):
-            return
         if self._blanks:
             rows = in_order(rows, self._terms)
         blanks = [self._terms.blanks(len(rows)) for _ in self._blanks]

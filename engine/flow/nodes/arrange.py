@@ -133,6 +133,10 @@ class Arrange(KernelNode):
         last = k.ROW + self.inputs[0].width
         return memory.halves[live, k.ROW : last], memory.words[live, k.WEIGHT]
 
+    @property
+    def forgets(self) -> bool:
+        return self._lifetime is not None
+
     def forget(self, passed: int, *, now: bool = False) -> None:
         lifetime = self._lifetime
         if lifetime is None:

@@ -93,6 +93,10 @@ class Closure(Node):
         for node in self._all:
             yield from node.held_ids()
 
+    @property
+    def forgets(self) -> bool:
+        return True
+
     def forget(self, passed: int, *, now: bool = False) -> None:
         for node in self._all:
             node.forget(passed, now=now)

@@ -136,6 +136,10 @@ class Extend(Node):
             self._generation = self._terms.generation
             self._memory.set(self._empty())
 
+    @property
+    def forgets(self) -> bool:
+        return self._drawn is not None and self._lifetime is not None
+
     def forget(self, passed: int, *, now: bool = False) -> None:
         if self._drawn is not None and self._lifetime is not None:
             start, before = self._lifetime.start, passed - self._lifetime.limit

@@ -85,6 +85,10 @@ class Distinct(KernelNode):
         live = np.flatnonzero(memory.states[:top, k.STATE] != k.FREED)
         return memory.halves[live, k.ROW : last], memory.words[live, k.WEIGHT]
 
+    @property
+    def forgets(self) -> bool:
+        return self._lifetime is not None
+
     def forget(self, passed: int, *, now: bool = False) -> None:
         lifetime = self._lifetime
         if lifetime is None:

@@ -65,6 +65,11 @@ class Node(ABC):
         """The terms of what it keeps (see `TermDictionary`)."""
         return ()
 
+    @property
+    def forgets(self) -> bool:
+        """Whether it may let go of rows that nobody takes back (`forget`)."""
+        return False
+
     def forget(self, passed: int, *, now: bool = False) -> None:  # noqa: B027  most keep nothing
         """Instants before `passed` are over: let go of rows whose lifetime (plan.Lifetime) is, if there may be many, or
         `now`."""

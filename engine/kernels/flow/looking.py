@@ -1,5 +1,5 @@
-"""What has come looks for what there is in an arrangement (plan.Look). Chains are in order of time, the newest first:
-what has a time came when it ended.
+"""What has come looks for what there is in an arrangement (plan.Look). Chains by key alone are in order of time,
+the newest first: what has a time came when it ended.
 
 The first four columns of both are their intervals, start and end, each an i64 in two halves. Nothing is kept but the
 place: a row of the delta, the mask of the rows that it is compared with, an entry of their chain.
@@ -115,10 +115,11 @@ def _walk(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> bool:
     scalars, words, halves, links = _scalars(K), v.words(A), v.halves(A), v.links(A)
     rows, checked, others, limit = buffers.rows(D), _checked(K), v.checked(A), scalars[LIMIT]
     start, end, order = time_in(rows, i, START), time_in(rows, i, END), scalars[ORDER]
+    ordered = v.loose(A).shape[0] == 0  # chains by loose columns are made late, in any order
     following, e = v.scalars(A)[LINK0] + 2 * scalars[LINK_AT], scalars[ENTRY_AT]
     while e >= 0:
         from_, to = time_in(halves, e, ROW + START), time_in(halves, e, ROW + END)
-        if end - to > limit and to != _NO_END and end != _NO_END:  # those behind it have ended no later
+        if ordered and end - to > limit and to != _NO_END and end != _NO_END:  # those behind it have ended no later
             break
         if (
             _in_order(order, start, end, to)
