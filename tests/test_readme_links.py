@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("examples/**/README.md"))]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("examples/**/README.md")), *sorted(ROOT.glob("docs/*.md"))]
 _LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 
 

@@ -68,6 +68,21 @@ class MatchLog:
         stop = None if limit is None else since + 1 + limit
         return [_between(part, since + 1, stop) for part in _readable(query, rows)]
 
+    def begin_anew(self, query: str) -> int:
+        """Delete all that is kept and leave an id out: every cursor of before is too old. The id of the last one now.
+
+        Raises UnknownError.
+        """
+
+        def work(connection: sqlite3.Connection) -> int:
+            number, _, following = query_id(connection, query)
+            connection.execute("DELETE FROM match_batch WHERE query = ?", (number,))
+            again = following + 1
+            connection.execute("UPDATE query SET first = ?, next = ? WHERE id = ?", (again, again, number))
+            return following
+
+        return self._writer.run(work, Need.DELETING)
+
     def last(self, query: str) -> int:
         """The id of the last match, 0 when there was none. Raises UnknownError."""
         with self._reader.snapshot() as connection:

@@ -7,7 +7,7 @@ A body, little-endian, for n matches with c columns and f events in all, t disti
     i32[n] events of each match; i32[f] letters of the events
     i32[n c] codes of the terms, row by row: 0 unbound, else the term, counted from 1
     i32[t] lengths of the terms' texts; the texts, N-Triples in UTF-8
-    the heading, JSON: {"variables": [...], "letters": [[[GPM, stream], ...], ...]}
+    the heading, JSON: {"variables": [...], "letters": [[[GPM, stream], ...], ...], "more": true if so}
 """
 
 from __future__ import annotations
@@ -40,11 +40,13 @@ _FEW: Final = 32
 class Heading:
     """What the matches of one query have in common.
 
-    variables: the columns; letters: for each letter of the automaton its GPMs as (name, stream IRI).
+    variables: the columns; letters: for each letter of the automaton its GPMs as (name, stream IRI); more: what belongs
+    together goes on in the next batch.
     """
 
     variables: tuple[str, ...]
     letters: tuple[tuple[tuple[str, str], ...], ...] = ()
+    more: bool = False
 
     @classmethod
     def of(cls, shape: Shape) -> Heading:
@@ -183,7 +185,8 @@ def unpack_matches(blob: bytes, first: int) -> StoredMatches:
 
 @lru_cache(256)
 def _heading_text(heading: Heading) -> bytes:
-    return json.dumps({"variables": heading.variables, "letters": heading.letters}, ensure_ascii=False).encode()
+    values: dict[str, Any] = {"variables": heading.variables, "letters": heading.letters}
+    return json.dumps(values | ({"more": True} if heading.more else {}), ensure_ascii=False).encode()
 
 
 @lru_cache(256)
@@ -191,6 +194,6 @@ def _heading(data: bytes) -> Heading:
     try:
         values = json.loads(data)
         letters = tuple(tuple((gpm, stream) for gpm, stream in letter) for letter in values["letters"])
-        return Heading(tuple(values["variables"]), letters)
+        return Heading(tuple(values["variables"]), letters, bool(values.get("more", False)))
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError("a damaged blob: its heading cannot be read") from error

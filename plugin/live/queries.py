@@ -24,6 +24,7 @@ from oxiseq.journal import (
     Retention,
 )
 from oxiseq.languages.registry import front_named
+from oxiseq.live.answers import STANDING
 from oxiseq.live.budgets import Budget
 from oxiseq.live.engine import Engine, LiveQuery
 from oxiseq.live.errors import BoundError
@@ -32,9 +33,11 @@ from oxiseq.live.metrics import Metrics
 from oxiseq.live.reading import UnworkableError, reason_of
 from oxiseq.live.rebuilding import Rebuilder
 from oxiseq.live.settings import LiveSettings
+from oxiseq.live.standing import StandingQueries
 from oxiseq.live.streams import Streams
 from oxiseq.live.topics import Topics
 from oxiseq.live.worker import LOG, Worker, aside
+from oxiseq.standing import StandingQuery
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}")
 """What a query may be called."""
@@ -59,6 +62,10 @@ class QueryStatus:
     """Why it is not at work though it is registered as running."""
     set_aside: AsideCount = field(default_factory=AsideCount)
     faults: Faults = field(default_factory=Faults)
+    standing: StandingQuery | None = None
+    """Of a query over the store that is at work."""
+    rows: int = 0
+    """Of its answer."""
 
     @property
     def doing(self) -> str:
@@ -81,12 +88,12 @@ class Queries:
 
     def __init__(
         self, journal: Journal, engine: Engine, engine_lock: AbstractContextManager[object], worker: Worker,
-        streams: Streams, topics: Topics, settings: LiveSettings, metrics: Metrics,
+        streams: Streams, topics: Topics, settings: LiveSettings, metrics: Metrics, standing: StandingQueries,
         learn: Callable[[Iterable[str]], None] | None = None,
     ) -> None:  # fmt: skip
         self._journal, self._engine, self._engine_lock = journal, engine, engine_lock
         self._worker, self._streams, self._topics, self._settings = worker, streams, topics, settings
-        self._learn, self._metrics = learn, metrics
+        self._learn, self._metrics, self._standing = learn, metrics, standing
         self._rebuilder = Rebuilder(journal, engine, engine_lock, self._compiled)
         """Has a KB elsewhere answer what a query is going to ask."""
         self._known: dict[str, _Facts] = {}
@@ -106,6 +113,8 @@ class Queries:
         if not NAME.fullmatch(chosen):
             raise OxiseqError(f"{chosen!r} is no name for a query: letters, digits and . _ ~ -, at most 100")
         given = dict(options or {})
+        if language == STANDING:
+            return self._register_standing(chosen, text, given, replace)
         front_named(language).prepare()
         if language == "epsparql":  # one that names no stream reads those that are here now, also after a restart
             given.setdefault("reads", [record.iri for record in self._streams.all()])
@@ -124,6 +133,8 @@ class Queries:
                 query = self._engine.compile(chosen, text, language, given)
             for iri in dict.fromkeys((*query.shape.reads, *filter(None, [query.shape.feeds]))):
                 self._streams.create(iri)
+            if self._standing.query(chosen) is not None:
+                self.delete(chosen)
             record = self._journal.queries.register(
                 chosen, text, language, options=given, keep=Retention(count=self._settings.matches),
                 streams=query.shape.reads, replace=replace,
@@ -135,6 +146,19 @@ class Queries:
         LOG.info("query %s registered", chosen, extra={"query": chosen})
         return self.get(chosen)
 
+    def _register_standing(self, name: str, text: str, options: Mapping[str, Any], replace: bool) -> QueryStatus:
+        """A query over the store; one that reads streams makes room for it."""
+        if replace and self._worker.find(name) is not None:
+            with self._worker.lock:
+                self._standing.check(text)
+                self.delete(name)
+        self._standing.register(name, text, options, replace=replace)
+        return self.get(name)
+
+    def _stands(self, name: str) -> bool:
+        """Whether a query is over the store. Raises UnknownError."""
+        return self._journal.queries.get(name).language == STANDING
+
     @property
     def kb_texts(self) -> set[str]:
         """What all queries, paused ones too, ask the knowledge base."""
@@ -142,6 +166,9 @@ class Queries:
 
     def pause(self, name: str) -> QueryStatus:
         """It sees nothing until it is resumed; then it sees what has come meanwhile. Raises UnknownError."""
+        if self._stands(name):
+            self._standing.pause(name)
+            return self.get(name)
         with self._worker.lock:
             self._worker.flush()
             self._journal.queries.set_state(name, "paused")
@@ -154,6 +181,9 @@ class Queries:
 
     def resume(self, name: str) -> QueryStatus:
         """Go on after a pause or a failure. Raises UnknownError; FullError, and then it pauses."""
+        if self._stands(name):
+            self._standing.resume(name)
+            return self.get(name)
         with self._worker.lock:
             self._worker.flush()
             record = self._journal.queries.set_state(name, "running")
@@ -169,6 +199,9 @@ class Queries:
 
     def delete(self, name: str) -> None:
         """Forget it and its matches. Raises UnknownError."""
+        if self._stands(name):
+            self._standing.delete(name)
+            return
         with self._worker.lock:
             self._worker.flush()
             self._journal.queries.delete(name)
@@ -199,7 +232,8 @@ class Queries:
         """At the start: bring back what was registered; the position to read the log from."""
         head = self._journal.log.position()
         for record in self._journal.queries.all():
-            if record.language == "sparql":  # it reads no stream: live/standing.py
+            if record.language == STANDING:
+                self._standing.restore(record)
                 continue
             try:
                 self._restore(record, decided=head)  # matches of entries up to the last may have been told
@@ -293,6 +327,11 @@ class Queries:
         self._worker.add(query)
 
     def _status(self, record: QueryRecord) -> QueryStatus:
+        if record.language == STANDING:
+            standing, columns = self._standing.query(record.name), tuple(record.options["columns"])
+            return QueryStatus(
+                record, variables=columns, error=record.error, standing=standing, rows=self._standing.size(record.name)
+            )
         query = self._worker.find(record.name)
         facts = self._known.get(record.name, _Facts((), None, ()))
         budget = self._settings.budget.of(record.options)

@@ -21,7 +21,7 @@ from oxiseq.live.queries import Queries
 from oxiseq.live.remote import RemoteKnowledge
 from oxiseq.live.sending import Sender
 from oxiseq.live.settings import LiveSettings
-from oxiseq.live.standing import StandingService
+from oxiseq.live.standing import StandingQueries
 from oxiseq.live.streams import Streams
 from oxiseq.live.subscriptions import Subscriptions
 from oxiseq.live.topics import Topics
@@ -34,8 +34,13 @@ LOG = logging.getLogger("oxiseq.live")
 class LiveService:
     """Streams and continuous queries over a store, or a KB elsewhere, durable in a journal in `folder`.
 
+<<<<<<< HEAD
+    `streams`, `queries`, `standing`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: its
+    threads end then.
+=======
     `streams`, `queries`, `standing`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: the log's
     thread ends then.
+>>>>>>> 1d90d700934e6718b868becc999e4fb2c477733b
     Raises JournalError when the journal cannot be opened.
     """
 
@@ -54,13 +59,14 @@ class LiveService:
         self.topics = Topics(self.settings.recent, self.sender.changed)
         self.worker = Worker(self.journal, self._engine, self.topics, self.settings, self.metrics, store.lock)
         self.streams = Streams(self.journal, self.worker, self.settings, self.metrics)
+        kb = store if isinstance(store, Store) else None
+        self.standing = StandingQueries(self.journal, kb, self.topics, self.settings, self.metrics)
         self.queries = Queries(
             self.journal, self._engine, store.lock, self.worker, self.streams, self.topics, self.settings,
-            self.metrics, store.learn if isinstance(store, RemoteKnowledge) else None,
+            self.metrics, self.standing, store.learn if isinstance(store, RemoteKnowledge) else None,
         )  # fmt: skip
         self.subscriptions = Subscriptions(self.journal, self.topics, self.settings, self.metrics, self.sender)
         self.graphs = EventGraphs(self.journal, self.settings.graphs, self.settings.unasked)
-        self.standing = StandingService(self.journal, store, self.topics, self.settings)
         self._changes = KbChanges(self.journal, self._engine, self.worker, store.lock)
         store.guard_changes(self._changes.around)
         self.metrics.measure(self._gauges)
@@ -95,7 +101,7 @@ class LiveService:
             told["lost"] = self.journal.lost
         if self.worker.error is not None:
             told["reason"] = f"the live worker was stopped by an error and begins again: {self.worker.error}"
-        elif self.journal.full or self.worker.full:
+        elif self.journal.full or self.worker.full or self.standing.full:
             told["reason"] = "there is no room left for the journal"
         elif not self.ready:
             told["reason"] = "the log is not worked through yet"
@@ -109,8 +115,8 @@ class LiveService:
         """End the threads, make a checkpoint, close the journal."""
         self._ending.set()
         self.end_subscriptions()
+        self.standing.stop()
         self.worker.stop()
-        self.standing.close()
         self._changes.end()
         self.sender.close()
         for thread in self._threads:
@@ -152,6 +158,7 @@ class LiveService:
         while not self._ending.wait(self.settings.upkeep):
             self.graphs.let_go()
             try:
+                self.standing.let_go_unread()
                 self.journal.retain()
             except OxiseqError as error:
                 LOG.warning("what is old cannot be deleted: %s", error)

@@ -1,345 +1,519 @@
-"""Queries that stand over the served store, durable: their changes are matches in the journal, under the same ids.
+"""Queries over the store itself, as the service keeps them: durable, with ids for what changes of their answers.
 
-    Store.register ─▶ StandingQuery ─▶ changes ─▶ a thread: one transaction for all that wait ─▶ journal ─▶ topics
+    store ─▶ oxiseq.standing (what came and went) ─▶ a thread here ─▶ journal ─▶ topics ─▶ subscribers
 
-A change is a row of the journal's matches for each row (triple) that came or went: the answer's columns and `CHANGE`,
-how many came (above 0) or went (below 0), removed ones first; all have the time of the update. Its last row's id is the
-change's `number`. So they are read, kept, resumed and sent as the matches of other queries are.
-
-A checkpoint is the answer after a change. After a restart the answer that was told last is the checkpoint and all rows
-behind it; the store is asked what the answer is now, and what differs is one change more: an update whose change had
-not been stored when the process died is told then, and so is what has changed while the server was away. Where that
-cannot be known any more, ids go on and all before them are gone: readers are told that their cursor is too old.
+What changes an answer, the store, is not in the log, so a change is stored before it is told: what is told has its id
+for ever. A restart compares what has been told so far (the answer of the last checkpoint, and the changes since) with
+what the store answers now; the difference is one more change. So does a query that is resumed, and one whose changes
+could not be stored for a while. Where the history cannot be gone on with, an id is left out and all cursors are too
+old: readers are told, and begin with the answer.
 """
 
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
+from typing import Any, Final
 
-import numpy as np
-from pyoxigraph import Literal, Triple
-
-from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.standing import Limits
-from oxiseq.engine.terms.texts import Term, read_term, term_text
+from oxiseq.engine.errors import LimitError, OxiseqError
+from oxiseq.explanation import Explanation
 from oxiseq.journal import (
     Checkpoint,
     ConflictError,
+    CursorError,
+    DamagedBatchError,
+    DamagedError,
     Found,
     FullError,
-    Heading,
     Journal,
     JournalError,
     QueryRecord,
     Retention,
-    StoredMatches,
     UnknownError,
-    unpack_matches,
 )
-from oxiseq.journal.rows import pack_rows
+from oxiseq.live.answer_texts import change_events
+from oxiseq.live.answers import (
+    STANDING,
+    Answer,
+    Rows,
+    columns_of,
+    difference,
+    packed,
+    rows_of,
+    saved,
+    size_of,
+    told_rows,
+)
 from oxiseq.live.errors import BoundError
-from oxiseq.live.queries import NAME
-from oxiseq.live.remote import RemoteKnowledge
+from oxiseq.live.metrics import Metrics
+from oxiseq.live.reading import reason_of
 from oxiseq.live.settings import LiveSettings
-from oxiseq.live.topics import Topics
-from oxiseq.standing import StandingQuery, StoreChange
-from oxiseq.standing.change import Form, Row, Weighed
+from oxiseq.live.topics import Topic, Topics
+from oxiseq.standing import Snapshot, StandingQuery, StoreChange
+from oxiseq.standing.change import Form
 from oxiseq.store import Store
 
 LOG: Final = logging.getLogger("oxiseq.live")
-LANGUAGE: Final = "sparql"
-"""Of these queries, in the journal."""
-CHANGE: Final = "@change"
-"""The column that says how many of a row came or went; no variable is called so."""
-_TRIPLE: Final = ("subject", "predicate", "object")
-_Answer: TypeAlias = "Counter[tuple[str | None, ...]]"
-"""Rows as texts."""
-_PATIENCE: Final = 1.0
-"""Seconds after which a full journal is tried again."""
+_KEPT: Final = 50_000
+"""Rows of changes that a query holds in memory until they are stored; of more only the difference is stored."""
+_SELDOM: Final = 1000
+"""Rows of changes after which a checkpoint is made, if the answer is not larger."""
+_LOOK: Final = 0.5
+"""Seconds between looks at what queries are doing."""
+_RETRY: Final = 1.0
+_UNKNOWN: Final = -1
+"""The number of a query whose answer has not been compared yet with what was told."""
+_ANSWERS: Final = 4
+"""Answers that are kept for the next reader who asks for one."""
 
 
-class StandingService:
-    """Register, list, delete; changes are stored by a thread. Safe for many threads."""
+@dataclass(slots=True, eq=False)
+class _AtWork:
+    """A query at work. number: up to which of its changes all is stored; count: the id of the last row; saved: the id
+    at its checkpoint; size: the rows of its answer, each as often as it is there."""
 
-    def __init__(
-        self, journal: Journal, store: Store | RemoteKnowledge, topics: Topics, settings: LiveSettings
-    ) -> None:  # fmt: skip
-        self._journal, self._store, self._topics, self._settings = journal, store, topics, settings
-        self._queries: dict[str, StandingQuery] = {}
+    query: StandingQuery
+    name: str
+    number: int
+    count: int
+    saved: int
+    size: int
+    at: int = 0
+
+
+@dataclass(slots=True)
+class _Step:
+    """What is to be stored of a query, and where it stands then."""
+
+    at_work: _AtWork
+    number: int
+    found: list[Found] = field(default_factory=list)
+    count: int = 0
+    size: int = 0
+    at: int = 0
+    checkpoint: Answer | None = None
+
+
+class StandingQueries:
+    """Register, pause, resume, delete, look at. Safe for many threads."""
+
+    def __init__(self, journal: Journal, store: Store | None, topics: Topics, settings: LiveSettings,
+                 metrics: Metrics) -> None:  # fmt: skip
+        self._journal, self._store, self._topics = journal, store, topics
+        self._settings, self._metrics = settings, metrics
         self._lock = threading.RLock()
-        self._arrived = threading.Condition()
-        self._waiting: list[tuple[StandingQuery, StoreChange]] = []
-        self._busy = False
+        """Taken before the store's."""
+        self._at_work: dict[str, _AtWork] = {}
+        self._answers: dict[str, Answer] = {}
+        self._touched: set[str] = set()
+        self._readers: dict[str, int] = {}
+        self._unread: dict[str, float] = {}
+        """Queries without a name of their own that nobody reads, since when."""
+        self.full = False
+        """Whether changes cannot be stored now: there is no room."""
+        self._wake = threading.Event()
         self._ending = False
-        self._saved: dict[str, int] = {}
-        """By name the number of the change that the checkpoint has."""
-        self._thread = threading.Thread(target=self._keep_storing, name="oxiseq-standing-journal", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="oxiseq-standing-journal", daemon=True)
 
-    # --- queries --------------------------------------------------------------------------------------
+    # --- how they come and go -------------------------------------------------------------------------
 
-    def register(
-        self, name: str | None, text: str, *, replace: bool = False, most_triples: int | None = None,
-        most_rows: int | None = None,
-    ) -> StandingQuery:  # fmt: skip
-        """A query that stands from now on. With `replace` one of this name goes; ids go on.
-
-        Raises QueryError, LimitError, KbError, ConflictError, BoundError, OxiseqError.
-        """
-        options: dict[str, Any] = {}
-        if most_triples is not None:
-            options["mostTriples"] = most_triples
-        if most_rows is not None:
-            options["mostRows"] = most_rows
+    def register(self, name: str, text: str, options: Mapping[str, Any], *, replace: bool = False) -> None:
+        """A query whose answer is followed from now on. The same text again changes nothing; with another one readers
+        of before begin anew. Raises QueryError, ConflictError, BoundError, LimitError, KbError, FullError."""
         with self._lock:
             known = {record.name: record for record in self._journal.queries.all()}
-            chosen = name if name is not None else _unused(known)
-            if not NAME.fullmatch(chosen):
-                raise OxiseqError(f"{chosen!r} is no name for a query: letters, digits and . _ ~ -, at most 100")
-            if chosen in known and (not replace or known[chosen].language != LANGUAGE):
-                raise ConflictError(f"there is a query {chosen!r} already")
-            if chosen not in known and len(known) >= self._settings.queries:
+            before = known.get(name)
+            if before is not None and not replace:
+                raise ConflictError(f"there is a query {name!r} already")
+            if before is not None and name in self._at_work and before.text == text:
+                return
+            if before is None and len(known) >= self._settings.queries and not self._let_go_unread(0.0):
                 raise BoundError(f"there are {self._settings.queries} queries, which is the most")
-            query = self._registered(text, options)
-            self._end(chosen)
-            if chosen in known:
-                self.flush()
-                self._journal.queries.delete(chosen)  # what was told of the other text is gone
-            keep = Retention(count=self._settings.matches)
-            record = self._journal.queries.register(chosen, text, LANGUAGE, options=options, keep=keep)
-            self._begin(query, record, None)
-            return query
+            query = self._followed(text)
+            try:
+                snapshot = query.snapshot()
+                answer = _answer(query, snapshot, snapshot.number)
+                self._check(answer.size)
+                told = {**options, "form": answer.form, "columns": answer.columns}
+                self._journal.queries.register(
+                    name, text, STANDING, options=told, keep=Retention(count=self._settings.matches), replace=replace
+                )  # fmt: skip
+            except BaseException:
+                query.close()
+                raise
+            self._leave(name)
+            at_work = _AtWork(query, name, answer.number, 0, 0, answer.size, answer.at)
+            try:
+                self._begin(at_work, answer)
+            except BaseException as error:
+                query.close()
+                self._journal.queries.set_state(name, "failed", reason_of(error))
+                raise
+            self._enter(at_work)
+        LOG.info("query %s stands over the store", name, extra={"query": name})
+
+    def check(self, text: str) -> None:
+        """Raises what `register` raises for the text."""
+        self._followed(text).close()
+
+    def unnamed(self, text: str) -> str:
+        """A query that goes when nobody has read it for a while; all who ask for the same text share it. Its name.
+
+        Raises as `register`.
+        """
+        name = f"unnamed-{blake2b(text.encode(), digest_size=8).hexdigest()}"
+        with self._lock:
+            if name not in self._at_work:
+                if sum(each.startswith("unnamed-") for each in self._at_work) >= self._settings.subscribers:
+                    self._let_go_unread(0.0)
+                self.register(name, text, {"unnamed": True}, replace=True)
+            self._unread[name] = time.monotonic()
+        return name
+
+    def pause(self, name: str) -> None:
+        """Its answer stays as it is. Raises FullError."""
+        with self._lock:
+            if (at_work := self._at_work.get(name)) is not None:
+                self._store_all([at_work])
+                self._leave(name)
+            self._journal.queries.set_state(name, "paused")
+
+    def resume(self, name: str) -> None:
+        """Go on after a pause or a failure: what is different by now is a change. Raises as `register`."""
+        with self._lock:
+            record = self._journal.queries.get(name)
+            if name not in self._at_work:
+                self._restore(record)
+            self._journal.queries.set_state(name, "running")
 
     def delete(self, name: str) -> None:
-        """Forget it and its changes. Raises UnknownError."""
+        """Forget it, and its changes. Raises UnknownError."""
         with self._lock:
-            self._end(name)
-            self.flush()
             self._journal.queries.delete(name)
-            self._topics.close(name, "deleted")
+            self.let_go(name, "deleted")
 
-    def get(self, name: str) -> StandingQuery:
-        """Raises UnknownError where no such query is at work."""
+    def let_go(self, name: str, reason: str) -> None:
+        """It is at work no longer."""
         with self._lock:
-            if name not in self._queries:
-                raise UnknownError(f"no query {name!r} stands over the store")
-            return self._queries[name]
+            self._leave(name)
+            self._unread.pop(name, None)
+            self._topics.close(name, reason)
 
-    def all(self) -> list[StandingQuery]:
-        """Those at work, in the order in which they came."""
+    def restore(self, record: QueryRecord) -> None:
+        """At the start. A query that cannot be brought back has failed."""
         with self._lock:
-            return [*self._queries.values()]
-
-    def _own_store(self) -> Store:
-        if isinstance(self._store, RemoteKnowledge):
-            raise OxiseqError("queries stand over a store of this server only, not over a knowledge base elsewhere")
-        return self._store
-
-    def _end(self, name: str) -> None:
-        if (query := self._queries.pop(name, None)) is not None:
-            query.close()
-            self._saved.pop(name, None)
-
-    # --- at the start ---------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Bring back what was registered; what has changed since is told as one change of each query."""
-        for record in self._journal.queries.all():
-            if record.language == LANGUAGE and record.state == "running":
-                try:
+            try:
+                if record.options.get("unnamed"):
+                    self._unread[record.name] = time.monotonic()
+                if record.state == "running":
                     self._restore(record)
-                except Exception as error:
-                    LOG.exception("query %s cannot be restored", record.name, extra={"query": record.name})
-                    self._journal.queries.set_state(record.name, "failed", str(error))
-        self._thread.start()
+            except Exception as error:
+                LOG.exception("query %s cannot be restored", record.name, extra={"query": record.name})
+                self._journal.queries.set_state(record.name, "failed", reason_of(error))
 
     def _restore(self, record: QueryRecord) -> None:
-        answered = self._answered(record)
-        if answered is None:
-            LOG.warning("query %s: what it told last is lost, readers begin anew", record.name)
-            self._journal.queries.delete(record.name)
-            record = self._journal.queries.register(
-                record.name, record.text, LANGUAGE, options=record.options, keep=record.keep
-            )
-        self._begin(self._registered(record.text, record.options), record, answered)
+        """It is compared with what was told before anything else is."""
+        query, name = self._followed(record.text), record.name
+        checkpoint = self._journal.checkpoints.latest(name)
+        last = record.next - 1
+        done = last if checkpoint is None else checkpoint.matches.get(name, 0)
+        self._enter(_AtWork(query, name, _UNKNOWN, last, done, 0))
 
-    def _registered(self, text: str, options: Mapping[str, Any]) -> StandingQuery:
-        usual = Limits()
-        return self._own_store().register(
-            text, language="sparql", keep=self._settings.recent,
-            most_triples=options.get("mostTriples", usual.most_triples),
-            most_rows=options.get("mostRows", usual.most_rows),
+    def _begin(self, at_work: _AtWork, answer: Answer) -> None:
+        """With an answer, and all that may have been told before under this name forgotten: it has an id of its own, so
+        that no cursor of before is one of now."""
+        name = at_work.name
+        last = self._journal.matches.begin_anew(name)
+        self._topics.close(name, "replaced")
+        self._save(name, answer, last)
+        at_work.number, at_work.count, at_work.saved = answer.number, last, last
+        at_work.size, at_work.at = answer.size, answer.at
+        self._open(name, last, answer.form)
+
+    def _enter(self, at_work: _AtWork) -> None:
+        name = at_work.name
+        self._at_work[name] = at_work
+        self._open(name, at_work.count, at_work.query.form)
+        at_work.query.on_change(partial(self._changed, name))
+        self._changed(name)
+
+    def _open(self, name: str, last: int, form: Form) -> Topic:
+        return self._topics.open(name, last, partial(change_events, form=form))
+
+    def _leave(self, name: str) -> None:
+        self._answers.pop(name, None)
+        if (at_work := self._at_work.pop(name, None)) is not None:
+            at_work.query.close()
+
+    def _followed(self, text: str) -> StandingQuery:
+        """A standing query of the store. Raises QueryError, LimitError, KbError, OxiseqError."""
+        if self._store is None:
+            raise OxiseqError("the knowledge base is elsewhere: only what is here can be followed")
+        if self._settings.union:
+            raise OxiseqError("with --union-default-graph no query stands over the store: what it answers is of the "
+                              "default graph alone")  # fmt: skip
+        return self._store.register(
+            text, language="sparql", name=f"live {secrets.token_hex(8)}", keep=_KEPT, most_rows=self._settings.answer
         )  # fmt: skip
 
-    def _answered(self, record: QueryRecord) -> _Answer | None:
-        """What readers know: the checkpoint's answer and all that was told behind it."""
-        checkpoint = self._journal.checkpoints.latest(record.name)
-        if checkpoint is None or not checkpoint.state:
-            return None
-        found: _Answer = Counter()
-        number = checkpoint.matches.get(record.name, 0)
-        try:
-            _add(found, unpack_matches(checkpoint.state, 1))
-            while number < record.next - 1:
-                parts = self._journal.matches.read(record.name, number)
-                if not parts:
-                    return None
-                for part in parts:
-                    _add(found, part)
-                    number = part.last
-        except JournalError:
-            return None
-        self._saved[record.name] = checkpoint.matches.get(record.name, 0)
-        return found
+    # --- what they answer -----------------------------------------------------------------------------
 
-    def _begin(self, query: StandingQuery, record: QueryRecord, answered: _Answer | None) -> None:
-        """Changes are stored from now on; `answered`: what was told before, None: nothing."""
-        told = None if answered is None else [(_row_of(query, texts), n) for texts, n in answered.items()]
-        self._topics.open(record.name, record.next - 1)
-        query.resume(record.name, record.next - 1, told, lambda change: self._take(query, change))
-        self._queries[record.name] = query
-        if told is None:
-            self._save(query)
+    def answer(self, name: str) -> Answer:
+        """The answer of now, under the id of the last change in it, which is stored. Of a query that is not at work:
+        what was told last. Raises UnknownError, JournalError, FullError."""
+        with self._lock:
+            at_work = self._at_work.get(name)
+            if at_work is None:
+                return self._last_answer(name)
+            at_work.query.catch_up()
+            known = self._answers.get(name)
+            if known is not None and at_work.query.number == at_work.number and known.number == at_work.count:
+                return known
+            snapshot = at_work.query.snapshot()
+            self._store_step(self._step(at_work, snapshot))
+            found = _answer(at_work.query, snapshot, at_work.count)
+            self._answers[name] = found
+            while len(self._answers) > _ANSWERS:
+                del self._answers[next(iter(self._answers))]
+            return found
+
+    def catch_up(self, name: str) -> None:
+        """What updates made so far have changed is stored, if the query is at work. Raises FullError."""
+        with self._lock:
+            if (at_work := self._at_work.get(name)) is not None:
+                self._store_all([at_work])
+
+    def _last_answer(self, name: str) -> Answer:
+        record = self._journal.queries.get(name)
+        if record.language != STANDING:
+            raise UnknownError(f"{name!r} reads streams: it has matches, no answer")
+        columns = tuple(record.options["columns"])
+        rows = told_rows(self._journal, name)
+        return Answer(record.options["form"], columns, record.next - 1, record.changed, rows)
+
+    def _check(self, size: int) -> None:
+        if size > self._settings.answer:
+            raise LimitError(size, self._settings.answer, "rows of an answer, each as often as it is there")
+
+    def query(self, name: str) -> StandingQuery | None:
+        """The query at work of this name."""
+        at_work = self._at_work.get(name)
+        return None if at_work is None else at_work.query
+
+    def size(self, name: str) -> int:
+        """Rows of its answer."""
+        at_work = self._at_work.get(name)
+        return 0 if at_work is None else at_work.size
+
+    def explain(self, name: str) -> Explanation:
+        """How a query is answered. Raises OxiseqError for one that is not at work."""
+        query = self.query(name)
+        if query is None:
+            raise ConflictError(f"{name!r} is not at work: resume it first")
+        return query.explain()
+
+    def open(self, name: str) -> Topic:
+        """For one more reader: what it listens to. Raises UnknownError."""
+        with self._lock:
+            record = self._journal.queries.get(name)
+            if record.language != STANDING:
+                raise UnknownError(f"{name!r} reads streams: it has matches, no changes")
+            self._readers[name] = self._readers.get(name, 0) + 1
+            self._unread.pop(name, None)
+            topic = self._open(name, record.next - 1, record.options["form"])
+            if record.state == "failed":
+                self._topics.close(name, f"failed: {record.error}")
+            return topic
+
+    def closed(self, name: str) -> None:
+        """A reader has gone."""
+        with self._lock:
+            left = self._readers.pop(name, 1) - 1
+            if left:
+                self._readers[name] = left
+            elif name.startswith("unnamed-") and name in self._at_work:
+                self._unread[name] = time.monotonic()
+
+    def let_go_unread(self) -> None:
+        """Delete queries without a name that nobody has read for a while: to be called now and then."""
+        with self._lock:
+            self._let_go_unread(self._settings.unread)
+
+    def _let_go_unread(self, seconds: float) -> bool:
+        now = time.monotonic()
+        gone = [name for name, since in self._unread.items() if now - since >= seconds and name not in self._readers]
+        for name in gone:
+            self.delete(name)
+        return bool(gone)
 
     # --- changes --------------------------------------------------------------------------------------
 
-    def _take(self, query: StandingQuery, change: StoreChange) -> None:
-        with self._arrived:
-            self._waiting.append((query, change))
-            self._arrived.notify_all()
+    def start(self) -> None:
+        """Begin to store and tell changes."""
+        self._thread.start()
 
-    def flush(self) -> None:
-        """All changes that have been told are stored; or the journal is full."""
-        with self._arrived:
-            while (self._waiting or self._busy) and self._thread.is_alive() and not self._journal.full:
-                self._arrived.wait(0.1)
+    def stop(self) -> None:
+        """End; the store's queries are closed."""
+        self._ending = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        with self._lock:
+            for name in [*self._at_work]:
+                self._leave(name)
 
-    def _keep_storing(self) -> None:
-        while True:
-            with self._arrived:
-                self._busy = False
-                self._arrived.notify_all()
-                while not self._waiting and not self._ending:
-                    self._arrived.wait()
-                if not self._waiting:
-                    return
-                taken, self._waiting, self._busy = self._waiting, [], True
+    def _changed(self, name: str, _: StoreChange | None = None) -> None:
+        """Called by the store's thread, which must not wait."""
+        self._touched.add(name)
+        self._wake.set()
+
+    def _run(self) -> None:
+        while not self._ending:
+            self._wake.wait(_LOOK)
+            self._wake.clear()
             try:
-                self._store_all(taken)
-            except Exception:  # what is not stored is told after a restart
-                LOG.exception("changes of standing queries could not be stored")
-
-    def _store_all(self, taken: Sequence[tuple[StandingQuery, StoreChange]]) -> None:
-        """One transaction for all; those of queries that are gone are left out."""
-        found = [
-            (Found(query.name, change.since + 1, packed(query, change.weighed, change.at_us)), len(change))
-            for query, change in taken if not query.closed
-        ]  # fmt: skip
-        while found:
-            try:
-                self._journal.emit([each for each, _ in found])
-                break
-            except UnknownError:
-                known = {record.name for record in self._journal.queries.all()}
-                found = [each for each in found if each[0].query in known]
+                self._turn()
+                self.full = False
             except FullError as error:
-                LOG.warning("changes wait for room in the journal: %s", error)
-                with self._arrived:
-                    if self._ending:
-                        return
-                    self._arrived.wait(_PATIENCE)
-            except JournalError:
-                LOG.exception("changes of standing queries could not be stored; they are told after a restart")
-                return
-        for each, count in found:
-            if (topic := self._topics.get(each.query)) is not None:
-                topic.publish(each, count)
-        for query in dict.fromkeys(query for query, _ in taken):
-            saved = self._saved.get(query.name)
-            if not query.closed and (saved is None or query.number - saved > self._settings.matches // 2):
-                self._save(query)
-
-    def _save(self, query: StandingQuery) -> None:
-        """A checkpoint. Raises JournalError."""
-        number, answer = query.answered
-        state = packed(query, answer, 0)
+                LOG.warning("changes of answers cannot be stored yet: %s", error)
+                self.full = True
+                time.sleep(_RETRY)
+            except Exception:
+                LOG.exception("changes of answers could not be stored; it is tried again")
+                time.sleep(_RETRY)
         try:
-            self._journal.checkpoints.commit(Checkpoint(query.name, state, {}, {query.name: number}))
-            self._saved[query.name] = number
-        except (UnknownError, ConflictError):
-            return  # it is gone; or the last changes wait to be stored: later
+            self._turn()
+        except OxiseqError as error:
+            LOG.warning("the last changes are not stored; a restart finds them: %s", error)
 
-    def close(self) -> None:
-        """Store what waits, with a checkpoint of each query."""
-        if isinstance(self._store, RemoteKnowledge) or not self._thread.is_alive():
-            return
-        for query in self.all():
-            query.catch_up()
-        with self._arrived:
-            self._ending = True
-            self._arrived.notify_all()
-        self._thread.join()
-        for query in self.all():
+    def _turn(self) -> None:
+        with self._lock:
+            touched = {self._touched.pop() for _ in range(len(self._touched))}
             try:
-                if query.number != self._saved.get(query.name):
-                    self._save(query)
-            except JournalError as error:
-                LOG.warning("query %s has no new checkpoint: %s", query.name, error)
-            query.close()
+                self._store_all([each for name in touched if (each := self._at_work.get(name)) is not None])
+            except JournalError:
+                self._touched |= touched
+                raise
+            for at_work in [*self._at_work.values()]:
+                if at_work.query.state == "failed":
+                    self._fail(at_work, at_work.query.reason)
+
+    def _store_all(self, touched: Sequence[_AtWork]) -> None:
+        """What has changed of these, in one transaction; with a checkpoint of its own where that is due."""
+        steps: list[_Step] = []
+        for at_work in touched:
+            try:
+                steps.append(self._step(at_work))
+            except JournalError:
+                raise
+            except Exception as error:
+                self._fail(at_work, reason_of(error))
+        together = [step for step in steps if step.checkpoint is None]
+        if any(step.found for step in together):
+            self._journal.emit([found for step in together for found in step.found])
+        for step in together:
+            self._tell(step)
+        for step in steps:
+            if step.checkpoint is not None:
+                self._store_step(step)
+
+    def _step(self, at_work: _AtWork, until: Snapshot | None = None) -> _Step:
+        """What has changed since the last step (`until`: up to this one). Raises LimitError, JournalError."""
+        query = at_work.query
+        try:
+            changes = query.take(at_work.number)
+        except CursorError:  # it has been brought back, or that was too much at once
+            snapshot = until if until is not None else query.snapshot()
+            return self._compared(at_work, _answer(query, snapshot, snapshot.number))
+        step = _Step(at_work, at_work.number, [], at_work.count, at_work.size, at_work.at)
+        for change in changes:
+            if until is None or change.number <= until.number:
+                self._add(step, rows_of(change.weighed), change.at_us)
+                step.number = change.number
+        if self._is_due(at_work, step.count - at_work.count):
+            now = until if until is not None else query.snapshot()
+            if now.number != step.number:  # more has come meanwhile
+                return self._step(at_work, now)
+            step.checkpoint = _answer(query, now, step.count)
+        return step
+
+    def _compared(self, at_work: _AtWork, now: Answer) -> _Step:
+        """The difference between what was told and an answer as a change; all anew where what was told cannot be read.
+        Raises LimitError, JournalError."""
+        self._check(now.size)
+        try:
+            before = told_rows(self._journal, at_work.name)
+        except (DamagedError, DamagedBatchError, CursorError) as error:
+            LOG.warning("query %s begins anew: %s", at_work.name, error, extra={"query": at_work.name})
+            self._begin(at_work, now)
+            return _Step(at_work, at_work.number, [], at_work.count, at_work.size, at_work.at)
+        size = sum(before.values())
+        step = _Step(at_work, now.number, [], at_work.count, size, at_work.at)
+        self._add(step, difference(before, now.rows), now.at)
+        if self._is_due(at_work, step.count - at_work.count):
+            step.checkpoint = Answer(now.form, now.columns, step.count, now.at, now.rows)
+        return step
+
+    def _add(self, step: _Step, change: Rows, at: int) -> None:
+        query = step.at_work.query
+        step.at = max(at, step.at)
+        step.size += sum(change.values())
+        self._check(step.size)
+        columns = columns_of(query.form, query.variables)
+        step.found += packed(step.at_work.name, step.count + 1, columns, step.at, change)
+        step.count += size_of(change)
+
+    def _is_due(self, at_work: _AtWork, more: int) -> bool:
+        """Whether so many rows more need a checkpoint: retention must never delete changes since the last one."""
+        most = min(self._settings.matches // 2, max(_SELDOM, at_work.size))
+        return at_work.count + more - at_work.saved > most
+
+    def _store_step(self, step: _Step) -> None:
+        """Raises JournalError; then it is to be made again."""
+        answer = step.checkpoint
+        if answer is not None:
+            self._save(step.at_work.name, answer, step.count, *step.found)
+            step.at_work.saved = step.count
+        elif step.found:
+            self._journal.emit(step.found)
+        self._tell(step)
+
+    def _save(self, name: str, answer: Answer, last: int, *found: Found) -> None:
+        position = self._journal.log.position()
+        self._journal.checkpoints.commit(
+            Checkpoint(name, saved(answer), {}, {name: last}, position=position), *found
+        )  # fmt: skip
+
+    def _tell(self, step: _Step) -> None:
+        """What is stored by now."""
+        at_work = step.at_work
+        rows = step.count - at_work.count
+        at_work.number, at_work.count, at_work.size, at_work.at = step.number, step.count, step.size, step.at
+        topic = self._topics.get(at_work.name)
+        counts = [following.first - found.first for found, following in zip(step.found, step.found[1:], strict=False)]
+        if step.found:
+            counts.append(step.count + 1 - step.found[-1].first)
+        for found, count in zip(step.found, counts, strict=True):
+            if topic is not None:
+                topic.publish(found, count)
+        if rows:
+            self._metrics.matches.labels(at_work.name).inc(rows)
+
+    def _fail(self, at_work: _AtWork, reason: str) -> None:
+        name = at_work.name
+        LOG.error("query %s has failed: %s", name, reason, extra={"query": name})
+        self._leave(name)
+        self._journal.queries.set_state(name, "failed", reason)
+        self._topics.close(name, f"failed: {reason}")
+        self._metrics.failures.labels(name).inc()
 
 
-def heading_of(query: StandingQuery) -> Heading:
-    """The columns of its changes."""
-    return Heading((*_columns(query.form, query.variables), CHANGE))
-
-
-def _columns(form: Form, variables: tuple[str, ...]) -> tuple[str, ...]:
-    return _TRIPLE if form == "CONSTRUCT" else variables
-
-
-def packed(query: StandingQuery, weighed: Weighed, at: int) -> bytes:
-    """Rows as the journal has them, those that went first."""
-    rows = [(_terms(query, row), weight) for row, weight in sorted(weighed, key=lambda each: each[1] > 0)]
-    numbers: dict[Term, int] = {}
-    codes = [
-        [0 if t is None else numbers.setdefault(t, len(numbers) + 1) for t in (*terms, Literal(weight))]
-        for terms, weight in rows
-    ]
-    texts = [term_text(term).encode() for term in numbers]
-    n = len(rows)
-    nothing = np.zeros(0, np.int64)
-    batch = MatchBatch(
-        np.full(n, at), np.zeros((n, 0), np.uint32), np.zeros(n + 1, np.int64), nothing.astype(np.int32), nothing
-    )
-    heading = heading_of(query)
-    return pack_rows(batch, heading, np.array(codes, np.int64).reshape(n, len(heading.variables)), texts)
-
-
-def _terms(query: StandingQuery, row: Row) -> tuple[Term | None, ...]:
-    if isinstance(row, Triple):
-        return (row.subject, row.predicate, row.object)
-    return tuple(row[name] for name in query.variables)
-
-
-def _add(found: _Answer, stored: StoredMatches) -> None:
-    for *texts, weight in stored.rows():
-        assert weight is not None
-        found[tuple(texts)] += int(read_term(weight).value)  # type: ignore[union-attr]
-
-
-def _row_of(query: StandingQuery, texts: Any) -> Row:
-    terms = [None if text is None else read_term(text) for text in texts]
-    if query.form == "CONSTRUCT":
-        return Triple(*terms)  # type: ignore[arg-type]
-    return dict(zip(query.variables, terms, strict=True))
-
-
-def _unused(known: Iterable[str]) -> str:
-    names, number = frozenset(known), 1
-    while f"standing-{number}" in names:
-        number += 1
-    return f"standing-{number}"
+def _answer(query: StandingQuery, snapshot: Snapshot, number: int) -> Answer:
+    columns = columns_of(query.form, query.variables)
+    return Answer(query.form, columns, number, snapshot.at_us, rows_of(snapshot.weighed))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from oxiseq.journal import CursorError, DamagedBatchError, Journal, UnknownError
+from oxiseq.live.answers import OF_ANSWER, STANDING
 from oxiseq.live.errors import BusyError
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.sending import HEARTBEAT, Outlet, Sender
@@ -41,13 +42,19 @@ class Subscriptions:
         Raises UnknownError, BusyError.
         """
         record = self.journal.queries.get(name)
+        if record.language == STANDING:
+            raise UnknownError(OF_ANSWER.format(name))
         topic = self._topics.open(name, record.next - 1)
+        self.begin()
+        return Subscription(self, name, topic, topic.last if since is None else since)
+
+    def begin(self) -> None:
+        """There is one more of them. Raises BusyError."""
         with self._lock:
             if self.count >= self.settings.subscribers:
                 self._metrics.turned_away.inc()
                 raise BusyError(f"there are {self.count} subscribers, which is the most: try again later", 5, 503)
             self.count += 1
-        return Subscription(self, name, topic, topic.last if since is None else since)
 
     def stored(self, name: str, cursor: int) -> tuple[int, bytes]:
         """The events of the stored matches behind `cursor`, about a page of them, and the last one's id; the cursor and
@@ -88,6 +95,8 @@ class Subscription:
         """Whether nothing will come any more."""
         self.outlet: Outlet | None = None
         self._live = False
+        self._anew = False
+        """Whether the reader has to be told all from the beginning."""
         self._owner = owner
         self._closed = threading.Lock()
 
@@ -95,6 +104,10 @@ class Subscription:
         """Server-sent events without end, but for a comment where there are none."""
         yield HELLO
         while not self.ended:
+            if self._anew:
+                self._anew = False
+                yield from self._beginning()
+                continue
             if self._live and self.outlet is not None:
                 self._owner.sender.send(self, self.outlet)
                 if not self.behind or not self.outlet.open:
@@ -104,6 +117,10 @@ class Subscription:
                 yield data
             elif self._live and self.outlet is None:
                 yield HEARTBEAT
+
+    def _beginning(self) -> Iterator[bytes]:
+        """What a reader that begins anew is told first."""
+        yield b""
 
     def take(self, timeout: float) -> bytes:
         """Events that have come since the last call, waiting up to `timeout` seconds for one; empty when there are none
@@ -118,29 +135,41 @@ class Subscription:
         last, events = told
         if not events and self.topic.closed:
             self.ended = True
-            return _event("end", {"reason": self.topic.closed})
+            return event("end", {"reason": self.topic.closed})
         self.cursor = last
         return b"".join(events)
 
     def _stored(self) -> bytes:
         """What memory no longer holds, from the journal; of what is deleted there too, that it is."""
         try:
-            last, data = self._owner.stored(self.name, self.cursor)
+            last, data = self._read_stored()
         except CursorError as error:
-            self.cursor = error.first - 1
-            told = {"asked": error.asked, "first": error.first, "reason": str(error)}
-            return _event("cursor-too-old", told, self.cursor)
+            return self._too_old(error)
         except UnknownError:
             self.ended = True
-            return _event("end", {"reason": "deleted"})
+            return event("end", {"reason": "deleted"})
         except DamagedBatchError as error:
             self.cursor = error.next - 1
             lost = {"first": error.first, "next": error.next, "reason": str(error)}
-            return _event("damaged", lost, self.cursor)
+            return event("damaged", lost, self.cursor)
         self.cursor = last
         if not data:
             time.sleep(0.05)  # it is stored in a moment
         return data
+
+    @property
+    def _is_closed(self) -> bool:
+        return self._closed.locked()
+
+    def _read_stored(self) -> tuple[int, bytes]:
+        """What is stored behind the cursor, about a page; the id of its last. Raises JournalError."""
+        return self._owner.stored(self.name, self.cursor)
+
+    def _too_old(self, error: CursorError) -> bytes:
+        """It goes on with what is kept."""
+        self.cursor = error.first - 1
+        told = {"asked": error.asked, "first": error.first, "reason": str(error)}
+        return event("cursor-too-old", told, self.cursor)
 
     @property
     def behind(self) -> bool:
@@ -159,6 +188,7 @@ class Subscription:
             self._owner.closed(self.topic.last - self.cursor)
 
 
-def _event(kind: str, data: dict[str, object], number: int | None = None) -> bytes:
+def event(kind: str, data: dict[str, object], number: int | None = None) -> bytes:
+    """A server-sent event."""
     head = "" if number is None else f"id: {number}\n"
     return f"{head}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()

@@ -29,11 +29,17 @@ _STRING = "http://www.w3.org/2001/XMLSchema#string"
 def results(variables: Sequence[str], parts: Iterable[StoredMatches], format: QueryResultsFormat) -> bytes:
     """Matches as SPARQL results. SPARQL's TSV has terms as N-Triples has them, which is how they are stored; the other
     formats are made of it by pyoxigraph."""
+    return results_of_rows(variables, [row for part in parts for row in part.rows()], format)
+
+
+def results_of_rows(
+    variables: Sequence[str], rows: Sequence[tuple[str | None, ...]], format: QueryResultsFormat
+) -> bytes:
+    """Rows of N-Triples texts, None where they are unbound, as SPARQL results."""
     if not variables:  # a TSV line without cells cannot be told from no line
-        return _rowless(sum(map(len, parts)), format)
+        return _rowless(len(rows), format)
     lines = ["\t".join(f"?{name}" for name in variables)]
-    for part in parts:
-        lines += ["\t".join([text or "" for text in row]) for row in part.rows()]
+    lines += ["\t".join([text or "" for text in row]) for row in rows]
     text = "\n".join(lines) + "\n"
     if format == QueryResultsFormat.TSV:
         return text.encode()
@@ -54,7 +60,7 @@ def match_events(matches: StoredMatches) -> list[bytes]:
     """Each match as a server-sent event: its id, and as data an object of id, time, SPARQL JSON bindings and, by GPM or
     variable, events."""
     names = _names(matches.heading.variables)
-    cells = [None if text is None else _json_cell(text) for text in matches.terms]
+    cells = [None if text is None else json_cell(text) for text in matches.terms]
     found = []
     for i, (time, row) in enumerate(zip(matches.time.tolist(), matches.codes.tolist(), strict=True)):
         bound = ", ".join(
@@ -81,7 +87,8 @@ def _events(matches: StoredMatches, index: int) -> dict[str, list[dict[str, str]
 
 
 @lru_cache(4096)
-def _json_cell(text: str) -> str:
+def json_cell(text: str) -> str:
+    """The term of an N-Triples text as in SPARQL JSON results."""
     return json.dumps(json_term(term_of(text)))
 
 

@@ -11,36 +11,45 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
-from oxiseq.journal import Found, unpack_matches
+from oxiseq.journal import Found, StoredMatches, unpack_matches
 from oxiseq.live.texts import match_events
 
+Written: TypeAlias = Callable[[StoredMatches], Sequence[bytes]]
+"""What is stored as server-sent events: one for each match, or one for all that belongs together."""
 MOST: Final = 1000
 """Matches that a subscriber is handed at a time, or a few more: so that none waits long while others are served."""
 
 
 @dataclass(slots=True, eq=False)
 class _Told:
-    """Matches first, ..., last; `events`: each as a server-sent event, once somebody has asked."""
+    """Matches first, ..., last; `events`: they as server-sent events, once somebody has asked."""
 
     first: int
     last: int
     data: bytes
+    written: Written
     events: Sequence[bytes] | None = None
 
     def after(self, cursor: int) -> Sequence[bytes]:
+        if cursor >= self.first:  # it begins in the midst of them: hardly ever
+            stored = unpack_matches(self.data, self.first)
+            return self.written(stored.slice(cursor + 1 - self.first, len(stored)))
         if self.events is None:
-            self.events = match_events(unpack_matches(self.data, self.first))
-        return self.events[max(0, cursor + 1 - self.first) :]
+            self.events = self.written(unpack_matches(self.data, self.first))
+        return self.events
 
 
 class Topic:
     """The matches of one query as they come. `last`: the id of the newest. Safe for many threads. `on_change` is called
     when there is something new."""
 
-    def __init__(self, last: int, recent: int, on_change: Callable[[Topic], None]) -> None:
+    def __init__(
+        self, last: int, recent: int, on_change: Callable[[Topic], None], written: Written = match_events
+    ) -> None:  # fmt: skip
         self.last = last
+        self.written = written
         self.closed = ""
         """Why nothing will come any more."""
         self._recent = recent
@@ -54,7 +63,7 @@ class Topic:
         with self._changed:
             if last <= self.last:
                 return False
-            self._told.append(_Told(found.first, last, found.data))
+            self._told.append(_Told(found.first, last, found.data, self.written))
             self.last = last
             while len(self._told) > 1 and self.last - self._told[1].first >= self._recent:
                 self._told.popleft()
@@ -92,10 +101,10 @@ class Topics:
         self._ended = ""
         self._lock = threading.Lock()
 
-    def open(self, name: str, last: int) -> Topic:
+    def open(self, name: str, last: int, written: Written = match_events) -> Topic:
         """The topic of a query, made if there is none."""
         with self._lock:
-            topic = self._topics.setdefault(name, Topic(last, self._recent, self._on_change))
+            topic = self._topics.setdefault(name, Topic(last, self._recent, self._on_change, written))
             topic.closed = self._ended
             return topic
 

@@ -7,7 +7,8 @@ from typing import Final, Literal
 
 from pyoxigraph import QueryResultsFormat
 
-from oxiseq.journal import DamagedBatchError, StoredMatches
+from oxiseq.journal import DamagedBatchError, StoredMatches, UnknownError
+from oxiseq.live.answers import OF_ANSWER, STANDING
 from oxiseq.live.api.queries import NAME
 from oxiseq.live.api.table import Answer, Call, Parameter, Route, natural
 from oxiseq.live.texts import results
@@ -35,6 +36,8 @@ def matches(call: Call) -> Response:
 def _page(call: Call, format: QueryResultsFormat, since: int | None) -> Response:
     name, most = call.parts["query"], call.service.settings.page
     status = call.service.queries.get(name)
+    if status.record.language == STANDING:
+        raise UnknownError(OF_ANSWER.format(name))
     given = call.number("limit")
     limit = most if given is None else min(given, most)
     cursor = status.record.first - 1 if since is None else since

@@ -11,6 +11,8 @@ from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import LogSource
 from oxiseq.languages.front import Options
 from oxiseq.languages.registry import MEDIA_TYPES, front_of
+from oxiseq.live.api.answers import follows
+from oxiseq.live.api.answers import query as followed
 from oxiseq.live.api.problems import as_problem, query_problem
 from oxiseq.live.api.table import Answer, Call, Route
 from oxiseq.live.service import LiveService
@@ -34,6 +36,8 @@ _MEDIA_TYPES: Final[Mapping[str, str]] = {
 
 def once(call: Call) -> Response:
     """POST /query."""
+    if follows(call.request) and call.request.media_type not in MEDIA_TYPES:
+        return followed(call)
     language, text = MEDIA_TYPES[call.request.media_type or ""], call.request.text()
     format = wanted(call.request.header("accept"), _FORMATS)
     try:
@@ -71,7 +75,7 @@ ROUTES: Final = (
     Route(
         "POST", "/query", once, "queryOnce",
         "Run a query over streams (SPAseq, CEQL, EP-SPARQL) once over the events that are kept (SPARQL queries are "
-        "sent here too, with their own media types).",
+        "sent here too, with their own media types; see GET for those that are followed).",
         bodies=tuple(MEDIA_TYPES),
         answers={200: Answer("Its matches.", tuple(_FORMATS)), 503: Answer("The time limit is reached.", ())},
     ),

@@ -31,7 +31,7 @@ _POLICY: Final = {
     "description": "When the state is larger than the budget. fail: the query stops, with an error; reset: it forgets "
     "all partial matches and goes on.",
 }  # fmt: skip
-_LANGUAGE: Final = {"type": "string", "enum": list(LANGUAGES)}
+_LANGUAGE: Final = {"type": "string", "enum": [*LANGUAGES, "sparql"]}
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
@@ -96,6 +96,9 @@ SCHEMAS: Final[dict[str, Any]] = {
         setAside=_ASIDE, lints=_FOUND,
         rebuilt={"type": ["string", "null"], "description": "Where its state had to be made anew, and from what."},
         error={"type": ["string", "null"]}, created=_TEXT, changed=_TEXT,
+        form={"type": "string", "description": "With the next four: of a query over the store."}, rows=_COUNT,
+        evaluation={"type": ["string", "null"], "description": "followed: quad by quad; asked: of the store again."},
+        reason={"type": ["string", "null"], "description": "Why it is not followed."}, unnamed={"type": "boolean"},
     ),
     "Queries": _object(("queries",), queries={"type": "array", "items": {"$ref": "#/components/schemas/Query"}}),
     "Kb": _object(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import Finding, QueryError, check, parse
 from oxiseq.grammar.languages import Language
+from oxiseq.grammar.over_store import check_over_store
 from oxiseq.journal import (
     ConflictError,
     CursorError,
@@ -17,6 +18,7 @@ from oxiseq.journal import (
     LockedError,
     UnknownError,
 )
+from oxiseq.live.answers import STANDING
 from oxiseq.live.errors import BoundError, BusyError
 from oxiseq.live.intake import RejectedError
 from oxiseq.sparql.problems import Place, Problem
@@ -53,20 +55,24 @@ def as_problem(error: OxiseqError) -> Problem:
     return Problem(400, "not accepted", text)
 
 
-def query_problem(error: QueryError, text: str, language: Language) -> Problem:
+def query_problem(error: QueryError, text: str, language: Language | Literal["sparql"]) -> Problem:
     """What `oxiseq check` says: the first error's message and place, and under `findings` all that the checks find."""
     told = error.to_json()
     place = Place(error.line, error.column)
     more = {name: value for name, value in told.items() if name not in ("line", "column", "severity")}
-    more["findings"] = findings(text, language)
+    more["findings"] = findings(text, language) or [as_values(error, text)]
     return Problem(400, "the query is not accepted", error.message, place, more=more)
 
 
-def findings(text: str, language: Language) -> list[dict[str, Any]]:
-    """As `oxiseq check --json` has them, without the file."""
+def findings(text: str, language: Language | Literal["sparql"]) -> list[dict[str, Any]]:
+    """As `oxiseq check --json` has them, without the file; `sparql`: of a query over the store."""
     found: tuple[Finding | QueryError, ...]
     try:
-        found = tuple(check(parse(text, language), text))
+        if language == STANDING:
+            parsed = parse(text, "rspql")
+            found = check_over_store(parsed, text)
+        else:
+            found = tuple(check(parse(text, language), text))
     except QueryError as error:
         found = (error,)
     return [as_values(each, text) for each in found]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from oxiseq.durations import duration_text
@@ -16,6 +17,7 @@ from oxiseq.grammar.languages import Language
 from oxiseq.knowledge import knowledge_of
 from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import MEDIA_TYPES, front_of
+from oxiseq.live.answers import STANDING
 from oxiseq.live.api.problems import as_values, findings, query_problem
 from oxiseq.live.api.streams import duration_of, time_of
 from oxiseq.live.api.table import DURATION, JSON, Answer, Call, Parameter, Route, json_response, unsupported
@@ -34,6 +36,8 @@ _OPTIONS: Final = (
 _BOUNDS: Final = {"records": "stateRecords", "bytes": "stateBytes"}
 """Members of a state budget → parameters of the query string."""
 _STATES: Final = ("running", "paused")
+_TAKEN: Final[Mapping[str, Language | Literal["sparql"]]] = {**MEDIA_TYPES, "application/sparql-query": "sparql"}
+"""Media types of texts that can be registered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class _Given:
 
     name: str | None
     text: str
-    language: Language
+    language: Language | Literal["sparql"]
     options: dict[str, Any]
 
 
@@ -93,6 +97,12 @@ def explanation(call: Call) -> Response:
     """GET /queries/{query}/explanation."""
     name = call.parts["query"]
     record = call.service.queries.get(name).record
+    if record.language == STANDING:
+        told = call.service.standing.explain(name)
+        return json_response({
+            "language": STANDING, "waiting": None, "explanation": told.to_json(), "text": told.to_text(),
+            "picture": told.to_svg(),
+        })  # fmt: skip
     waiting = call.service.queries.waiting(name)
     rules = tuple(record.options.get("rules", ()))
     return json_response({
@@ -136,6 +146,18 @@ def query_value(status: QueryStatus) -> dict[str, Any]:
         "rebuilt": record.rebuilt or None,
         "error": status.stalled or status.error or None,
         "created": to_text(record.created), "changed": to_text(record.changed),
+        **(_of_answer(status) if record.language == STANDING else {}),
+    }  # fmt: skip
+
+
+def _of_answer(status: QueryStatus) -> dict[str, Any]:
+    """Of a query over the store: its form, rows, and how its answer is kept."""
+    standing = status.standing
+    return {
+        "form": status.record.options["form"], "rows": status.rows,
+        "evaluation": None if standing is None else standing.state,
+        "reason": (None if standing is None else standing.reason) or None,
+        "unnamed": bool(status.record.options.get("unnamed")),
     }  # fmt: skip
 
 
@@ -149,6 +171,8 @@ def _registered(call: Call, given: _Given, name: str | None, *, replace: bool) -
 def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
     """Of a query that has been registered: what the checks find, and graphs that the knowledge base does not have."""
     found = findings(given.text, given.language)
+    if given.language == STANDING:
+        return found
     query, rules = load(given.text, given.language), given.options.get("rules", ())
     if front_of(query).asks_kb:
         with suppress(KbError):  # one elsewhere may be away by now
@@ -160,10 +184,10 @@ def _lints(call: Call, given: _Given) -> list[dict[str, Any]]:
 def _given(call: Call) -> _Given:
     """From JSON, or the text itself with the rest in the query string. Raises Problem."""
     media_type = call.request.media_type or ""
-    if media_type in MEDIA_TYPES:
+    if media_type in _TAKEN:
         names = ("name", "lateness", "start", "onBudget", "report", "consumption")
         values: dict[str, Any] = {name: call.one(name) for name in names}
-        values["text"], values["language"] = call.request.text(), MEDIA_TYPES[media_type]
+        values["text"], values["language"] = call.request.text(), _TAKEN[media_type]
         bounds = {bound: call.number(name) for bound, name in _BOUNDS.items()}
         if any(most is not None for most in bounds.values()):
             values["stateBudget"] = bounds
@@ -172,13 +196,16 @@ def _given(call: Call) -> _Given:
         if unknown := set(values) - set(_OPTIONS):
             raise Problem(400, "unknown members", f"{', '.join(sorted(unknown))}; known: {', '.join(_OPTIONS)}")
     else:
-        raise unsupported(call.request, (*MEDIA_TYPES, JSON))
+        raise unsupported(call.request, (*_TAKEN, JSON))
     name, text, language = values.get("name"), values.get("text"), values.get("language", "spaseq")
     if not isinstance(text, str) or not (name is None or isinstance(name, str)):
         raise Problem(400, "no text", "the member text holds the query, name its name")
-    if language not in MEDIA_TYPES.values():
-        raise Problem(400, "unknown language", f"known: {', '.join(MEDIA_TYPES.values())}")
-    return _Given(name, text, language, _options(values))
+    if language not in _TAKEN.values():
+        raise Problem(400, "unknown language", f"known: {', '.join(_TAKEN.values())}")
+    options = _options(values)
+    if language == STANDING and options:
+        raise Problem(400, "not accepted", f"{', '.join(options)}: a query over the store reads no stream")
+    return _Given(name, text, language, options)
 
 
 def _options(values: dict[str, Any]) -> dict[str, Any]:
@@ -250,9 +277,10 @@ ROUTES: Final = (
     Route(
         "POST", "/queries", register, "registerQuery",
         "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
-        "where they are missing.",
+        "where they are missing. Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its "
+        "answer is followed from now on, see /queries/{query}/changes.",
         (Parameter("name", "With a text as body: its name. Default: a random one."), *_IN_URL),
-        (*MEDIA_TYPES, JSON), "NewQuery",
+        (*_TAKEN, JSON), "NewQuery",
         {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
          "`oxiseq check`.", ()), 409: Answer("The name is taken.", ())},
     ),
@@ -262,8 +290,9 @@ ROUTES: Final = (
     ),
     Route(
         "PUT", "/queries/{query}", replace, "replaceQuery",
-        "Register a query under this name, in place of what was there; ids of matches go on.", (NAME, *_IN_URL),
-        (*MEDIA_TYPES, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
+        "Register a query under this name, in place of what was there; ids of matches go on. The same text over the "
+        "store again changes nothing; with another one readers of its changes begin anew.", (NAME, *_IN_URL),
+        (*_TAKEN, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
     ),
     Route(
         "PATCH", "/queries/{query}", change, "changeQuery",

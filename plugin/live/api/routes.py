@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.languages.registry import MEDIA_TYPES
-from oxiseq.live.api import checking, kb, matches, once, past, queries, streams
+from oxiseq.live.api import answers, checking, kb, matches, once, past, queries, streams
 from oxiseq.live.api.openapi import document
 from oxiseq.live.api.problems import as_problem
 from oxiseq.live.api.services import StreamServices
@@ -35,7 +35,7 @@ class LiveRoutes:
     def takes(request: Request) -> bool:
         """Whether a request is for one of the routes here."""
         if request.path.rstrip("/") == "/query":
-            return request.method == "POST" and request.media_type in MEDIA_TYPES
+            return answers.follows(request) or (request.method == "POST" and request.media_type in MEDIA_TYPES)
         return request.path.lstrip("/").partition("/")[0] in FIRST
 
     def answer(self, request: Request) -> Response:
@@ -95,6 +95,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *streams.ROUTES,
     *queries.ROUTES,
     *matches.ROUTES,
+    *answers.ROUTES,
     *past.ROUTES,
     *once.ROUTES,
     *kb.ROUTES,

@@ -1,0 +1,127 @@
+"""What an EP-SPARQL query and its rules are compiled to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyoxigraph import BlankNode, Variable
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.flow.epsparql.algebra import Answered, OptionalPlan, Plan, TimelessPlan, TriplePlan, everything
+from oxiseq.engine.flow.epsparql.compile import compile_pattern
+from oxiseq.grammar.algebra import Ask, Construct, Select, TriplePattern
+from oxiseq.grammar.checking.epsparql import check_use
+from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.ep_rules import Stratum, strata
+from oxiseq.grammar.rsp_algebra import Consume
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalPlan:
+    """A compiled query. `streams`: the IRIs that it reads. `rules` in the order given, worked through by `strata`."""
+
+    query: EpQuery
+    streams: tuple[str, ...]
+    answered: Answered
+    rules: tuple[EpQuery, ...]
+    derived: tuple[Answered, ...]
+    strata: tuple[Stratum, ...]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The answer's columns."""
+        return tuple(c for c, _ in self.answered.columns if isinstance(c, Variable))
+
+    @property
+    def template(self) -> tuple[TriplePattern, ...]:
+        """Of CONSTRUCT."""
+        return self.query.form.template if isinstance(self.query.form, Construct) else ()
+
+    @property
+    def feeds(self) -> str | None:
+        """The stream that results go to."""
+        into = self.query.form.into if isinstance(self.query.form, Construct) else None
+        return None if into is None else into.value
+
+    @property
+    def distinct(self) -> bool:
+        """Whether equal rows of one interval are one."""
+        return isinstance(self.query.form, Select) and self.query.form.distinct
+
+    @property
+    def ask(self) -> bool:
+        """Whether it asks only if there is an answer."""
+        return isinstance(self.query.form, Ask)
+
+    @property
+    def recursive(self) -> bool:
+        """Whether rules feed each other."""
+        return any(stratum.recursive for stratum in self.strata)
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether instants are worked through one by one: to the rules' fixpoint, because answers use up triples that
+        others may have to do without, and so that the blank nodes that rules make come in an order that the history
+        alone fixes."""
+        if self.does_without:
+            return True
+        made = (t for rule in self.rules if isinstance(rule.form, Construct) for t in rule.form.template)
+        return self.recursive or any(isinstance(part, BlankNode) for t in made for part in (t.subject, t.object))
+
+    @property
+    def does_without(self) -> bool:
+        """Whether there are other answers where triples are used up, not just fewer: with an optional part missing."""
+        optional = (plan.other for plan in everything(self.answered.plan) if isinstance(plan, OptionalPlan))
+        return any(isinstance(p, TriplePlan) and p.use is not None for part in optional for p in everything(part))
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The operators of the rules and of the query."""
+        return (*(d.plan for d in self.derived), self.answered.plan)
+
+    @property
+    def reads_kb(self) -> bool:
+        """Whether something is asked of the knowledge base's graphs; its default graph every pattern may see."""
+        return any(isinstance(p, TimelessPlan) and p.asked for plan in self.plans for p in everything(plan))
+
+    @property
+    def patterns(self) -> int:
+        """How many triple patterns look at what comes."""
+        return sum(isinstance(p, TriplePlan) for plan in self.plans for p in everything(plan))
+
+
+def compile_intervals(
+    query: EpQuery, rules: Sequence[EpQuery] = (), streams: Sequence[str] = (), consume: Consume | None = None
+) -> IntervalPlan:
+    """Compile a checked query with its checked rules. `streams`: what it reads when it names none itself; `consume`:
+    what happens to triples that answers are made of, when it does not say so itself.
+
+    Raises QueryError where rules wait for themselves or triples cannot be used up, OxiseqError where no stream is
+    known, a rule is no CONSTRUCT, or the query is told what it says otherwise.
+    """
+    for number, rule in enumerate(rules):
+        _check_rule(rule, number + 1)
+    if query.consume is not None and consume not in (None, query.consume):
+        raise OxiseqError(f"the query says CONSUME {query.consume.value}: leave out consumption")
+    if query.consume is None and consume is not None:
+        query = replace(query, consume=consume)
+        for finding in check_use(query, query.text):
+            raise finding.to_error()
+    named = dict.fromkeys(s.iri.value for q in (query, *rules) for s in q.streams)
+    reads = tuple(named) or tuple(dict.fromkeys(streams))
+    if not reads:
+        raise OxiseqError("the query reads no stream: write FROM STREAM <...> before WHERE, or give it streams")
+    layers = strata(rules)
+    looping = {number for stratum in layers if stratum.recursive for number in stratum.rules}
+    derived = tuple(compile_pattern(rule, number in looping) for number, rule in enumerate(rules))
+    return IntervalPlan(query, reads, compile_pattern(query), tuple(rules), derived, layers)
+
+
+def _check_rule(rule: EpQuery, number: int) -> None:
+    if not isinstance(rule.form, Construct):
+        raise OxiseqError(f"rule {number} is no CONSTRUCT query: a rule derives triples")
+    if rule.form.into is not None:
+        raise OxiseqError(f"rule {number} says INTO STREAM: what a rule derives is seen by all rules and the query")
+    if rule.consume is not None:
+        raise OxiseqError(f"rule {number} says CONSUME: only what the query answers can use triples up")
