@@ -31,7 +31,8 @@ class Reach(KernelNode):
     def __init__(self, child: Buffer, most_pairs: int = MOST_PAIRS, room: int = 16) -> None:
         """room: for how many pairs to begin with."""
         super().__init__(child.width, (child,))
-        self._most = most_pairs
+        self.most_pairs = most_pairs
+        """Past which LimitError is raised."""
         self._least = max(room, 2)
         self._table = Replaceable(self._empty(self._least, min(self._least, most_pairs)))
         self._memory = self._table.arrays
@@ -104,12 +105,12 @@ class Reach(KernelNode):
 
     def _grow_pairs(self) -> None:
         memory = self._memory
-        if len(memory.pairs) >= self._most:
+        if len(memory.pairs) >= self.most_pairs:
             raise LimitError(
-                len(memory.pairs) + 1, self._most,
+                len(memory.pairs) + 1, self.most_pairs,
                 "pairs of nodes that a path (+ or *) connects; bind one of its ends, or make the window shorter",
             )  # fmt: skip
-        size = min(2 * len(memory.pairs), self._most)
+        size = min(2 * len(memory.pairs), self.most_pairs)
         self._point(memory._replace(pairs=longer(memory.pairs, size), pair_slots=np.zeros(slots_for(size), SLOT)))
         fill_pair_slots(self._table.address)
 
@@ -125,7 +126,7 @@ class Reach(KernelNode):
 
     def _load(self, rows: Ids, weight: I64) -> None:
         """Keep these edges and nothing else. The pairs are those that have been told."""
-        pairs = min(max(self._least, 2 * self.records), self._most)
+        pairs = min(max(self._least, 2 * self.records), self.most_pairs)
         self._point(self._empty(max(self._least, 2 * len(rows)), pairs))
         source = Buffer(self.out.width)
         source.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
