@@ -110,6 +110,12 @@ class KbInTime:
         """Of the present KB. Raises KbError."""
         return self.present.solutions(query_text)
 
+    def ask(self) -> None:
+        """Make all that is read of the KB that holds at the instant that is worked on; until it changes, nothing fails
+        any more. Raises KbError."""
+        for part in self._parts.values():
+            part.of(self.version)
+
     def materialised(self, name: str, reader: Reader[A]) -> Materialised[A]:
         """What a reader makes; one that takes the place of another of the same name finds what that has made."""
         before = self._parts.get(name)
@@ -153,9 +159,15 @@ class KbInTime:
         self._hold()
         return self._kept[0].until if self._kept else FOREVER
 
-    def stretches(self, passed: int) -> Iterator[int]:
+    def stretches(self, passed: int) -> Iterable[int]:
         """Everything before `passed` is complete: it is to be worked on stretch by stretch, each up to the time given
         (not included), while the KB is the one that holds there."""
+        if not self._kept:
+            self._held = None
+            return (passed,)
+        return self._stretches(passed)
+
+    def _stretches(self, passed: int) -> Iterator[int]:
         while self._kept and self._kept[0].until + 1 < passed:
             self._hold()
             yield self._kept[0].until + 1

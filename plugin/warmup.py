@@ -23,7 +23,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.events.tuples import read_rows
-from oxiseq.engine.intervals.query import compile_intervals
+from oxiseq.engine.flow.epsparql.query import compile_intervals
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp

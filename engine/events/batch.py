@@ -6,8 +6,9 @@ stream; whose stream it is, the caller knows. The times need not be in order: so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,15 +65,14 @@ class EventBatch:
 
     @classmethod
     def empty(cls) -> EventBatch:
-        """A batch without events."""
-        ids = np.zeros(0, np.uint32)
-        return cls(np.zeros(0, np.int64), np.zeros(1, np.int64), ids, ids, ids)
+        """A batch without events; always the same."""
+        return _EMPTY
 
     @classmethod
-    def concat(cls, batches: Sequence[EventBatch]) -> EventBatch:
+    def concat(cls, batches: Collection[EventBatch]) -> EventBatch:
         """The events of several batches, one after the other."""
         if len(batches) == 1:
-            return batches[0]
+            return next(iter(batches))
         if not batches:
             return cls.empty()
         sizes = np.concatenate([np.diff(batch.offset) for batch in batches])
@@ -113,3 +113,7 @@ def offsets(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
     result = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=result[1:])
     return result
+
+
+_NO_IDS: Final = np.zeros(0, np.uint32)
+_EMPTY: Final = EventBatch(np.zeros(0, np.int64), np.zeros(1, np.int64), _NO_IDS, _NO_IDS, _NO_IDS)

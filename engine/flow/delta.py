@@ -18,7 +18,7 @@ I64: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.uint32]
 MOST_ROWS: Final = 50_000_000
 """Of one operator's output for one batch, past which LimitError is raised."""
-_KEPT_ROOM: Final = 1 << 16
+KEPT_ROOM: Final = 1 << 16
 """Rows of room that a buffer keeps, needed or not."""
 _FEW: Final = 256
 """Rows that are copied into a buffer."""
@@ -80,6 +80,7 @@ class Buffer:
 
     def _point(self, at: I64, weight: I64, rows: Ids) -> None:
         self._arrays = Flowing(at, weight, rows, self._count)
+        self._shown: Flowing | None = None
         self._room = len(at)
         for number, array in enumerate(self._arrays):
             columns = array.shape[1] if array.ndim == 2 else 1
@@ -96,7 +97,7 @@ class Buffer:
 
     def clear(self) -> None:
         """Hold nothing. Of much room that the last batch did not need, half is given back."""
-        if self._room > _KEPT_ROOM and self._room > 8 * self._counter[0]:
+        if self._room > KEPT_ROOM and self._room > 8 * self._counter[0]:
             self._allocate(self._room // 2)
         self._counter[0] = 0
 
@@ -115,6 +116,24 @@ class Buffer:
             at, weight, rows, _ = self._arrays
             at[:count], weight[:count], rows[:count] = delta.at, delta.weight, delta.rows
         self._counter[0] = count
+
+    def append(self, delta: Delta) -> None:
+        """Hold more, of no earlier ticks. Raises LimitError."""
+        first = self._counter[0]
+        last = first + len(delta)
+        while last > self._room or not self._own:
+            self.grow()
+        at, weight, rows, _ = self._arrays
+        at[first:last], weight[first:last], rows[first:last] = delta.at, delta.weight, delta.rows
+        self._counter[0] = last
+
+    def take_over(self, other: Buffer) -> None:
+        """Hold what another one of this width does, in its very arrays, until it is filled again; it holds nothing."""
+        if self._shown is not other._arrays:
+            self._point(*other._arrays[:3])
+            self._own, self._shown = False, other._arrays
+        self._counter[0] = other._counter[0]
+        other.clear()
 
     def grow(self) -> None:
         """Room for twice as many, with what it holds. Raises LimitError past `most`."""

@@ -110,8 +110,18 @@ class _Describing:
                 return ("less", _PLAIN)
             case p.Union():
                 return ("union", _PLAIN)
-            case p.Hull():
+            case p.Hull() | p.Cover():
                 return ("hull", _PLAIN)
+            case p.Triples():
+                return ("triples", _PLAIN)
+            case p.Look(_, _, _, _, order, what):
+                return ("looks for", "nothing: what it looks for is arranged", order.lower(), what.lower())
+            case p.Sometime():
+                return ("sometime", _PLAIN)
+            case p.TimeTerm(_, function):
+                return (function, _PLAIN)
+            case p.Closure():
+                return ("one step or more", "steps and paths")
             case p.Lasting(_, _, _, least, most):
                 return ("lasting", _PLAIN, f"from {least} to {most} microseconds")
             case p.Follow(left, right, choice, meeting):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from oxiseq.engine.flow.delta import Delta, Ids
+from oxiseq.engine.flow.delta import Buffer, Delta, Ids
+from oxiseq.engine.flow.driver import Driver
 from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.plan import FlowPlan
@@ -22,7 +23,10 @@ class Flow:
         self.nodes = build(plan, terms)
         self._root = self.nodes[plan.root]
         self._working = [node for node in self.nodes if not isinstance(node, Fed)]
+        self._sources = [node.out for node in self.nodes if isinstance(node, Fed)]
+        self._driver = Driver(self.nodes, terms)
         self._fed: list[tuple[int, Delta]] = []
+        self._connected: list[tuple[Buffer, Buffer]] = []
         self._begun = False
         self._failed: Exception | None = None
         """Why the last batch was taken in by some nodes and not by others."""
@@ -37,6 +41,12 @@ class Flow:
             raise ValueError(f"rows of {delta.rows.shape[1]} columns, {source.out.width} wanted")
         if len(delta):
             self._fed.append((place, delta))
+
+    def connect(self, place: int, buffer: Buffer) -> None:
+        """What a source brings is what this holds before each step, which takes it out."""
+        source = self.nodes[place]
+        assert isinstance(source, Fed)
+        self._connected.append((source.out, buffer))
 
     def step(self, tick: int) -> Delta:
         """Take in what has been fed. tick: the batch's first; those of later batches are greater than all of this one.
@@ -53,31 +63,34 @@ class Flow:
         return self._root.out.delta
 
     def _step(self, tick: int) -> None:
-        for node in self.nodes:
-            if node.out:
-                node.out.clear()
+        for out in self._sources:
+            out.clear()
         self._put_fed()
         if self._begun:
-            for node in self._working:
-                for child in node.inputs:
-                    if child:
-                        node.step()
-                        break
+            self._driver.step()
         else:
-            self._begun = True
-            for node in self._working:
-                if node.begin(tick) or any(node.inputs):
-                    node.step()
+            self._begin(tick)
+
+    def _begin(self, tick: int) -> None:
+        """The first step: some have rows without any input."""
+        self._begun = True
+        for node in self._working:
+            if node.begin(tick) or any(node.inputs):
+                node.step()
 
     def rows(self, place: int) -> Delta:
         """What the last step has made of another operator, as such views."""
         return self.nodes[place].out.delta
 
     def _put_fed(self) -> None:
-        for place in dict.fromkeys(place for place, _ in self._fed):
-            out = self.nodes[place].out
-            out.put(Delta.concat([delta for at, delta in self._fed if at == place], out.width))
-        self._fed.clear()
+        for out, buffer in self._connected:
+            if buffer:
+                out.take_over(buffer)
+        if self._fed:
+            for place in dict.fromkeys(place for place, _ in self._fed):
+                out = self.nodes[place].out
+                out.put(Delta.concat([delta for at, delta in self._fed if at == place], out.width))
+            self._fed.clear()
 
     # --- facts, and the saved state -----------------------------------------------------------------
 

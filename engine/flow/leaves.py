@@ -9,21 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.delta import I64, Delta
+from oxiseq.engine.flow.delta import I64, Buffer
 from oxiseq.engine.flow.knowledge import KbGraph
 from oxiseq.engine.flow.plan import FlowPlan, GraphPlace, Patterns, Place, WindowPlace
+from oxiseq.engine.flow.sinks import Sinks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.engine.windows import Answers, ConjunctiveQuery, Report, Rows, Window, WindowRun, compile_windows
+from oxiseq.engine.windows import ConjunctiveQuery, Report, Window, WindowRun, compile_windows
 from oxiseq.grammar.algebra import TriplePattern
 
 _NEWEST: Final = Window(1, 1, counted=True)
 """Of a source that holds its last event."""
+
+
+class Moves(NamedTuple):
+    """How windows go on through several instants: by content the events that come in, in the order of their places,
+    each at the instant of a number: i64[events] each; and low: i64[instants, contents], the places below which events
+    are out, none of which falls."""
+
+    batches: Sequence[EventBatch]
+    places: Sequence[I64]
+    instants: Sequence[I64]
+    low: I64
 
 
 class Leaves:
@@ -38,55 +50,48 @@ class Leaves:
         number: dict[Place, int] = {WindowPlace(n): n for n in range(len(windows))}
         number |= {graph.place: len(windows) + n for n, graph in enumerate(self.graphs)}
         self._widths = [plan.widths[place] for place in self._nodes]
+        self.outs = [Buffer(width) for width in self._widths]
+        """Into which is written what changes of each, in their order."""
+        self._sinks = Sinks(self.outs)
         self._windows = len(windows)
         self._versions = 0
-        self._lows = np.zeros(len(windows) + len(self.graphs), np.int64)
         queries = [_numbered(form, number) for form in forms]
         every = (*windows, *(_NEWEST for _ in self.graphs))
         self._run = (
             WindowRun(compile_windows(queries, terms, len(every)), terms, every, wanted) if queries else None
         )
 
-    def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> tuple[I64, list[Delta]]:
+    def push(self, batches: Sequence[EventBatch], graphs: Sequence[EventBatch], tick: int) -> I64:
         """Events by window, each in order of time, and what the KB's graphs hold now, at the time of the first event,
-        if it has changed. The instants' times, and each node's changes, that of instant k at `tick` + k."""
+        if it has changed. The instants' times; each node's changes go into `outs`, that of instant k at `tick` + k."""
+        self._sinks.tick = tick
         if self._run is None:
-            return np.unique(np.concatenate([batch.time for batch in batches])), []
-        if len(self._lows) == 1:
-            answers = self._run.push(batches[0])
-            return answers.time, self._deltas(answers, tick)
+            return np.unique(np.concatenate([batch.time for batch in batches]))
+        if self._windows + len(self.graphs) == 1:
+            return self._run.push_on(batches, self._sinks.take)
         first = np.array([min(int(batch.time[0]) for batch in batches if len(batch))])
         known = [replace(graph, time=first) for graph in graphs] or [EventBatch.empty() for _ in self.graphs]
-        answers = self._run.push_each([*batches, *known])
-        return answers.time, self._deltas(answers, tick)
+        return self._run.push_on([*batches, *known], self._sinks.take)
 
-    def move(
-        self, batches: Sequence[EventBatch], places: Sequence[int], low: Sequence[int], graphs: Sequence[EventBatch],
-        tick: int,
-    ) -> list[Delta]:  # fmt: skip
-        """One instant, for a run whose windows are told what is in them: by window the events that come in, the place
-        of the first of them, and the places below which events are out."""
+    def move(self, moves: Moves, graphs: Sequence[EventBatch], tick: int) -> None:
+        """Several instants, for a run whose windows are told what is in them; what the KB's graphs hold now, if that
+        has changed, holds from the first on. Each node's changes go into `outs` as those of `push`."""
+        self._sinks.tick = tick
         if self._run is None:
-            return []
-        clock = [np.arange(place, place + len(batch)) + 1 for place, batch in zip(places, batches, strict=True)]
-        lows = self._lows.copy()
-        lows[: self._windows] = low
-        if graphs:
-            self._versions += 1
-            clock += [np.array([self._versions]) for _ in graphs]
-            lows[self._windows :] = self._versions - 1
-        self._lows = lows
-        answers = self._run.move([*batches, *graphs], np.concatenate([np.zeros(0, np.int64), *clock]), lows)
-        return self._deltas(answers, tick)
+            return
+        instants, clocks = [*moves.instants], [places + 1 for places in moves.places]
+        self._versions += bool(graphs)
+        for batch in graphs:
+            instants.append(np.zeros(len(batch), np.int64))
+            clocks.append(np.full(len(batch), self._versions))
+        low = np.full((len(moves.low), self._windows + len(self.graphs)), self._versions - 1)
+        low[:, : self._windows] = moves.low
+        self._run.move_on([*moves.batches, *graphs], instants, clocks, low, self._sinks.take)
 
     @property
     def nodes(self) -> list[int]:
         """The places of the plan whose changes are told, in their order."""
         return self._nodes
-
-    def _deltas(self, answers: Answers, tick: int) -> list[Delta]:
-        each = zip(answers.new, answers.ended, self._widths, strict=True)
-        return [_delta(new, ended, tick, width) for new, ended, width in each]
 
     # --- what it holds ------------------------------------------------------------------------------
 
@@ -103,11 +108,11 @@ class Leaves:
     def save(self, terms: SavedTerms) -> State:
         """Its state between pushes."""
         run = None if self._run is None else self._run.save(terms)
-        return {"run": run, "versions": self._versions, "lows": self._lows.copy()}
+        return {"run": run, "versions": self._versions}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
-        self._versions, self._lows = int(state["versions"]), state["lows"].copy()
+        self._versions = int(state["versions"])
         if self._run is not None:
             self._run.restore(state["run"], terms)
 
@@ -126,12 +131,3 @@ def _graphs(forms: Sequence[Patterns]) -> list[KbGraph]:
 def _numbered(form: Patterns, number: dict[Place, int]) -> ConjunctiveQuery:
     return replace(form.query, sources=tuple(number[form.places[source]] for source in form.query.sources))
 
-
-def _delta(new: Rows, ended: Rows, tick: int, width: int) -> Delta:
-    """Both in order of instants; they have no row in common at an instant."""
-    parts = [
-        Delta(rows.at + tick, np.full(len(rows), sign), rows.values[:, :width])
-        for rows, sign in ((ended, -1), (new, 1))
-        if len(rows)
-    ]
-    return Delta.concat(parts, width)

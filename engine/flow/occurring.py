@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.plan import Given
-from oxiseq.engine.flow.times import halves_of, ids_in, known_rows, saved_rows, times_at
+from oxiseq.engine.flow.times import halves_of, ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -33,8 +33,8 @@ class Occurring:
         self._place = np.zeros(_LEAST, np.int64)
         self._used = np.zeros(_LEAST, np.bool_)
         self._rows = np.zeros((_LEAST, self._width), np.uint32)
-        self._consumed = np.zeros(0, np.int64)
-        """Rows that were used while in the window, and have not gone yet."""
+        self.going = np.zeros(0, np.int64)
+        """Numbers of rows that were used up while in the window, and have not gone yet."""
 
     def __len__(self) -> int:
         return self._count
@@ -55,6 +55,14 @@ class Occurring:
     def move(self, starts: I64, stops: I64, tick: int) -> Delta:
         """Go on with the window. starts, stops: i64[ticks], neither falls: at tick `tick` + k it holds the items in the
         places [starts[k], stops[k])."""
+        rows, at, weight = self.changes(starts, stops)
+        found = Delta(at + tick, weight, self._rows[rows])
+        self.forget()
+        return found
+
+    def changes(self, starts: I64, stops: I64) -> tuple[I64, I64, I64]:
+        """The same: numbers of rows, at which tick from 0 on, ascending, each comes (1) or goes (-1). Those that have
+        been used up before do neither. The numbers hold until `forget`."""
         place = self._place[: self._count]
         start, stop = int(starts[-1]), max(int(stops[-1]), self._stop)
         out, before, now = place.searchsorted((min(start, stop), self._stop, stop)).tolist()  # rows before these places
@@ -67,48 +75,34 @@ class Occurring:
         late = max(out - before, 0)
         stays[out - late :] &= came[:late] < left[out - late : out]
         go = np.flatnonzero(stays)
-        found = self._delta(
-            np.concatenate([before + come, go]), np.concatenate([came[come], left[go]]) + tick, len(come), tick
-        )
+        rows, at = np.concatenate([before + come, go]), np.concatenate([came[come], left[go]])
+        weight = np.repeat(np.array([1, -1]), (len(come), len(go)))
         self._start, self._stop = start, stop
-        self._forget()
-        return found
+        if len(at) > 1:
+            order = at.argsort(kind="stable")
+            rows, at, weight = rows[order], at[order], weight[order]
+        return rows, at, weight
 
     def _first(self) -> int:
         """The first row that is in the window, or comes."""
         return int(self._place[: self._count].searchsorted(self._start))
 
-    def _delta(self, rows: I64, at: I64, come: int, tick: int) -> Delta:
-        """Rows of which so many come and the others go, and those that were consumed."""
-        weight = np.full(len(rows), -1)
-        weight[:come] = 1
-        if len(self._consumed):
-            more = len(self._consumed)
-            rows, at = np.append(self._consumed, rows), np.append(np.full(more, tick), at)
-            weight = np.append(np.full(more, -1), weight)
-            self._consumed = self._consumed[:0]
-        if len(at) > 1:
-            order = at.argsort(kind="stable")
-            rows, at, weight = rows[order], at[order], weight[order]
-        return Delta(at, weight, self._rows[rows])
-
-    def consume(self, places: I64) -> None:
-        """Items that are not used again, in whichever window they show: what they have here goes at the next tick."""
-        place = self._place[: self._count]
-        new = np.isin(place, places) & ~self._used[: self._count]
-        self._used[: self._count] |= new
-        there = new & (place >= self._start) & (place < self._stop)
-        self._consumed = np.append(self._consumed, np.flatnonzero(there))
-
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Nobody asks for items that have left the window."""
-        gone = int(np.searchsorted(self._place[: self._count], self._start))
+        gone = self._first()
         if 2 * gone > self._count:
+            self.going -= gone
             kept = slice(gone, self._count)
             parts = self._place[kept], self._used[kept], self._rows[kept]
             self._count -= gone
             room = max(_LEAST, 2 * self._count)
             self._place, self._used, self._rows = (longer(np.ascontiguousarray(part), room) for part in parts)
+
+    @property
+    def arrays(self) -> tuple[Ids, I64, NDArray[np.bool_], int]:
+        """Of all rows their columns, the places of their items, whether these have been used up, as whoever uses them
+        up writes here; and how many of them are in use."""
+        return self._rows, self._place, self._used, self._count
 
     # --- what it holds ------------------------------------------------------------------------------
 
@@ -126,7 +120,7 @@ class Occurring:
         kept = slice(0, self._count)
         return {
             "rows": saved_rows(self._rows[kept].copy(), self._raw, terms), "place": self._place[kept].copy(),
-            "used": self._used[kept].copy(), "consumed": self._consumed.copy(), "window": [self._start, self._stop],
+            "used": self._used[kept].copy(), "going": self.going.copy(), "window": [self._start, self._stop],
         }  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -137,10 +131,5 @@ class Occurring:
         self._rows = longer(known_rows(rows, self._raw, terms), room)
         self._place = longer(state["place"].astype(np.int64), room)
         self._used = longer(state["used"].astype(np.bool_), room)
-        self._consumed = state["consumed"].astype(np.int64)
+        self.going = state["going"].astype(np.int64)
         self._start, self._stop = (int(each) for each in state["window"])
-
-
-def used_items(delta: Delta, event: int) -> NDArray[np.int64]:
-    """Of the items that mappings come to have (events.Used), the places of those of one event, in order, each once."""
-    return np.unique(times_at(delta.rows[delta.weight > 0], 2 * event))

@@ -10,6 +10,8 @@ orders of terms do not look at raw columns.
 
     Patterns, Asked, Given, Constant      where rows come from
     Quads, Graphs                         what a store holds, followed quad by quad
+    Triples, Cover, Sometime, TimeTerm    rows that happen at some time, row by row
+    Look, Closure                         pairs of what happens with what has happened; paths in time
     Filter, Extend, Pick, Negate, Union   row by row, without memory
     Hull, Lasting                         intervals, row by row
     Arrange, Join                         pairs; the memory of joins is in what is arranged
@@ -21,7 +23,7 @@ orders of terms do not look at raw columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -105,11 +107,12 @@ class Graphs:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Rows that whoever runs the plan gives. raw: places of columns that hold numbers."""
+    """Rows that whoever runs the plan gives. raw: places of columns that hold numbers; once: each comes once."""
 
     name: str
     width: int
     raw: tuple[int, ...] = ()
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,18 @@ class Constant:
 
 
 Source: TypeAlias = Patterns | Asked | Quads | Graphs | Given | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """How long rows are of use, the interval of which stands at `start`: while it begins at most `limit` microseconds
+    before the instant in work. Then they are forgotten, which nobody is told of. Rows without a time (times.NO_START)
+    stay."""
+
+    start: int
+    limit: int = 0
+
+
 
 # --- row by row -----------------------------------------------------------------------------------
 
@@ -135,10 +150,12 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Extend:
-    """The rows with the value of an expression behind them, unbound where it is an error. Without EXISTS."""
+    """The rows with the value of an expression behind them, unbound where it is an error. Without EXISTS. lifetime: of
+    what is drawn once for equal rows."""
 
     child: int
     expression: Expression
+    lifetime: Lifetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +217,7 @@ class Arrange:
     child: int
     key: tuple[int, ...]
     loose: tuple[int, ...] = ()
+    lifetime: Lifetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +265,83 @@ class Extreme:
     latest: bool
 
 
+# --- what happens and what has happened ---------------------------------------------------------------
+
+# A row's interval is four raw columns, its first. Its changes come at the instant at which it ends, those of a row
+# without a time (times.NO_START, times.NO_END) when the knowledge base changes. So a row finds all that may pair with
+# it in what there is at the end of its tick: what comes later ends later.
+
+
+@dataclass(frozen=True, slots=True)
+class Triples:
+    """The triples that a pattern accepts, of rows (interval, subject, predicate, object, more): the interval and the
+    columns at `columns`. equal: places where a constant stands; same: places of equal terms; but: predicates that are
+    not wanted; longest: of the interval; timed: not those without a time."""
+
+    child: int
+    columns: tuple[int, ...]
+    equal: tuple[tuple[int, Term], ...] = ()
+    same: tuple[tuple[int, int], ...] = ()
+    but: tuple[NamedNode, ...] = ()
+    longest: int | None = None
+    timed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What has come, and what it finds in an arrangement at the end of its tick: PAIRS, all columns of both; those that
+    find something (WITH) or nothing (WITHOUT). What is found has the same `key`, and `loose` where both have a value,
+    has ended before (BEFORE) the start of what has come, or by its end (BY), and both together last `limit` at most.
+    earlier: what comes at the same tick is not found."""
+
+    child: int
+    kept: int
+    key: tuple[int, ...]
+    loose: tuple[int, ...] = ()
+    order: Literal["ANY", "BEFORE", "BY"] = "ANY"
+    what: Literal["PAIRS", "WITH", "WITHOUT"] = "PAIRS"
+    limit: int | None = None
+    earlier: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """Rows with the least interval that holds those at `left` and `right`, as their first columns, and with others as
+    Pick has them, if that lasts `limit` at most. What has ended before the instants in work does not change."""
+
+    child: int
+    left: int
+    right: int
+    columns: tuple[tuple[int, ...], ...]
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sometime:
+    """The rows with an interval before all others if they have a time: that they have happened, not when."""
+
+    child: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTerm:
+    """The rows with a function of their interval behind them, as a term: getDURATION, getSTARTTIME, getENDTIME; number:
+    in microseconds. Unbound if they have no time."""
+
+    child: int
+    function: str
+    number: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Paths of one step or more, each with the least interval that holds its steps, if that lasts `limit` at most;
+    steps and paths are two columns behind their interval, each once."""
+
+    child: int
+    limit: int | None = None
+
+
 # --- rows counted ---------------------------------------------------------------------------------
 
 
@@ -255,6 +350,7 @@ class Distinct:
     """Each row once, as long as its weight is above 0."""
 
     child: int
+    lifetime: Lifetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +418,8 @@ class Reach:
 
 Form: TypeAlias = (
     Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting
-    | Arrange | Join | Follow | Extreme | Distinct | Consolidate | Group | Best | Reach
+    | Arrange | Join | Follow | Extreme | Distinct | Consolidate | Group | Best | Reach | Triples | Look | Cover
+    | Sometime | TimeTerm | Closure
 )  # fmt: skip
 
 
@@ -350,6 +447,8 @@ def inputs(form: Form) -> tuple[int, ...]:
             return left, right
         case Follow(left, right):
             return left.child, right.child
+        case Look(child, kept):
+            return child, kept
         case _:
             return (form.child,)
 
@@ -407,6 +506,10 @@ class Sheet:
             self._widths.append(self._width_of(form))
         return place
 
+    def form(self, place: int) -> Form:
+        """An operator."""
+        return self._forms[place]
+
     def width(self, place: int) -> int:
         """How many columns an operator has."""
         return self._widths[place]
@@ -430,9 +533,18 @@ class Sheet:
         match self._forms[place]:
             case Patterns() | Quads() | Graphs() | Distinct() | Reach() | Group():
                 return True
+            case Given(once=once):
+                return once
             case Constant(rows, _):
                 return len(rows) <= 1
-            case Filter(child) | Extend(child) | Arrange(child) | Hull(child) | Lasting(child) | Extreme(child):
+            case Closure():
+                return True
+            case (
+                Filter(child) | Extend(child) | Arrange(child) | Hull(child) | Lasting(child) | Extreme(child)
+                | Triples(child) | TimeTerm(child)
+            ):  # fmt: skip
+                return self.is_set(child)
+            case Look(child, _, what="WITH" | "WITHOUT"):
                 return self.is_set(child)
             case Pick(child, columns):
                 kept = {each[0] for each in columns if len(each) == 1}
@@ -450,10 +562,14 @@ class Sheet:
                 return form.width
             case Graphs():
                 return 1
-            case Asked(_, width) | Given(_, width) | Constant(_, width):
+            case Asked(_, width) | Given(width=width) | Constant(_, width):
                 return width
-            case Extend(child):
+            case Extend(child) | TimeTerm(child):
                 return self._widths[child] + 1
+            case Triples(_, columns) | Cover(_, _, _, columns):
+                return 4 + len(columns)
+            case Look(child, kept, what="PAIRS"):
+                return self._widths[child] + self._widths[kept]
             case Hull(child):
                 return self._widths[child] + 4
             case Pick(_, columns):
@@ -471,7 +587,7 @@ class Sheet:
 
     def _raw_of(self, form: Form) -> tuple[int, ...]:
         match form:
-            case Given(_, _, raw):
+            case Given(raw=raw):
                 return raw
             case Patterns() | Asked() | Quads() | Graphs() | Constant():
                 return ()
@@ -480,13 +596,18 @@ class Sheet:
                 return (*self._raw[child], *range(width, width + 4))
             case Pick(child, columns):
                 return tuple(i for i, places in enumerate(columns) if places and places[0] in self._raw[child])
+            case Triples(child, columns):
+                return (0, 1, 2, 3, *(4 + i for i, place in enumerate(columns) if place in self._raw[child]))
+            case Cover(child, _, _, columns):
+                picked = (4 + i for i, places in enumerate(columns) if places and places[0] in self._raw[child])
+                return (0, 1, 2, 3, *picked)
             case Union(children):
-                return self._raw[children[0]]
+                return tuple(sorted({place for child in children for place in self._raw[child]}))
             case Group(child, key, sums):
                 return self._of_terms(child, {*key, *(s.place for s in sums)})
             case Reach(child):
                 return self._of_terms(child, range(self._widths[child]))
-            case Join() | Follow():
+            case Join() | Follow() | Look(what="PAIRS"):
                 left, right = inputs(form)
                 return (*self._raw[left], *(self._widths[left] + place for place in self._raw[right]))
             case _:
@@ -508,14 +629,15 @@ class Sheet:
         if len(needed) == len(forms):
             return FlowPlan(tuple(forms), tuple(self._widths), root, tuple(self._raw), also)
         smaller = Sheet()
-        renamed: dict[int, int] = {}
+        places: dict[int, int] = {}
         for place in sorted(needed):
-            renamed[place] = smaller.add(_renamed(forms[place], renamed))
-        here = tuple(renamed[place] for place in also)
-        return FlowPlan(tuple(smaller._forms), tuple(smaller._widths), renamed[root], tuple(smaller._raw), here)
+            places[place] = smaller.add(renamed(forms[place], places))
+        here = tuple(places[place] for place in also)
+        return FlowPlan(tuple(smaller._forms), tuple(smaller._widths), places[root], tuple(smaller._raw), here)
 
 
-def _renamed(form: Form, places: dict[int, int]) -> Form:
+def renamed(form: Form, places: Mapping[int, int]) -> Form:
+    """A form whose inputs stand at other places."""
     match form:
         case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
             return form
@@ -523,6 +645,8 @@ def _renamed(form: Form, places: dict[int, int]) -> Form:
             return Union(tuple(places[c] for c in children))
         case Join(left, right):
             return Join(places[left], places[right])
+        case Look(child, kept):
+            return replace(form, child=places[child], kept=places[kept])
         case Follow(left, right):
             here = replace(left, child=places[left.child]), replace(right, child=places[right.child])
             return replace(form, left=here[0], right=here[1])

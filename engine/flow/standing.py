@@ -12,8 +12,8 @@ from typing import Final
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
-from oxiseq.engine.flow.leaves import Leaves
+from oxiseq.engine.flow.knowledge import Knowledge
+from oxiseq.engine.flow.leaves import Leaves, Moves
 from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, is_one_to_one
 from oxiseq.engine.flow.told import Told
 from oxiseq.engine.kb_in_time import KbInTime
@@ -40,6 +40,8 @@ class Standing:
         alone = is_one_to_one(plan) and compared == plan.widths[plan.root]
         wanted = _WANTED.get(report, _BOTH) if alone else _BOTH
         self._leaves = Leaves(plan, windows, wanted, terms)
+        for place, out in zip(self._leaves.nodes, self._leaves.outs, strict=True):
+            self._flow.connect(place, out)
         self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
         asked = [form for form in plan.forms if isinstance(form, Asked)]
         self._knowledge = Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
@@ -47,62 +49,33 @@ class Standing:
         self._told = Told(report, plan.widths[plan.root], compared, plan.raw[plan.root])
         self._tick = 0
         """The next one."""
-        self._known: KbAnswers | None = None
-        """What the KB holds now, if operators do not know yet."""
 
     def push(self, batches: Sequence[EventBatch]) -> tuple[I64, I64, Ids]:
         """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
         rows to tell at them. Raises KbError, LimitError."""
         graphs = self._know()
-        times, deltas = self._leaves.push(batches, graphs, self._tick)
-        return times, *self._step(deltas, len(times))
+        times = self._leaves.push(batches, graphs, self._tick)
+        return times, *self._step(len(times))
 
-    def move(
-        self, batches: Sequence[EventBatch], places: Sequence[int], low: Sequence[int], given: Mapping[str, Delta]
-    ) -> Ids:
-        """One instant: by window the events that come in, the place of the first, the places below which events are
-        out; by name what comes and goes of the rows that are given. The rows to tell. Raises KbError, LimitError."""
+    def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
+        """Several instants: how windows go on; by name what comes and goes of the rows that are given, tick k being
+        instant k. Numbers of instants, ascending, and the rows to tell at them. Raises KbError, LimitError."""
         graphs = self._know()
-        deltas = self._leaves.move(batches, places, low, graphs, self._tick)
-        self._feed(given)
-        return self._step(deltas, 1)[1]
-
-    def give(self, given: Mapping[str, Delta], instants: int) -> tuple[I64, Ids]:
-        """Several instants of a plan that reads neither windows nor the KB: by name what comes and goes of the rows
-        that are given, tick k being instant k. Numbers of instants, ascending, and the rows to tell at them."""
-        self._feed(given)
-        return self._step((), instants)
-
-    def _feed(self, given: Mapping[str, Delta]) -> None:
+        self._leaves.move(moves, graphs, self._tick)
         for name, delta in given.items():
             self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
-
-    @property
-    def given(self) -> frozenset[str]:
-        """The names of the rows that are given."""
-        return frozenset(self._given)
-
-    def rows(self, node: int) -> Delta:
-        """What has come and gone at another operator at the last step, as views that the next one writes over."""
-        return self._flow.rows(node)
-
-    def know(self) -> None:
-        """Ask the KB, if it has changed. Raises KbError."""
-        self._known = self._knowledge.changed() or self._known
+        return self._step(len(moves.low))
 
     def _know(self) -> Sequence[EventBatch]:
         """What the KB's graphs hold now, if that has changed; tables go to their operators."""
-        self.know()
-        answers, self._known = self._known, None
+        answers = self._knowledge.changed()
         if answers is None:
             return ()
         for place, delta in zip(self._tables, self._knowledge.changes(answers, self._tick), strict=True):
             self._flow.feed(place, delta)
         return answers.graphs
 
-    def _step(self, deltas: Sequence[Delta], instants: int) -> tuple[I64, Ids]:
-        for place, delta in zip(self._leaves.nodes, deltas, strict=True):
-            self._flow.feed(place, delta)
+    def _step(self, instants: int) -> tuple[I64, Ids]:
         first, self._tick = self._tick, self._tick + instants
         return self._told.rows(self._flow.step(first), first, instants)
 

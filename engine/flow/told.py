@@ -14,6 +14,7 @@ import numpy as np
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, MOST_ROWS, Delta, Ids
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
+from oxiseq.engine.kernels.flow.telling import tell, told_rows
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -28,6 +29,7 @@ class Told:
     def __init__(self, report: Report, width: int, compared: int, raw: Sequence[int] = ()) -> None:
         self._report, self._width, self._compared, self._raw = report, width, compared, raw
         self._answer: dict[bytes, int] = {}
+        self._nothing = np.zeros(0, np.int64), np.zeros((0, width), np.uint32)
 
     def __len__(self) -> int:
         return len(self._answer)
@@ -38,12 +40,13 @@ class Told:
             return self._all(delta, first, instants)
         if self._compared < self._width:
             delta = self._net(delta)
-        weight = delta.weight if self._report is Report.ISTREAM else -delta.weight
-        if len(weight) and (weight == 1).all():
-            return delta.at - first, delta.rows.copy()
-        kept = np.flatnonzero(weight > 0)
-        index = np.repeat(kept, weight[kept])
-        return delta.at[index] - first, delta.rows[index]
+        sign = 1 if self._report is Report.ISTREAM else -1
+        count = told_rows(delta.weight, sign)
+        if not count:
+            return self._nothing
+        at, rows = np.empty(count, np.int64), np.empty((count, self._width), np.uint32)
+        tell(delta.at, delta.weight, delta.rows, sign, first, at, rows)
+        return at, rows
 
     def _net(self, delta: Delta) -> Delta:
         """What changes of the columns that are compared, each row with one of those that stand for it."""

@@ -202,6 +202,11 @@ class ConditionFilter:
         self._slots = slots
         self._terms = terms
 
+    @property
+    def programs(self) -> list[NDArray[np.int32]]:
+        """The machine's, of each condition."""
+        return [code for _, code in self._conditions]
+
     def keep(self, values: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """bool[k]: which rows of ids u32[k, columns] satisfy all conditions."""
         keep = np.ones(len(values), np.bool_)

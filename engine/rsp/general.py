@@ -1,7 +1,7 @@
-"""A query's answer at an instant, whatever its windows are and whenever it is answered.
+"""A query's answers at any instants, whatever its windows are: those of many instants at once.
 
-Where it stands: complete events in order → items, event mappings → windows at an instant → what comes into them and
-what goes, of events and of event mappings → operators (engine/flow) → **full rows to tell**.
+Where it stands: complete events in order → items, event mappings → windows through the instants → what comes into them
+and what goes, of events and of event mappings → operators (engine/flow) → **full rows to tell**.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.flow.occurring import Occurring, used_items
-from oxiseq.engine.flow.plan import Asked, Patterns
+from oxiseq.engine.flow.cutting import cut
+from oxiseq.engine.flow.delta import I64
+from oxiseq.engine.flow.leaves import Moves
+from oxiseq.engine.flow.occurring import Occurring
+from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.flow.standing import Standing
+from oxiseq.engine.flow.stepping import Stepping
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.items import Content, Held, Items, oldest
 from oxiseq.engine.rsp.plan import EventPlan, RspPlan
+from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import full_rows
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -34,46 +39,56 @@ _TOLD: Final = Window(None)
 class GeneralAnswers:
     """All that changes for a query that is answered so."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks) -> None:
         self._plan = plan
         self._terms = terms
-        streams = range(len(plan.streams))
-        self._blanks = KbBlanks(terms)
+        self._blanks = blanks
         """Of the KB, wherever it is asked."""
-        self._items = [Items(any(c.stream == s and c.stored for c in plan.contents)) for s in streams]
+        self._items = [Items(any(c.stream == s and c.stored for c in plan.contents)) for s in range(len(plan.streams))]
         self._contents = [Content(c.stream, c.window) for c in plan.contents]
         self._matchers = [
-            None if request is None else StreamMatcher(request, terms, kb, blanks=self._blanks)
+            None if request is None else StreamMatcher(request, terms, kb, blanks=blanks)
             for request in plan.requests
         ]
-        self.settled = not plan.volatile
-        """Whether the last answer stays while the windows hold the same: it has no volatile function, and it has
-        consumed nothing."""
         windows = [_TOLD for _ in plan.contents]
         flow = plan.flow
-        self._standing = Standing(flow.plan, plan.report, flow.compared, windows, kb, self._blanks, terms)
-        self._events = {e.name: e for e in plan.events if e.name in self._standing.given}
+        parts = cut(flow.plan) if flow.used else None
+        rest = flow.plan if parts is None else parts.rest
+        self._standing = Standing(rest, plan.report, flow.compared, windows, kb, blanks, terms)
+        named = {form.name for form in flow.plan.forms if isinstance(form, Given)}
+        self._events = {e.name: e for e in plan.events if e.name in named}
         """By name; those that no MATCH names are left out."""
         self._occurring = {n: Occurring(e.rows.given(items=plan.consumes)) for n, e in self._events.items()}
-
-        self.at_once = plan.rhythm.every_instant and not plan.consumes and not any(
-            isinstance(form, Patterns | Asked) for form in flow.plan.forms
-        )
-        """Whether it is answered at all instants of a batch at once (`told_through`): MATCH is all that it asks."""
+        streams = {name: self._stream(event) for name, event in self._events.items()}
+        self._stepping = None if parts is None else Stepping(parts, flow.used, self._occurring, streams, terms)
+        """What MATCH finds, if it uses its items up."""
 
     def add(self, batches: Sequence[EventBatch]) -> None:
         """Complete events by stream, in order of time. Raises LimitError, KbError."""
-        for stream, (batch, items, matcher) in enumerate(zip(batches, self._items, self._matchers, strict=True)):
-            if not len(batch):
-                continue
-            place = items.end
-            items.add(batch)
-            if matcher is not None:
-                found = matcher.match(batch)
-                for name, event in self._events.items():
-                    if self._stream(event) == stream:
-                        rows = found[event.request]
-                        self._occurring[name].add(place + rows.event, batch.time[rows.event], rows.values)
+        for stream, batch in enumerate(batches):
+            last = self._last(stream)
+            kept = batch if last is None else batch.slice(0, int(batch.time.searchsorted(last, "right")))
+            if len(kept):
+                self._add(stream, kept)
+
+    def _last(self, stream: int) -> int | None:
+        """The last time of which a window on a stream wants events; None: there is none."""
+        ends = [c.window.end for c in self._contents if c.stream == stream]
+        return None if None in ends else max((end for end in ends if end is not None), default=None)
+
+    def _add(self, stream: int, batch: EventBatch) -> None:
+        items, matcher = self._items[stream], self._matchers[stream]
+        place = items.end
+        items.add(batch)
+        if matcher is None:
+            return
+        found = matcher.match(batch)
+        for name, event in self._events.items():
+            if self._stream(event) == stream:
+                rows, end = found[event.request], self._contents[event.content].window.end
+                low, high = 0, len(rows) if end is None else int(batch.time[rows.event].searchsorted(end, "right"))
+                at = rows.event[low:high]
+                self._occurring[name].add(place + at, batch.time[at], rows.values[low:high])
 
     def _stream(self, event: EventPlan) -> int:
         return self._plan.contents[event.content].stream
@@ -83,68 +98,45 @@ class GeneralAnswers:
         """What windows hold at a time."""
         return Held(self._items, self._contents)
 
-    def told(self, at: int) -> FullRows:
-        """The full rows to tell at an instant, in the order in which they are told; instants rise. Raises LimitError,
-        KbError."""
-        self._standing.know()  # before windows go on: an error of the KB loses nothing
-        rows = self._flown(self._move(at))
-        if self._plan.consumes:
-            self._consume()
-        self._forget()
-        return rows
-
-    def told_through(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], FullRows]:
-        """The same at several instants, distinct and ascending: when, and what. Raises LimitError."""
+    def told(self, stretches: Stretches, schedule: Schedule) -> tuple[Stretches, I64, FullRows]:
+        """The full rows to tell at some instants, in the order in which they are told: the instants at which the
+        answer may be another, the number of each row's among them, and the rows. Raises LimitError, KbError."""
+        times = stretches.at
+        before = [content.stop for content in self._contents]
         bounds = [content.through(self._items[content.stream], times) for content in self._contents]
-        given = {name: self._occurring[name].move(*bounds[event.content], 0) for name, event in self._events.items()}
-        at, values = self._standing.give(given, len(times))
-        at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
-        self._forget_graphs()
+        of_events = {name: bounds[event.content] for name, event in self._events.items()}
+        if self._stepping is None:
+            given = {name: self._occurring[name].move(*of_events[name], 0) for name in self._events}
+        else:
+            ticks, given = self._stepping.through(of_events, schedule.further_of(stretches))
+            if (ticks > 1).any():
+                bounds = [(np.repeat(starts, ticks), np.repeat(stops, ticks)) for starts, stops in bounds]
+                stretches = schedule.divided(stretches, ticks)
+        number, values = self._standing.move(self._moves(before, bounds, len(stretches)), given)
+        found = full_rows(self._plan, number, values, self._blanks.ids, self._terms)
         self._forget()
-        return times[at], rows
+        return stretches, *found
+
+    def _moves(self, before: Sequence[int], bounds: Sequence[tuple[I64, I64]], instants: int) -> Moves:
+        """What comes into windows that held what is before some places."""
+        batches, places, at = list[EventBatch](), list[I64](), list[I64]()
+        low = np.empty((instants, len(bounds)), np.int64)
+        for number, (first, (starts, stops)) in enumerate(zip(before, bounds, strict=True)):
+            plan, low[:, number] = self._plan.contents[number], starts
+            first, last = max(first, int(starts[0])), int(stops[-1])
+            graphs = self._items[plan.stream].graphs(first, last) if plan.stored else ()
+            batches.append(EventBatch.concat(list(graphs)))
+            places.append(np.arange(first, first + len(batches[-1])))
+            at.append(stops.searchsorted(places[-1], "right"))
+        return Moves(batches, places, at, low)
 
     def _forget(self) -> None:
+        """What no window asks for any more. The graphs of events that are in all windows that will have them: these
+        know them by now."""
         for stream, items in enumerate(self._items):
             items.forget(oldest(self._contents, stream, items.end))
-
-    def _forget_graphs(self) -> None:
-        """Of events that are in all windows that will have them: these know them by now."""
-        for stream, items in enumerate(self._items):
-            items.forget_graphs(min((c.stop for c in self._contents if c.stream == stream), default=items.end))
-
-    def _move(self, at: int) -> list[EventBatch]:
-        """Windows go on to a time; by content the events that come in."""
-        entered = []
-        for content, plan in zip(self._contents, self._plan.contents, strict=True):
-            items = self._items[content.stream]
-            low, high = content.move(items, at)
-            entered.append(EventBatch.concat(list(items.graphs(low, high))) if plan.stored else EventBatch.empty())
-        self._forget_graphs()
-        return entered
-
-    def _flown(self, entered: Sequence[EventBatch]) -> FullRows:
-        contents = self._contents
-        given = {}
-        for name, event in self._events.items():
-            content = contents[event.content]
-            given[name] = self._occurring[name].move(np.array([content.start]), np.array([content.stop]), 0)
-        places = [content.stop - len(batch) for content, batch in zip(contents, entered, strict=True)]
-        values = self._standing.move(entered, places, [content.start for content in contents], given)
-        at = np.zeros(len(values), np.int64)
-        return full_rows(self._plan, at, values, self._blanks.ids, self._terms)[1]
-
-    def _consume(self) -> None:
-        """The items that justified a mapping are not used again."""
-        self.settled = not self._plan.volatile
-        for used in self._plan.flow.used:
-            changes = self._standing.rows(used.node)
-            for number, name in enumerate(used.events):
-                stream, places = self._stream(self._events[name]), used_items(changes, number)
-                if len(places):
-                    self.settled = False
-                    for other, event in self._events.items():
-                        if self._stream(event) == stream:
-                            self._occurring[other].consume(places)
+            waiting = (c for c in self._contents if c.stream == stream and not c.settled)
+            items.forget_graphs(min((c.stop for c in waiting), default=items.end))
 
     # --- what it holds ------------------------------------------------------------------------------
 
@@ -155,31 +147,34 @@ class GeneralAnswers:
         for rows in self._occurring.values():
             yield rows.held_ids()
         yield from self._standing.held_ids()
-        yield self._blanks.ids
+        if self._stepping is not None:
+            yield from self._stepping.held_ids()
 
     @property
     def state(self) -> dict[str, int]:
         """Numbers of live records."""
+        standing, stepping = self._standing.state, self._stepping
+        rows = standing["rows"] + (0 if stepping is None else stepping.records)
         return {
             "items": sum(items.end - items.first for items in self._items),
             "mappings": sum(map(len, self._occurring.values())),
-            **self._standing.state,
-        }
+            **standing, "rows": rows,
+        }  # fmt: skip
 
     @property
     def bytes(self) -> int:
         """About how large it is."""
         arrays = sum(items.bytes for items in self._items) + sum(rows.bytes for rows in self._occurring.values())
-        return arrays + self._standing.bytes
+        return arrays + self._standing.bytes + (0 if self._stepping is None else self._stepping.bytes)
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between instants."""
         return {
             "items": [items.save(terms) for items in self._items],
-            "contents": [[c.start, c.stop] for c in self._contents],
+            "contents": [content.save() for content in self._contents],
             "events": [rows.save(terms) for rows in self._occurring.values()],
-            "kb": self._blanks.save(terms),
             "standing": self._standing.save(terms),
+            "stepping": None if self._stepping is None else self._stepping.save(terms),
         }
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -188,7 +183,8 @@ class GeneralAnswers:
             items.restore(saved, terms)
         for occurring, saved in zip(self._occurring.values(), state["events"], strict=True):
             occurring.restore(saved, terms)
-        self._blanks.restore(state["kb"], terms)
-        for content, (start, stop) in zip(self._contents, state["contents"], strict=True):
-            content.start, content.stop = int(start), int(stop)
+        for content, saved in zip(self._contents, state["contents"], strict=True):
+            content.restore(saved)
         self._standing.restore(state["standing"], terms)
+        if self._stepping is not None:
+            self._stepping.restore(state["stepping"], terms)

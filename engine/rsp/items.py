@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.rsp.schedule import Filled
+from oxiseq.engine.rsp.schedule import exact
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import IntervalWindow, LandmarkWindow, RangeWindow, WindowOperator
 
 I64 = NDArray[np.int64]
-_FIRST = np.iinfo(np.int64).min
+_FIRST: Final = np.iinfo(np.int64).min
 """No time is before it."""
 
 
@@ -35,16 +36,44 @@ class WindowRange:
         """Whether it counts events, by the numbers of their instants, not their times."""
         return any(isinstance(o, RangeWindow) and o.events for o in self.operators)
 
-    def bounds(self, now: int) -> tuple[int | None, int]:
-        """(low, high): it holds what is after `low` (None: everything) and not after `high`. `now`: the time, or the
-        number of the newest instant."""
-        low: int | None = None
-        high = now
+    @property
+    def end(self) -> int | None:
+        """The last time that it ever holds; None if there is none."""
+        if self.counted:
+            return None
+        return min((o.end for o in self.operators if isinstance(o, IntervalWindow)), default=None)
+
+    @property
+    def moves(self) -> bool:
+        """Whether what it holds leaves it."""
+        return any(isinstance(o, RangeWindow) for o in self.operators)
+
+    def bounds(self, now: I64) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+        """(low, high): it holds what is after `low` (None: everything) and not after `high`. `now`: times, or the
+        numbers of the newest instants: i64[n]. The bounds may lie outside of i64; they are Python's integers then."""
+        exact = self._exact(now)
+        low: NDArray[Any] | None = None
+        high = exact
         for operator in self.operators:
-            after, until = self._bounds(operator, now)
-            low = after if low is None else low if after is None else max(low, after)
-            high = min(high, until)
-        return low, high
+            after, until = self._bounds(operator, exact)
+            low = after if low is None else low if after is None else np.maximum(low, after)
+            high = np.minimum(high, until)
+        return None if low is None else np.broadcast_to(low, now.shape), high
+
+    def turns(self, times: I64) -> Iterator[NDArray[Any]]:
+        """Of events at these times the times at which an operator takes them in, and at which it lets them go."""
+        exact = self._exact(times)
+        yield exact
+        for operator in self.operators:
+            match operator:
+                case RangeWindow(size, slide) if self.floored:
+                    yield -(-exact // slide) * slide
+                    yield -(-(exact + size) // slide) * slide
+                case RangeWindow(size, slide):
+                    yield (exact + size - 1) // slide * slide + 1
+
+    def _exact(self, numbers: I64) -> NDArray[Any]:
+        return exact(numbers, [n for o in self.operators for n in _numbers_of(o)])
 
     def closes(self, time: int) -> int | None:
         """The last time at which it may hold an event of a time; None if that time never comes: a landmark, an interval
@@ -64,7 +93,7 @@ class WindowRange:
                     return None
         return min(ends, default=None)
 
-    def _bounds(self, operator: WindowOperator, now: int) -> tuple[int | None, int]:
+    def _bounds(self, operator: WindowOperator, now: NDArray[Any]) -> tuple[Any, Any]:
         match operator:
             case RangeWindow(size, slide) if self.floored:
                 end = now // slide * slide
@@ -77,6 +106,18 @@ class WindowRange:
                 return start - 1, end
             case _:
                 return None, now
+
+
+def _numbers_of(operator: WindowOperator) -> tuple[int, ...]:
+    match operator:
+        case RangeWindow(size, slide):
+            return size, slide
+        case LandmarkWindow(start):
+            return (start,)
+        case IntervalWindow(start, end):
+            return start, end
+        case _:
+            return ()
 
 
 class Items:
@@ -128,32 +169,39 @@ class Items:
         self._time[self._count : count], self._number[self._count : count] = time, number
         self._count = count
 
-    def places(self, window: WindowRange, at: int) -> tuple[int, int]:
-        """[from, to): the places that a window holds at a time."""
-        seen = int(np.searchsorted(self.times, at, "right"))
-        clock = self.times[:seen]
-        now = at
+    def places(self, window: WindowRange, times: I64) -> tuple[I64, I64]:
+        """[from, to): the places that a window holds at several times: i64[n] each."""
+        clock, seen = self.times, self.times.searchsorted(times, "right")
+        now = times
         if window.counted:
-            clock = self.numbers[:seen]
-            if not seen:
-                return self.first, self.first
-            now = int(clock[-1])
+            clock = self.numbers
+            now = clock[np.maximum(seen, 1) - 1] if len(clock) else np.zeros(len(times), np.int64)
         low, high = window.bounds(now)
-        start = 0 if low is None else int(np.searchsorted(clock, low, "right"))
-        stop = int(np.searchsorted(clock, high, "right"))
-        return self.first + start, self.first + max(start, stop)
+        stops = np.minimum(clock.searchsorted(_in_range(high), "right"), seen)
+        if low is None:
+            return np.full(len(times), self.first), self.first + stops
+        starts = clock.searchsorted(_in_range(low), "right")
+        starts[low < _FIRST] = 0
+        starts = np.minimum(starts, seen)
+        return self.first + starts, self.first + np.maximum(starts, stops)
 
-    def places_at(self, window: WindowRange, times: I64) -> tuple[I64, I64]:
-        """The same at several times: i64[n] each."""
+    def turns(self, window: WindowRange, after: int | None, until: int) -> I64:
+        """Times after `after` (None: any), up to `until`, at which a window may come to hold something else."""
         if window.counted:
-            each = np.array([self.places(window, at) for at in times.tolist()], np.int64)
-            return each[:, 0], each[:, 1]
-        bounds = [window.bounds(at) for at in times.tolist()]
-        lows = np.array([_FIRST if low is None else max(low, _FIRST) for low, _ in bounds], np.int64)
-        highs = np.array([max(high, _FIRST) for _, high in bounds], np.int64)
-        starts = self.times.searchsorted(lows, "right")
-        starts[[low is None or low < _FIRST for low, _ in bounds]] = 0
-        return self.first + starts, self.first + np.maximum(starts, self.times.searchsorted(highs, "right"))
+            first = 0 if after is None else int(self.times.searchsorted(after, "right"))
+            return self.times[first : int(self.times.searchsorted(until, "right"))]
+        edges = np.array([until if after is None else after, until])
+        starts, stops = (places - self.first for places in self.places(window, edges))
+        if after is None:
+            starts[0] = stops[0] = 0
+        found = [np.zeros(0, np.int64)]
+        for low, high in (starts, stops):
+            for turns in window.turns(self.times[low:high]):
+                kept = turns <= until
+                if after is not None:
+                    kept &= turns > after
+                found.append(turns[kept].astype(np.int64))
+        return np.concatenate(found)
 
     def graphs(self, start: int, stop: int) -> Iterator[EventBatch]:
         """The events in the places [start, stop)."""
@@ -208,31 +256,44 @@ class Items:
         self._graphs = [(int(state["place"]), graphs)] if len(graphs) else []
 
 
-@dataclass(slots=True)
 class Content:
     """What a window holds now: the places [start, stop) of a stream."""
 
-    stream: int
-    window: WindowRange
-    start: int = 0
-    stop: int = 0
-
-    def move(self, items: Items, at: int) -> tuple[int, int]:
-        """Go on to a time; returns the places [from, to) that enter."""
-        start, stop = items.places(self.window, at)
-        start, stop = max(start, self.start), max(stop, self.stop)
-        entered = max(self.stop, start)
-        self.start, self.stop = start, max(stop, start)
-        return entered, max(entered, stop)
+    def __init__(self, stream: int, window: WindowRange) -> None:
+        self.stream, self.window = stream, window
+        self.start = self.stop = 0
+        self.settled = False
+        """Whether that never changes any more: its last time has passed, and nothing leaves it."""
 
     def through(self, items: Items, times: I64) -> tuple[I64, I64]:
         """Go on through several times, ascending: `start` and `stop` at each, i64[n]."""
-        places = items.places_at(self.window, times)
+        starts, stops = self.at(items, times)
+        end, window = self.window.end, self.window
+        self.start, self.stop = int(starts[-1]), int(stops[-1])
+        passed = end is not None and bool(times[-1] >= end)
+        self.settled = self.settled or (passed and (not window.moves or self.start == self.stop))
+        return starts, stops
+
+    def at(self, items: Items, times: I64) -> tuple[I64, I64]:
+        """The same, without going on."""
+        if self.settled:
+            return np.full(len(times), self.start), np.full(len(times), self.stop)
+        places = items.places(self.window, times)
         starts = np.maximum(np.maximum.accumulate(places[0]), self.start)
         stops = np.maximum(np.maximum.accumulate(places[1]), self.stop)
-        stops = np.maximum(stops, starts)
-        self.start, self.stop = int(starts[-1]), int(stops[-1])
-        return starts, stops
+        return starts, np.maximum(stops, starts)
+
+    def turns(self, items: Items, after: int | None, until: int) -> I64:
+        """Times after `after` (None: any), up to `until`, at which it may come to hold something else."""
+        return np.zeros(0, np.int64) if self.settled else items.turns(self.window, after, until)
+
+    def save(self) -> State:
+        """Where it is."""
+        return {"start": self.start, "stop": self.stop, "settled": self.settled}
+
+    def restore(self, state: State) -> None:
+        """Go on from a saved state."""
+        self.start, self.stop, self.settled = int(state["start"]), int(state["stop"]), bool(state["settled"])
 
 
 class Held:
@@ -242,22 +303,18 @@ class Held:
         self._items = items
         self._contents = contents
 
-    def places(self, at: int) -> list[tuple[int, int]]:
-        """[from, to) of each window at a time."""
-        return [self._items[c.stream].places(c.window, at) for c in self._contents]
+    def turns(self, after: int | None, until: int) -> I64:
+        """Times after `after` (None: any), up to `until`, at which one may come to hold something else; in no order."""
+        found = [c.turns(self._items[c.stream], after, until) for c in self._contents]
+        return np.concatenate([np.zeros(0, np.int64), *found])
 
-    def filled(self, at: int, most: int, step: int) -> Filled:
-        """Whether a window holds something at a time, may later, and until when (by a gallop) they hold the same."""
-        held = self.places(at)
-        later = any(stop < self._items[c.stream].end for c, (_, stop) in zip(self._contents, held, strict=True))
-        low, leap = at, step
-        while low + leap <= most and self.places(low + leap) == held:
-            low, leap = low + leap, 2 * leap
-        while leap > step:
-            leap //= 2
-            if low + leap <= most and self.places(low + leap) == held:
-                low += leap
-        return Filled(any(start < stop for start, stop in held), later, low)
+    def filled(self, times: I64) -> NDArray[np.bool_]:
+        """Whether one holds something at each of some times, ascending."""
+        found = np.zeros(len(times), np.bool_)
+        for content in self._contents:
+            starts, stops = content.at(self._items[content.stream], times)
+            found |= starts < stops
+        return found
 
     @property
     def closed(self) -> int | None:
@@ -269,12 +326,21 @@ class Held:
         for time in reversed(np.unique(items.times).tolist()):
             end = content.window.closes(time)
             if end is not None:
-                start, stop = items.places(content.window, end)
-                if start < stop:
+                starts, stops = content.at(items, np.array([end]))
+                if starts[0] < stops[0]:
                     return end
         return None
 
 
 def oldest(contents: Sequence[Content], stream: int, end: int) -> int:
     """The first place of a stream that a window may still ask for."""
-    return min((c.start for c in contents if c.stream == stream), default=end)
+    return min((c.start for c in contents if c.stream == stream and not c.settled), default=end)
+
+
+def _in_range(numbers: NDArray[Any]) -> I64:
+    """The nearest i64 of each."""
+    if numbers.dtype != object:
+        return numbers
+    least, most = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    inside: I64 = np.minimum(np.maximum(numbers, least), most).astype(np.int64)
+    return inside

@@ -11,7 +11,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.flow.delta import I64, Ids
 from oxiseq.engine.flow.plan import Rank
 from oxiseq.engine.kernels.terms.order import BLANK
-from oxiseq.engine.matching.fallback import content_order
+from oxiseq.engine.matching.fallback import FEW, content_order
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import Key, order_key
 
@@ -21,8 +21,10 @@ def in_order(
 ) -> NDArray[np.int64]:
     """The rows' numbers. at: i64[n], ascending, numbers of instants; span: i64[n, 2], or i64[n, 0]; of_kb: blank nodes
     of the KB in the order in which they were met."""
+    if len(at) <= FEW and not order and not span.shape[1]:
+        return content_order(at, values, terms, of_kb)
     every = np.arange(len(at))
-    if len(at) < 2 or (len(np.unique(at)) == len(at)):
+    if len(at) < 2 or (at[1:] != at[:-1]).all():
         return every
     if span.shape[1]:
         every = np.lexsort((span[:, 0], span[:, 1], at))

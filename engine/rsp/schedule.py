@@ -10,9 +10,10 @@ windows hold the same as there. Only the first tick of a stretch needs an answer
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import lcm
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,12 @@ MOST_TICKS: Final = 100_000
 MOST_REPEATED: Final = 1_000_000
 """Rows that are told again in one stretch, past which LimitError is raised."""
 _WRITE: Final = "write a longer SLIDE or EVERY"
+_FAR: Final = 1 << 60
+"""Numbers that may be added and rounded without leaving i64."""
+_LAST: Final = np.iinfo(np.int64).max
+_NEVER: Final = 1 << 64
+"""A period of which no multiple but 0 is a time."""
+I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +52,41 @@ class Rhythm:
         return self.given is None and bool(self.periods)
 
 
-class Filled(NamedTuple):
-    """Whether a window holds something at a tick, whether one may without a further event, and a time until which they
-    hold the same."""
-
-    now: bool
-    later: bool
-    until: int
-
-
 class Windows(Protocol):
     """What the windows of a query hold of the events that have come."""
 
-    def filled(self, at: int, most: int, step: int) -> Filled:
-        """At a time; `until` is at most `most`, and may be too early by less than `step`."""
+    def turns(self, after: int | None, until: int) -> I64:
+        """Times after `after` (None: any), up to `until`, at which one may come to hold something else; in no order."""
+
+    def filled(self, times: I64) -> NDArray[np.bool_]:
+        """Whether one holds something at each of some times, ascending."""
 
     @property
     def closed(self) -> int | None:
         """The last time at which a window that closes holds an event; None if none does."""
 
 
-class Stretch(NamedTuple):
-    """An instant to answer, and a time until which windows hold the same; what they held before that is the same at
-    all further ticks up to then."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Stretches:
+    """Instants to answer, ascending, and for each a time until which windows hold the same: i64[n] each. After the last
+    of them: up to when ticks are decided about, and whether windows hold something there."""
 
-    at: int
-    until: int
+    at: I64
+    until: I64
+    passed: int | None = None
+    filled: bool = False
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    @property
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """The bounds of each."""
+        return zip(self.at.tolist(), self.until.tolist(), strict=True)
+
+    def slice(self, low: int, high: int) -> Stretches:
+        """Some of them."""
+        return replace(self, at=self.at[low:high], until=self.until[low:high])
 
 
 class Schedule:
@@ -78,46 +94,43 @@ class Schedule:
 
     def __init__(self, rhythm: Rhythm) -> None:
         self.rhythm = rhythm
-        self._done: int | None = None
-        """The last of the given instants that has been told."""
-        self._next: int | None = None
-        """The next tick to decide about; None: that of the next event."""
+        self._multiples = _included(rhythm.periods)
+        self._passed: int | None = None
+        """All instants up to this one have been decided about; None: none."""
         self._filled = False
+        """Whether windows held something at the last tick."""
 
-    def due(
-        self, times: NDArray[np.int64], passed: int, newest: int | None, ended: bool, windows: Windows
-    ) -> Iterator[Stretch]:
-        """The instants to answer now, in order. `times`: of the events that have become complete, ascending; `passed`:
-        everything before is complete; `newest`: the last event's time. The next one is to be asked for when the one
-        before has been answered."""
+    def due(self, times: I64, passed: int, newest: int | None, ended: bool, windows: Windows) -> Stretches:
+        """The instants to answer now. `times`: of the events that have become complete, in no order; `passed`:
+        everything before is complete; `newest`: the last event's time. They are due until `go_on` is told of them."""
         if self.rhythm.given is not None:
-            for instant in self.rhythm.given:
-                if instant < passed and (self._done is None or instant > self._done):
-                    self._done = instant
-                    yield Stretch(instant, instant)
-        elif self.rhythm.periods:
-            yield from self._ticks(times, passed, newest, ended, windows)
-        else:
-            yield from (Stretch(at, at) for at in np.unique(times).tolist())
+            due = [at for at in self.rhythm.given if at < passed and (self._passed is None or at > self._passed)]
+            at = np.array(due, np.int64)
+            return Stretches(at, at, due[-1] if due else self._passed)
+        if self.rhythm.periods:
+            return self._ticks(passed, newest, ended, windows)
+        at = np.unique(times)
+        return Stretches(at, at)
 
-    def _ticks(
-        self, times: NDArray[np.int64], passed: int, newest: int | None, ended: bool, windows: Windows
-    ) -> Iterator[Stretch]:
+    def go_on(self, answered: Stretches) -> None:
+        """Those have been answered."""
+        self._passed, self._filled = answered.passed, answered.filled
+
+    def _ticks(self, passed: int, newest: int | None, ended: bool, windows: Windows) -> Stretches:
+        none = np.zeros(0, np.int64)
         if newest is None:
-            return
-        last = self._last(newest, windows) if ended else passed - 1
-        while True:
-            if self._next is None and len(times):
-                self._next = self._at_or_after(int(times[0]))
-            tick = self._next
-            if tick is None or tick > last:
-                return
-            times = times[np.searchsorted(times, tick, "right") :]
-            found = windows.filled(tick, last, min(self.rhythm.periods))
-            if found.now or self._filled:  # of empty ones only the first is told
-                yield Stretch(tick, found.until if found.now else tick)
-            self._filled = found.now
-            self._next = self._after(found.until) if found.now or found.later else None
+            return Stretches(none, none)
+        last, before = min(self._last(newest, windows) if ended else passed - 1, _LAST), self._passed
+        if before is not None and last <= before:
+            return Stretches(none, none, before, self._filled)
+        turns = windows.turns(before, last)
+        if before is not None and self._filled:
+            turns = np.append(turns, before + 1)
+        ticks = _in_order(self._at_or_after(turns), last)
+        filled = windows.filled(ticks)
+        told = filled | np.append(self._filled, filled[:-1])[: len(ticks)]  # of empty ones only the first
+        until = np.where(filled, np.append(ticks[1:] - 1, last)[: len(ticks)], ticks)
+        return Stretches(ticks[told], until[told], last, bool(filled[-1]) if len(filled) else self._filled)
 
     def _last(self, newest: int, windows: Windows) -> int:
         """The last tick of streams that have ended. Windows that never close are answered once more after the last
@@ -126,45 +139,94 @@ class Schedule:
         after = max(-(-newest // p) * p for p in self.rhythm.periods)
         return after if closed is None else max(after, closed)
 
-    def check(self, stretch: Stretch) -> None:
-        """Raise LimitError for a stretch that has too many ticks to answer each."""
-        if (count := self._ticks_of(stretch)) > MOST_TICKS:
+    def check(self, stretches: Stretches) -> None:
+        """Raise LimitError if one of them has too many ticks to answer each."""
+        if (count := max((self._ticks_of(at, until) for at, until in stretches.pairs), default=0)) > MOST_TICKS:
             what = "ticks at which the windows hold the same and the answer may be another"
             raise LimitError(count, MOST_TICKS, f"{what} ({_WRITE})")
 
-    def next_of(self, stretch: Stretch) -> Stretch | None:
-        """The rest of a stretch; None if it was its only tick."""
-        at = self._after(stretch.at) if self.rhythm.ticks else stretch.until + 1
-        return Stretch(at, stretch.until) if at <= stretch.until else None
+    def further_of(self, stretches: Stretches) -> I64:
+        """How many ticks come after the first of each, at most: i64[n]."""
+        if not self.rhythm.ticks:
+            return np.zeros(len(stretches), np.int64)
+        return np.array([self._ticks_after(at, until) for at, until in stretches.pairs], np.int64)
 
-    def again(self, stretch: Stretch, rows: int) -> NDArray[np.int64]:
-        """All ticks of a stretch but the first, ascending: so many rows are told again at each. Raises LimitError."""
-        if (count := self._ticks_of(stretch) * rows) > MOST_REPEATED:
+    def divided(self, stretches: Stretches, ticks: I64) -> Stretches:
+        """The first so many ticks of each as stretches of their own, the last of which has the rest."""
+        at = stretches.at.repeat(ticks)
+        until = at.copy()
+        ends = np.cumsum(ticks)
+        until[ends - 1] = stretches.until
+        for k in np.flatnonzero(ticks > 1).tolist():
+            further = self.further(stretches.slice(k, k + 1), int(ticks[k]) - 1)
+            at[ends[k] - len(further) : ends[k]] = further
+        until[:] = np.maximum(until, at)
+        return replace(stretches, at=at, until=until)
+
+    def further(self, stretch: Stretches, most: int) -> I64:
+        """The ticks of one stretch but the first, ascending: so many at the most."""
+        at, until = int(stretch.at[0]), int(stretch.until[0])
+        ticks = [
+            np.arange(at // p + 1, min(until // p, at // p + most) + 1) * p
+            for p in self.rhythm.periods if until // p > at // p
+        ]  # fmt: skip
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *ticks]))[:most]
+
+    def again(self, stretch: Stretches, rows: int) -> I64:
+        """All of them: so many rows are told again at each. Raises LimitError."""
+        count = self._ticks_of(int(stretch.at[0]), int(stretch.until[0]))
+        if count * rows > MOST_REPEATED:
             what = "rows of RSTREAM that are told again while the windows hold the same"
-            raise LimitError(count, MOST_REPEATED, f"{what} ({_WRITE}, or take ISTREAM)")
-        at, until = stretch
-        ticks = [np.arange(at // p + 1, until // p + 1) * p for p in self.rhythm.periods]
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *ticks]))
+            raise LimitError(count * rows, MOST_REPEATED, f"{what} ({_WRITE}, or take ISTREAM)")
+        return self.further(stretch, count)
 
-    def _ticks_of(self, stretch: Stretch) -> int:
+    def _ticks_of(self, at: int, until: int) -> int:
         """How many come after the first, at most."""
-        return sum(stretch.until // p - stretch.at // p for p in self.rhythm.periods)
+        return sum(until // p - at // p for p in self.rhythm.periods)
 
-    def _after(self, tick: int) -> int:
-        return min((tick // p + 1) * p for p in self.rhythm.periods)
+    def _ticks_after(self, at: int, until: int) -> int:
+        """How many come after the first: each multiple of a period once."""
+        return sum(sign * (until // p - at // p) for p, sign in self._multiples)
 
-    def _at_or_after(self, time: int) -> int:
-        return min(-(-time // p) * p for p in self.rhythm.periods)
+    def _at_or_after(self, times: I64) -> NDArray[Any]:
+        every = [-(-exact(times, self.rhythm.periods) // p) * p for p in self.rhythm.periods]
+        first: NDArray[Any] = np.minimum.reduce(every)
+        return first
 
     def forget(self) -> None:
         """No window holds anything any more; what has been told is not told again."""
-        self._next, self._filled = None, False
+        self._filled = False
 
     def save(self) -> State:
         """Where it stands."""
-        return {"done": self._done, "next": self._next, "filled": self._filled}
+        return {"passed": self._passed, "filled": self._filled}
 
     def restore(self, state: State) -> None:
         """Go on from a saved state."""
-        self._done, self._next = (None if state[n] is None else int(state[n]) for n in ("done", "next"))
+        self._passed = None if state["passed"] is None else int(state["passed"])
         self._filled = bool(state["filled"])
+
+
+def exact(numbers: I64, sizes: Sequence[int]) -> NDArray[Any]:
+    """Numbers to be rounded to multiples of sizes and shifted by them: Python's integers where that may leave i64."""
+    far = any(abs(size) > _FAR for size in sizes)
+    if far or (len(numbers) and not -_FAR <= numbers.min() <= numbers.max() <= _FAR):
+        return numbers.astype(object)
+    return numbers
+
+
+def _included(periods: Sequence[int]) -> list[tuple[int, int]]:
+    """Numbers whose multiples, each counted so often, are the multiples of periods, each counted once (inclusion and
+    exclusion)."""
+    found: dict[int, int] = {}
+    for period in periods:
+        for multiple, sign in [*found.items()]:
+            both = min(lcm(multiple, period), _NEVER)
+            found[both] = found.get(both, 0) - sign
+        found[period] = found.get(period, 0) + 1
+    return [(multiple, sign) for multiple, sign in found.items() if sign]
+
+
+def _in_order(times: NDArray[Any], last: int) -> I64:
+    """Those that are not behind the last, each once."""
+    return np.unique(times[times <= last].astype(np.int64))

@@ -36,25 +36,26 @@ def is_steady(plan: RspPlan) -> bool:
 class SteadyAnswers:
     """All that changes for such a query."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime) -> None:
-        self._plan, self._terms = plan, terms
-        self._blanks = KbBlanks(terms)
+    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks) -> None:
+        self._plan, self._terms, self._blanks = plan, terms, blanks
         windows = [_window(content.window.operators[0]) for content in plan.contents]
-        self._standing = Standing(plan.flow.plan, plan.report, plan.flow.compared, windows, kb, self._blanks, terms)
+        self._standing = Standing(plan.flow.plan, plan.report, plan.flow.compared, windows, kb, blanks, terms)
 
-    def advance(self, batches: Sequence[EventBatch]) -> Iterator[tuple[I64, FullRows]]:
+    def advance(self, batches: Sequence[EventBatch]) -> Sequence[tuple[I64, FullRows]]:
         """Complete events by stream in order of time; what is told and when. Raises KbError, LimitError."""
-        if any(map(len, batches)):
-            times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
-            at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
-            yield times[at], rows
+        if not any(map(len, batches)):
+            return ()
+        times, at, values = self._standing.push([batches[content.stream] for content in self._plan.contents])
+        if not len(at):
+            return ()
+        at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
+        return ((times[at], rows),)
 
     # --- what it holds ------------------------------------------------------------------------------
 
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""
         yield from self._standing.held_ids()
-        yield self._blanks.ids
 
     @property
     def state(self) -> dict[str, int]:
@@ -68,11 +69,10 @@ class SteadyAnswers:
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between pushes."""
-        return {"standing": self._standing.save(terms), "kb": self._blanks.save(terms)}
+        return {"standing": self._standing.save(terms)}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
-        self._blanks.restore(state["kb"], terms)
         self._standing.restore(state["standing"], terms)
 
 
@@ -92,7 +92,7 @@ def full_rows(
         span = np.column_stack([times_at(values, flow.times), times_at(values, flow.times + 2)])
         values = values.copy()
         values[:, flow.times : flow.times + 4] = 0
-    if plan.one_to_one and not flow.order:
+    if len(values) < 2 or (plan.one_to_one and not flow.order):
         return at, FullRows(values, span)  # engine/windows has an order that the history fixes
     index = in_order(at, values, span, flow.order, of_kb, terms)
     return at[index], FullRows(values[index], span[index])

@@ -7,27 +7,22 @@ Instants are worked through many at a time, unless rules feed each other: then o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
-from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
-from oxiseq.engine.intervals.conditions import RowExpression
-from oxiseq.engine.intervals.knowledge import KnowledgeReader
-from oxiseq.engine.intervals.nodes.build import build
-from oxiseq.engine.intervals.nodes.node import Arrived, Node
-from oxiseq.engine.intervals.order import in_order
-from oxiseq.engine.intervals.plan import Answered
-from oxiseq.engine.intervals.query import IntervalPlan
-from oxiseq.engine.intervals.rows import Column, Rows, concat, empty
-from oxiseq.engine.intervals.stamps import Stamps
-from oxiseq.engine.intervals.using import Uses
+from oxiseq.engine.flow.delta import I64, Delta
+from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
+from oxiseq.engine.flow.epsparql.order import in_order
+from oxiseq.engine.flow.epsparql.query import IntervalPlan
+from oxiseq.engine.flow.epsparql.rows import Rows
+from oxiseq.engine.flow.epsparql.stamps import Stamps
+from oxiseq.engine.flow.epsparql.standing import FACT, Facts, Query, Rules, facts_of
+from oxiseq.engine.flow.times import times_at
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
@@ -37,7 +32,7 @@ from oxiseq.engine.run.timed import Waiting
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
-from oxiseq.grammar.algebra import Construct, TriplePattern
+from oxiseq.grammar.algebra import Construct
 
 START, END = 0, 1
 """Letters of an answer's interval."""
@@ -47,6 +42,8 @@ MAX_DERIVED: Final = 10_000_000
 """Triples derived at one time, past which LimitError is raised."""
 CHUNK: Final = 1 << 16
 """Triples worked through at a time, as far as instants allow, so that memory does not grow with a batch."""
+_CHOSEN: Final = 1 << 9
+"""The same where solutions are chosen: operators find all that there could be in so many."""
 
 
 class IntervalRun(AloneRun):
@@ -74,14 +71,22 @@ class IntervalRun(AloneRun):
         """Of the KB that has been handed out."""
         self._stamps = Stamps(terms)
         self._waiting = Waiting(len(plan.streams), lateness, start)
-        self._rules = [_Rule(rule.form.template, answered, terms) for rule, answered in
-                       zip(plan.rules, plan.derived, strict=True) if isinstance(rule.form, Construct)]  # fmt: skip
-        self._query = _Shown(plan.answered, terms)
-        uses = plan.answered.uses
-        self._uses = None if uses is None else Uses(uses, self._query.root, terms)
-        self._nodes = [node for shown in (*self._rules, self._query) for node in shown.root.everything()]
-        self._tables = [table for node in self._nodes for table in node.tables]
+        self._facts = Facts()
+        self._strata = [(stratum.recursive, self._rules(stratum.rules)) for stratum in plan.strata]
+        self._query = Query(plan.answered, plan.distinct, terms)
+        self._parts = [*(rules.standing for _, rules in self._strata), *self._query.parts]
+        self._tick = 1
+        """Of the next instant, or round of one."""
         terms.register(self)
+
+    def _rules(self, numbers: tuple[int, ...]) -> Rules:
+        """Some rules at work."""
+        found = []
+        for number in numbers:
+            form = self._plan.rules[number].form
+            assert isinstance(form, Construct)
+            found.append((form, self._plan.derived[number]))
+        return Rules(found, self._terms)
 
     @property
     def plan(self) -> IntervalPlan:
@@ -103,9 +108,9 @@ class IntervalRun(AloneRun):
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._waiting.held_ids()
-        yield self._blanks.ids
-        for table in self._tables:
-            yield table.held
+        yield from self._blanks.held_ids()
+        for part in self._parts:
+            yield from part.flow.held_ids()
 
     # --- events -----------------------------------------------------------------------------------------
 
@@ -146,54 +151,70 @@ class IntervalRun(AloneRun):
             self._learn()
             self._version = version
         found = []
-        for part in _pieces(triples, 1 if self.plan.one_by_one else CHUNK):
-            answers = self._step(part)
-            if len(answers):
-                found.append(answers)
-            for node in self._nodes:
-                node.begin()
+        size = 1 if self.plan.one_by_one else CHUNK if self.plan.answered.uses is None else _CHOSEN
+        for part in _pieces(triples, size):
+            rows = self._step(part)
+            if len(rows):
+                found.append(self._answers(rows))
             self._completed = int(part.end[-1])
-            for table in self._tables:
-                table.forget(self._completed + 1)
+            self._over()
         self.matches += sum(len(batch) for batch in found)
         return found
 
+    def _over(self) -> None:
+        """Some instants are over."""
+        self._facts.over(self._completed + 1)
+        for part in self._parts:
+            part.forget(self._completed + 1)
+        self._query.tidy(now=self.plan.one_by_one)
+
     def _learn(self) -> None:
         """Let go of what has no time, and hand out what the knowledge base holds at the instant."""
-        knowledge = self._knowledge.now
-        for table in self._tables:
-            table.drop_timeless()
-        arrived = Arrived(empty(3), knowledge)
-        for shown in (*self._rules, self._query):
-            shown.root.step(arrived)
+        for part in self._parts:
+            part.learn(self._knowledge.now, self._tick)
+        self._tick += 1
 
-    def _step(self, triples: Rows) -> MatchBatch:
+    def _step(self, triples: Rows) -> Rows:
         """Complete instants, to the fixpoint of the rules and the query's answers."""
-        for rule in self._rules:
-            rule.begin()
-        known = triples.distinct()
-        for stratum in self.plan.strata:
-            new, rounds = known, 0
-            while len(new):
-                derived = concat([self._rules[i].derive(new) for i in stratum.rules], 3)
-                grown = concat([known, derived], 3)
-                new = grown.distinct(len(known)) if len(derived) else empty(3)
-                known = concat([known, new], 3)
-                rounds += 1
-                if not stratum.recursive:
-                    break
-                _guard(rounds, len(known))
-        return self._answers(self._query.shown(self._solutions(known)))
+        ends = np.unique(triples.end) if len(triples) > 1 else triples.end
+        known = self._new(triples, ends)
+        if self._strata:
+            known = _owned(known)
+        for recursive, rules in self._strata:
+            known = self._closed(known, rules) if recursive else self._derived(known, rules, ends)
+        rows = self._query.answers(known, int(ends[0]))
+        self._tick += len(ends)
+        return rows
 
-    def _solutions(self, triples: Rows) -> Rows:
-        """The query's new solutions, each once; those that are told, where triples are used up."""
-        if self._uses is None:
-            return self._query.solutions(Arrived(triples))
-        return self._uses.told(self._query.solutions(Arrived(self._uses.numbered(triples)))).distinct()
+    def _new(self, triples: Rows, ends: I64) -> Delta:
+        """Facts that are not known, at the ticks of the instants that end then, which ascend."""
+        at = ends.searchsorted(triples.end)
+        if (at[1:] < at[:-1]).any():
+            order = np.argsort(at, kind="stable")
+            at, triples = at[order], triples.take(order)
+        return self._facts.new(at + self._tick, facts_of(triples))
+
+    def _derived(self, known: Delta, rules: Rules, ends: I64) -> Delta:
+        """With what rules make that do not feed each other."""
+        made = rules.derive(known, int(ends[0]))
+        return Delta.concat([known, _owned(self._new(made, ends))], FACT) if len(made) else known
+
+    def _closed(self, known: Delta, rules: Rules) -> Delta:
+        """One instant, with all that rules make of it, round by round."""
+        now = times_at(known.rows, 2)[:1]
+        new, rounds = known, 0
+        while len(new):
+            made = rules.derive(_moved(new, self._tick), int(now[0]))
+            self._tick += 1
+            rounds += 1
+            new = _owned(self._new(made, now))
+            known = Delta.concat([known, new], FACT)
+            _guard(rounds, len(known))
+        rules.standing.finish(_moved(known, self._tick))
+        self._tick += 1
+        return _moved(known, self._tick)
 
     def _answers(self, rows: Rows) -> MatchBatch:
-        if self.plan.distinct:
-            rows = rows.distinct()
         rows = in_order(rows, self._terms)
         times = np.stack([rows.start, rows.end], axis=1).reshape(-1)
         letters = np.tile(np.array([START, END], np.int32), len(rows))
@@ -203,24 +224,27 @@ class IntervalRun(AloneRun):
     def forget(self, at: int) -> None:
         """Between batches: give up all that is kept, and go on as if registered now; what waits goes on."""
         self.resets = self.resets.another(at, self._completed, self.records)
-        for table in self._tables:
-            table.clear()
+        for part in self._parts:
+            part.keep(lambda rows: np.zeros(len(rows), np.bool_))
+        self._query.tidy(now=True)
         self._version = None
 
     def collect(self) -> None:
         """Free what is dead now, so that `records` tells what lives."""
-        for table in self._tables:
-            table.forget(self._completed + 1, now=True)
+        self._query.tidy(now=True)
+        for part in self._parts:
+            part.forget(self._completed + 1, now=True)
 
     # --- saved and restored -----------------------------------------------------------------------------
 
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches. What the knowledge base knows is asked again, but for instants that were not
         complete when it changed; its blank nodes keep their ids."""
+        self._query.tidy(now=True)
         return {
-            "matches": self.matches, "resets": self.resets.save(), "faults": self.faults.save(),
+            "matches": self.matches, "tick": self._tick, "resets": self.resets.save(), "faults": self.faults.save(),
             "completed": self._completed, "waiting": self._waiting.save(terms),
-            "tables": [table.save(terms) for table in self._tables],
+            "parts": [part.flow.save(terms) for part in self._parts],
             "blanks": self._blanks.save(terms), "kept": self._kb.save(terms),
         }  # fmt: skip
 
@@ -230,8 +254,9 @@ class IntervalRun(AloneRun):
         self.resets, self.faults = Resets.restored(state["resets"]), Faults.restored(state["faults"])
         self._waiting.restore(state["waiting"], terms)
         self._blanks.restore(state["blanks"], terms)
-        for table, saved in zip(self._tables, state["tables"], strict=True):
-            table.restore(saved, terms)
+        self._tick = int(state["tick"])
+        for part, saved in zip(self._parts, state["parts"], strict=True):
+            part.flow.restore(saved, terms)
         self._kb.restore(state["kept"], terms)
 
     # --- what it tells ----------------------------------------------------------------------------------
@@ -244,12 +269,12 @@ class IntervalRun(AloneRun):
     @property
     def records(self) -> int:
         """How many rows are kept; some may be dead by now (`collect`)."""
-        return sum(len(table) for table in self._tables)
+        return sum(part.flow.records for part in self._parts)
 
     @property
     def bytes(self) -> int:
         """How large what is kept is."""
-        return sum(table.bytes for table in self._tables)
+        return sum(part.flow.bytes for part in self._parts)
 
 
 def _guard(rounds: int, triples: int) -> None:
@@ -270,90 +295,11 @@ def _pieces(triples: Rows, size: int) -> Iterator[Rows]:
         low = high
 
 
-class _Shown:
-    """A pattern's operators, and the columns that are shown of its solutions."""
-
-    def __init__(self, answered: Answered, terms: TermDictionary) -> None:
-        self.root: Node = build(answered.plan, terms)
-        self._places: list[int | RowExpression] = []
-        unseen = frozenset[Column]() if answered.uses is None else answered.uses.unseen
-        columns: list[Column] = [c for c in self.root.columns if c not in unseen]
-        for column, expression in answered.columns:
-            if expression is not None:
-                self._places.append(RowExpression(expression, columns, terms))
-                columns.append(column)
-            else:
-                self._places.append(columns.index(column) if column in columns else -1)
-
-    def solutions(self, arrived: Arrived) -> Rows:
-        """The new solutions, each once."""
-        return self.root.step(arrived).timed().distinct()
-
-    def shown(self, rows: Rows) -> Rows:
-        """Their columns."""
-        out = []
-        for place in self._places:
-            if isinstance(place, RowExpression):
-                computed = place.values(rows)
-                rows = Rows(np.concatenate([rows.values, computed[:, None]], axis=1), rows.start, rows.end)
-                out.append(computed)
-            else:
-                out.append(rows.values[:, place] if place >= 0 else np.zeros(len(rows), np.uint32))
-        values = np.stack(out, axis=1) if out else np.zeros((len(rows), 0), np.uint32)
-        return Rows(np.ascontiguousarray(values), rows.start, rows.end)
+def _owned(delta: Delta) -> Delta:
+    """The same, in memory of its own."""
+    return Delta(delta.at.copy(), delta.weight.copy(), delta.rows.copy())
 
 
-class _Rule(_Shown):
-    """A CONSTRUCT rule at work."""
-
-    def __init__(self, template: Sequence[TriplePattern], answered: Answered, terms: TermDictionary) -> None:
-        super().__init__(answered, terms)
-        self._terms = terms
-        self.begin()
-        names = [column for column, _ in answered.columns]
-        self._blanks: list[BlankNode] = []
-        self._template = [
-            [self._term(t, names) for t in (triple.subject, triple.predicate, triple.object)] for triple in template
-        ]
-
-    def _term(self, term: object, names: Sequence[Column]) -> tuple[str, int]:
-        """Where a term of the template comes from: a column, a blank node of the row, a constant."""
-        if isinstance(term, Variable):
-            return ("column", names.index(term)) if term in names else ("constant", 0)
-        if isinstance(term, BlankNode):
-            if term not in self._blanks:
-                self._blanks.append(term)
-            return "blank", self._blanks.index(term)
-        assert isinstance(term, NamedNode | Literal)
-        return "constant", self._terms.constant(term)
-
-    def begin(self) -> None:
-        """The instants before are over."""
-        self._seen = empty(len(self.root.columns))
-
-    def derive(self, triples: Rows) -> Rows:
-        """The triples that the rule makes of what has come."""
-        solutions = self.solutions(Arrived(triples))
-        if self._blanks and len(solutions):  # found before at this instant, in another way: with the same blank nodes
-            every = concat([self._seen, solutions], len(self.root.columns))
-            solutions = every.distinct(len(self._seen))
-            self._seen = concat([self._seen, solutions], len(self.root.columns))
-        rows = self.shown(solutions)
-        if not len(rows):
-            return empty(3)
-        if self._blanks:
-            rows = in_order(rows, self._terms)
-        blanks = [self._terms.blanks(len(rows)) for _ in self._blanks]
-        sources: dict[str, Callable[[int], NDArray[np.uint32]]] = {
-            "column": lambda i: rows.values[:, i],
-            "blank": lambda i: blanks[i],
-            "constant": lambda i: np.full(len(rows), i, np.uint32),
-        }
-        parts = []
-        for triple in self._template:
-            values = np.stack([sources[source](i) for source, i in triple], axis=1)
-            kind = self._terms.columns.kind[values]
-            subject = (kind[:, 0] == kinds.IRI) | (kind[:, 0] == kinds.BLANK)
-            good = subject & (kind[:, 1] == kinds.IRI) & (values[:, 2] != 0)
-            parts.append(Rows(values, rows.start, rows.end).take(good))
-        return concat(parts, 3)
+def _moved(delta: Delta, tick: int) -> Delta:
+    """The same at another tick."""
+    return Delta(np.full(len(delta), tick), delta.weight, delta.rows)

@@ -7,10 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
@@ -19,18 +21,23 @@ from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.general import GeneralAnswers
 from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.rsp.schedule import Schedule, Stretch
+from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
+MOST_INSTANTS: Final = 1 << 13
+"""That are worked on at once, unless windows are steady: what operators make of them is memory."""
 START, END = 0, 1
 """Letters of the two times that a row of an event mapping has."""
+_NO_LETTERS: Final = np.zeros(0, np.int32)
+_NO_TIMES: Final = np.zeros(0, np.int64)
 
 
 class RspRun(AloneRun):
@@ -48,6 +55,7 @@ class RspRun(AloneRun):
         self.matches = 0
         self._arrivals = Arrivals(len(plan.streams), lateness, start)
         self._kb = KbInTime(kb)
+        self._blanks = KbBlanks(terms)
         self._newest: int | None = None
         self._schedule = Schedule(plan.rhythm)
         self._told = Columns(plan.flow.told, terms)
@@ -59,7 +67,7 @@ class RspRun(AloneRun):
     def _begin(self) -> None:
         """Nothing has been seen."""
         answers = SteadyAnswers if is_steady(self._plan) else GeneralAnswers
-        self._answers: SteadyAnswers | GeneralAnswers = answers(self._plan, self._terms, self._kb)
+        self._answers: SteadyAnswers | GeneralAnswers = answers(self._plan, self._terms, self._kb, self._blanks)
 
     @property
     def plan(self) -> RspPlan:
@@ -73,6 +81,7 @@ class RspRun(AloneRun):
         """The terms of all that it may still look at (see `TermDictionary`)."""
         yield from self._arrivals.held_ids()
         yield from self._answers.held_ids()
+        yield from self._blanks.held_ids()
 
     # --- events in, answers out ---------------------------------------------------------------------
 
@@ -81,63 +90,95 @@ class RspRun(AloneRun):
         return late if len(late) else None
 
     def advance(self) -> list[MatchBatch]:
-        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError."""
-        answers, found = self._answers, list[MatchBatch]()
+        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError. An error
+        of the KB loses nothing: the next call tells what this one did not."""
+        found: list[MatchBatch] = []
         for passed in self._kb.stretches(self._arrivals.passed):
+            if not self._knows(passed, bool(found)):
+                break  # the next call meets the error again, or goes on
             batches = self._arrivals.take(passed)
             self._see(batches)
-            if isinstance(answers, SteadyAnswers):
-                told = answers.advance(batches)
-            else:
-                told = self._advance(answers, batches, passed)
-            found += [self._batch(at, rows) for at, rows in told if len(rows)]
-        self.matches += sum(len(batch) for batch in found)
+            for at, rows in self._answer(batches, passed):
+                if len(rows):
+                    found.append(self._batch(at, rows))
+        if not found:
+            return found
         if len(found) > 1:
             found = [MatchBatch.concat(found, len(self._plan.columns))]
-        for batch in found:
-            self._terms.hold(batch.values)
+        self.matches += len(found[0])
+        self._terms.hold(found[0].values)
         return found
+
+    def _knows(self, passed: int, found: bool) -> bool:
+        """Ask the KB before anything is taken in, if something may be answered. Raises KbError, unless rows have been
+        found."""
+        if self._plan.rhythm.every_instant and not self._arrivals.complete(passed):
+            return True
+        try:
+            self._kb.ask()
+        except KbError:
+            if found:
+                return False
+            raise
+        return True
 
     def _see(self, batches: list[EventBatch]) -> None:
         """How far streams have come."""
         for batch in batches:
             if len(batch):
-                last = int(batch.time[-1])
+                last = batch.time.item(-1)
                 self._newest = last if self._newest is None else max(self._newest, last)
+
+    def _answer(
+        self, batches: list[EventBatch], passed: int
+    ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
+        """What is told at all instants that are due, and when."""
+        if isinstance(self._answers, SteadyAnswers):
+            yield from self._answers.advance(batches)
+        else:
+            yield from self._advance(self._answers, batches, passed)
 
     def _advance(
         self, general: GeneralAnswers, batches: list[EventBatch], passed: int
     ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
-        times = np.sort(np.concatenate([batch.time for batch in batches]))
+        """So many instants at a time."""
+        times = np.concatenate([batch.time for batch in batches])
         if not len(times) and passed == BEFORE_ALL:
             return
         general.add(batches)
-        if general.at_once:
-            if len(times):
-                yield general.told_through(np.unique(times))
-            return
-        for stretch in self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, general.windows):
-            yield from self._stretch(general, stretch)
-
-    def _stretch(self, general: GeneralAnswers, stretch: Stretch) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
-        """What is told at the ticks at which the windows hold the same. Once the answer has settled, only RSTREAM has
-        something to tell at the others, and it is the same."""
+        due = self._schedule.due(times, passed, self._newest, passed == AFTER_ALL, general.windows)
         if self._plan.volatile:
-            self._schedule.check(stretch)
-        rest: Stretch | None = stretch
-        while rest is not None:
-            rows = general.told(rest.at)
-            yield np.full(len(rows), rest.at, np.int64), rows
-            if general.settled:
-                break
-            rest = self._schedule.next_of(rest)
-        if rest is not None and self._plan.report is Report.RSTREAM and len(rows):
-            again = self._schedule.again(rest, len(rows))
-            yield np.repeat(again, len(rows)), rows.take(np.tile(np.arange(len(rows)), len(again)))
+            self._schedule.check(due)
+        self._schedule.go_on(due)
+        for low in range(0, len(due), MOST_INSTANTS):
+            some = due.slice(low, low + MOST_INSTANTS)
+            yield self._again(*general.told(some, self._schedule))
+
+    def _again(
+        self, stretches: Stretches, number: NDArray[np.int64], rows: FullRows
+    ) -> tuple[NDArray[np.int64], FullRows]:
+        """With what RSTREAM tells again at the other ticks of stretches, where windows hold the same: the time of each
+        row, and the rows. number: that of each row's stretch, ascending."""
+        at = stretches.at[number]
+        several = np.flatnonzero(stretches.until > stretches.at)
+        if self._plan.report is not Report.RSTREAM or not len(several) or not len(rows):
+            return at, rows
+        ends = np.searchsorted(number, np.arange(len(stretches) + 1))
+        times, index = [at], [np.arange(len(rows))]
+        for k in several[ends[several] < ends[several + 1]].tolist():
+            low, high = int(ends[k]), int(ends[k + 1])
+            again = self._schedule.again(stretches.slice(k, k + 1), high - low)
+            times.append(np.repeat(again, high - low))
+            index.append(np.tile(np.arange(low, high), len(again)))
+        at, every = np.concatenate(times), np.concatenate(index)
+        order = np.argsort(at, kind="stable")
+        return at[order], rows.take(every[order])
 
     def _batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
         values = self._told.of(rows.values, at)
         events = rows.span.shape[1]
+        if not events:
+            return MatchBatch(at, values, np.zeros(len(rows) + 1, np.int64), _NO_LETTERS, _NO_TIMES)
         letters = np.tile(np.array([START, END][:events], np.int32), len(rows))
         ends = np.arange(len(rows) + 1, dtype=np.int64) * events
         return MatchBatch(at, values, ends, letters, rows.span.reshape(-1).copy())
@@ -168,6 +209,7 @@ class RspRun(AloneRun):
             "newest": self._newest,
             "matches": self.matches,
             "resets": self.resets.save(),
+            "blanks": self._blanks.save(terms),
             "answers": self._answers.save(terms),
             "kept": self._kb.save(terms),
         }
@@ -178,6 +220,7 @@ class RspRun(AloneRun):
         self._newest = None if state["newest"] is None else int(state["newest"])
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
+        self._blanks.restore(state["blanks"], terms)
         self._answers.restore(state["answers"], terms)
         self._kb.restore(state["kept"], terms)
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.intervals.rows import I64, Rows, concat
-from oxiseq.engine.intervals.stamps import Started
+from oxiseq.engine.flow.epsparql.rows import I64, Rows, concat
+from oxiseq.engine.flow.epsparql.stamps import Started
 from oxiseq.engine.run.watermarks import AFTER_ALL, Watermark, Watermarks
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 

@@ -102,6 +102,18 @@ class Watermarks(ABC, Generic[S]):
             self.accepted = max(self.accepted, int(time[kept].max()))
         return late, kept
 
+    def _sort_out_one(self, mark: S, time: int) -> tuple[bool, bool]:
+        """The same for a single event: whether it is late, and whether it is to be kept."""
+        late = time < mark.at(self.lateness)
+        mark.largest = max(mark.largest, time)
+        if late:
+            self.late += 1
+            return True, False
+        if self._start is not None and time < self._start:
+            return False, False
+        self.accepted = max(self.accepted, time)
+        return False, True
+
     def _save(self) -> State:
         """Lateness, start and counters."""
         return {"lateness": self.lateness, "start": self._start, "events": self.events, "late": self.late,

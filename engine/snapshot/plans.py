@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from oxiseq.engine.cea.plan import CeaPlan
-from oxiseq.engine.intervals.plan import everything
-from oxiseq.engine.intervals.query import IntervalPlan
+from oxiseq.engine.flow.epsparql.algebra import everything
+from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kernels.cea import records as cea
 from oxiseq.engine.kernels.sequence import records as sequence
 from oxiseq.engine.kernels.windows import records as windows

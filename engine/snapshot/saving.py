@@ -22,7 +22,7 @@ from typing import Final, TypeAlias, TypeVar, overload
 
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.errors import SnapshotError
-from oxiseq.engine.intervals.query import IntervalPlan
+from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan

@@ -24,6 +24,7 @@ from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.reach import Reach
 from oxiseq.engine.standing.gates import MOST, Columns, joined_with
 from oxiseq.engine.standing.leaves import Key, Leaf, Leaves, everything
 from oxiseq.engine.standing.plan import StorePlan
@@ -36,7 +37,7 @@ _PER_ROW: Final = 150
 @dataclass(frozen=True, slots=True)
 class Limits:
     """most_triples: quads of one query's patterns, past which it is asked of the store instead; most_rows: rows of its
-    answer, or of one of its operators at once."""
+    answer, or of one of its operators at once, and pairs that a path connects."""
 
     most_triples: int = 5_000_000
     most_rows: int = 5_000_000
@@ -71,6 +72,8 @@ class StoreRun:
         self._working = [n for place, n in enumerate(self.nodes) if place not in known and not isinstance(n, Fed)]
         for node in self._working:
             node.out.most = limits.most_rows
+            if isinstance(node, Reach):
+                node.most_pairs = limits.most_rows
         self._root = self.nodes[plan.flow.root]
 
     def _shared(self, forms: tuple[p.Form, ...]) -> dict[int, Node]:
@@ -157,6 +160,7 @@ class StoreRun:
             for node in self._working:
                 if node.begin(tick) or any(node.inputs):
                     node.step()
+            self._check()
             return _copied(self._root.out.delta)
         finally:
             for join, inputs in whole:
@@ -174,7 +178,14 @@ class StoreRun:
                 if child:
                     node.step()
                     break
+        self._check()
         return _copied(self._root.out.delta)
+
+    def _check(self) -> None:
+        """Operators keep rows of joins, too. Raises LimitError."""
+        most = self._limits.most_triples + self._limits.most_rows
+        if self.records > most:
+            raise LimitError(self.records, most, "rows that the operators of a query keep")
 
     def clear(self) -> None:
         """The step is over."""

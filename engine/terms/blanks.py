@@ -1,14 +1,20 @@
-"""The knowledge base's blank nodes that a run has met.
+"""The knowledge base's blank nodes that a run knows.
 
 Where it stands: answers of the KB → **ids** that stay the same while a run goes on, from one version of the KB to the
 next and, saved with the run, from one process to the next. So rows that are kept join with what is asked later.
+
+It holds none of them: answers that are kept and the state of the run do. One that is neither in the KB any more nor in
+a row that is kept is forgotten with its id.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine import kinds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -18,18 +24,37 @@ class KbBlanks:
 
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
-        self._met: dict[int, None] = {}
+        self._met: dict[int, int] = {}
+        """By id the serial number, which tells whether the id has been given to another since."""
+        self._generation = terms.generation
+        self._restored = np.zeros(0, np.uint32)
+        """Held until the KB has been asked: its answers are not saved."""
+        self._asked = True
 
     def id(self, label: str) -> int:
         """Of the blank node with this label in the store."""
+        self._asked = True
         known = self._terms.kb_blank(label)
-        self._met[known] = None
+        serial = int(self._terms.columns.exact[known])
+        if self._met.get(known) != serial:
+            self._met.pop(known, None)  # the last one
+            self._met[known] = serial
         return known
 
     @property
     def ids(self) -> NDArray[np.uint32]:
-        """All of them, for `TermDictionary.register`."""
+        """All of them."""
+        if self._generation != self._terms.generation:
+            self._generation = self._terms.generation
+            kind, serials = self._terms.columns.kind, self._terms.columns.exact
+            self._met = {i: n for i, n in self._met.items() if kind[i] == kinds.BLANK and serials[i] == n}
         return np.fromiter(self._met, np.uint32, len(self._met))
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """Those that nothing else holds yet (see `TermDictionary.register`)."""
+        if self._asked:
+            self._restored = self._restored[:0]
+        yield self._restored
 
     def save(self, terms: SavedTerms) -> State:
         """All of them."""
@@ -37,4 +62,7 @@ class KbBlanks:
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Know them again."""
-        self._met = dict.fromkeys(terms.ids(state["ids"]).tolist())
+        self._restored, self._asked = terms.ids(state["ids"]), False
+        serials = self._terms.columns.exact[self._restored]
+        self._generation = self._terms.generation
+        self._met = dict(zip(self._restored.tolist(), serials.tolist(), strict=True))

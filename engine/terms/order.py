@@ -32,7 +32,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine import kinds
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
+from oxiseq.engine.kernels.memory.pointers import Replaceable, address_of
 from oxiseq.engine.kernels.terms import order as k
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.normal import RDF_LANG_STRING, XSD
@@ -190,19 +190,20 @@ class TermOrder:
         self._generation = terms.generation
         self._texts = [np.frombuffer(bytearray(name.encode()), np.uint8) for name in _NAMES]
         names = np.array([[address_of(text), len(text)] for text in self._texts], np.int64)
-        self._point(k.OrderArrays(np.zeros(1, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64), names))
+        none = k.OrderArrays(np.zeros(1, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64), names)
+        self._memory = Replaceable(none)
 
-    def _point(self, arrays: k.OrderArrays) -> None:
-        self._arrays = arrays
-        self._pointers = Pointers(arrays)
+    @property
+    def _arrays(self) -> k.OrderArrays:
+        return self._memory.arrays
 
     @property
     def address(self) -> int:
-        """The pointer table for kernels (`L` of kernels/terms/order.py). Ask for it anew after `prepare`, and for each
-        batch: it also forgets what has been freed."""
+        """The pointer table for kernels (`L` of kernels/terms/order.py), always the same. Ask for it anew when the
+        dictionary has freed ids: they are forgotten then."""
         if self._generation != self._terms.generation:
             self._forget_freed()
-        return self._pointers.address
+        return self._memory.address
 
     def prepare(self, ids: AnyIds) -> None:
         """Have kernels able to compare these terms."""
@@ -214,7 +215,7 @@ class TermOrder:
         if len(self._arrays.known) < len(self._terms):
             size = max(len(self._terms), 2 * len(self._arrays.known))
             known, coarse, fine, names = self._arrays
-            self._point(k.OrderArrays(longer(known, size), longer(coarse, size), longer(fine, size), names))
+            self._memory.set(k.OrderArrays(longer(known, size), longer(coarse, size), longer(fine, size), names))
         for term_id in np.unique(found[:count]).tolist():
             self._learn(term_id)
 

@@ -14,11 +14,11 @@ and `CompiledQuery.left` are the caller's. Their order depends on the history al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 from itertools import pairwise
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.windows.memory import Capacities, allocate, grow, more_out
 from oxiseq.engine.windows.plan import WindowPlan
 from oxiseq.engine.windows.saved import restore_memory, save_memory
-from oxiseq.engine.windows.sources import merged
+from oxiseq.engine.windows.sources import merged, moved
 from oxiseq.engine.windows.tables import build_tables
 from oxiseq.engine.windows.window import BEFORE_ALL, Window
 
@@ -111,6 +111,7 @@ class WindowRun:
         self.report(report)
         self._none = tuple(Rows(_NO_INSTANT, np.zeros((0, width), np.uint32)) for width in self._widths)
         self._pointers: dict[type, tuple[object, Pointers]] = {}
+        self._one = _One(np.zeros(1, np.int64), np.zeros(1, np.int32), np.arange(2), np.zeros((1, 1), np.int64))
         self._instants = np.zeros(plan.sources, np.int64)
         """Of each source so far."""
         self._clock = BEFORE_ALL
@@ -124,53 +125,46 @@ class WindowRun:
 
     # --- events in, rows out ------------------------------------------------------------------------
 
-    def push(self, batch: EventBatch, *, low: I64s | None = None, instant: I64s | None = None) -> Answers:
+    def push(self, batch: EventBatch) -> Answers:
         """Events in order of time, after those of earlier pushes; a batch never splits an instant.
 
-        low: i64[events], in place of the window's τ_b; that of an instant's last event counts, and it never falls.
-        instant: i64[events], ascending, in place of the times: consecutive events with one number are one instant.
-        Raises ValueError for times or bounds that fall, LimitError for too many rows: the run is lost then.
+        Raises ValueError for times that fall, LimitError for too many rows: the run is lost then.
         """
-        first = _firsts(batch.time if instant is None else instant)
-        last = first[1:] - 1
-        clock = self._clocks(batch, first)
-        bounds = self.windows[0].low(clock[last]) if low is None else np.ascontiguousarray(low, np.int64)[last]
-        self._check(clock, bounds)
-        parts = self._run(batch, clock, np.zeros(len(batch), np.int32), first, bounds[:, None])
-        self._instants[0] += len(last)
-        if len(last):
-            self._clock, self._low = int(clock[-1]), bounds[-1:].copy()
-        return self._answers(batch.time[last], parts)
+        parts = list[_Part]()
+        return self._answers(self._push(batch, self._keep_in(parts)), parts)
 
     def push_each(self, batches: Sequence[EventBatch]) -> Answers:
         """Events by source, each in order of time, after those of earlier pushes; no instant is split between pushes.
         An instant is a time at which a source has an event; all windows are looked at then. Raises as `push`."""
-        each = merged(self.windows, batches, self._instants)
-        if not len(each.time):
-            return self._answers(each.time, [])
-        if each.time[0] < self._clock or any(_falls(batch.time) for batch in batches):
-            raise ValueError("events are not in order of time")
-        parts = self._run(each.batch, each.clock, each.source, each.first, each.low)
-        self._clock, self._low = int(each.time[-1]), each.low[-1].copy()
-        return self._answers(each.time, parts)
+        parts = list[_Part]()
+        return self._answers(self._push_each(batches, self._keep_in(parts)), parts)
 
-    def move(self, batches: Sequence[EventBatch], clock: I64s, low: I64s) -> Answers:
-        """One instant. batches: by source the events that come into its window; clock: i64[all of them], ascending
-        within a source, also from instant to instant; low: i64[sources], never falling, the clocks up to which events
-        are out. Raises LimitError as `push`."""
-        source = np.repeat(np.arange(len(batches), dtype=np.int32), [len(batch) for batch in batches])
-        batch = EventBatch.concat(batches)
-        parts = self._run(batch, clock, source, np.array([0, len(batch)]), low[None].copy())
-        self._low = low.copy()
-        return self._answers(_ONE_INSTANT, parts)
+    def move(
+        self, batches: Sequence[EventBatch], instants: Sequence[I64s], clocks: Sequence[I64s], low: I64s
+    ) -> Answers:
+        """Instants of the caller's own. By source the events that come into its window, in order, with the number of
+        the instant at which each does, from 0 on, and clocks, ascending also from call to call; low: i64[instants,
+        sources], never falling, the clocks up to which events are out. The instants' times are their numbers. Raises
+        LimitError as `push`."""
+        parts = list[_Part]()
+        self.move_on(batches, instants, clocks, low, self._keep_in(parts))
+        return self._answers(np.arange(len(low)), parts)
 
-    def tick(self, time: int, low: int | None = None) -> Answers:
-        """An instant without events: what has left by now. Raises ValueError for a window that counts."""
-        if self.windows[0].counted and low is None:
-            raise ValueError("a window of events moves with events only")
-        ids = np.zeros(0, np.uint32)
-        empty = EventBatch(np.array([time], np.int64), np.zeros(2, np.int64), ids, ids, ids)
-        return self.push(empty, low=None if low is None else np.array([low], np.int64))
+    def push_on(self, batches: Sequence[EventBatch], take: _Emptied) -> I64s:
+        """As `push`, or `push_each` with several sources, but `take` is given the rows (records.OUT, and u32[rows,
+        columns]), in views that are written over. The instants' times."""
+        if len(self.windows) > 1:
+            return self._push_each(batches, take)
+        return self._push(batches[0], take)
+
+    def move_on(
+        self, batches: Sequence[EventBatch], instants: Sequence[I64s], clocks: Sequence[I64s], low: I64s,
+        take: _Emptied,
+    ) -> None:  # fmt: skip
+        """As `move`, but `take` is given the rows as by `push_on`."""
+        each = moved(batches, instants, clocks, low)
+        self._work(each.batch, each.clock, each.source, each.first, low, take)
+        self._low = low[-1].copy()
 
     def rows(self, query: int = 0) -> NDArray[np.uint32]:
         """The whole answer of one query as it stands: u32[n, keys]."""
@@ -216,6 +210,45 @@ class WindowRun:
 
     # --- steps --------------------------------------------------------------------------------------
 
+    def _push(self, batch: EventBatch, emptied: _Emptied) -> I64s:
+        if len(batch) == 1:
+            return self._push_one(batch, emptied)
+        first = _firsts(batch.time)
+        last = first[1:] - 1
+        clock = self._clocks(batch, first)
+        bounds = self.windows[0].low(clock[last])
+        self._check(clock)
+        self._work(batch, clock, np.zeros(len(batch), np.int32), first, bounds[:, None], emptied)
+        self._instants[0] += len(last)
+        if len(last):
+            self._clock, self._low = int(clock[-1]), bounds[-1:].copy()
+        return batch.time[last]
+
+    def _push_one(self, batch: EventBatch, emptied: _Emptied) -> I64s:
+        """One event: what a live stream brings."""
+        window = self.windows[0]
+        clock = self._instants.item(0) + 1 if window.counted else batch.time.item(0)
+        low = window.low_of(clock)
+        if clock < self._clock:
+            raise ValueError("events are not in order of time")
+        one = self._one
+        one.clock[0] = clock
+        one.low[0, 0] = low
+        self._work(batch, one.clock, one.source, one.first, one.low, emptied)
+        self._instants[0] += 1
+        self._clock, self._low[0] = clock, low
+        return batch.time
+
+    def _push_each(self, batches: Sequence[EventBatch], emptied: _Emptied) -> I64s:
+        each = merged(self.windows, batches, self._instants)
+        if not len(each.time):
+            return each.time
+        if each.time[0] < self._clock or any(_falls(batch.time) for batch in batches):
+            raise ValueError("events are not in order of time")
+        self._work(each.batch, each.clock, each.source, each.first, each.low, emptied)
+        self._clock, self._low = int(each.time[-1]), each.low[-1].copy()
+        return each.time
+
     def _clocks(self, batch: EventBatch, first: I64s) -> I64s:
         if not self.windows[0].counted:
             return _plain(batch.time, _I64)
@@ -225,13 +258,9 @@ class WindowRun:
         numbers = np.arange(before + 1, before + len(first))
         return np.repeat(numbers, np.diff(first))
 
-    def _check(self, clock: I64s, bounds: I64s) -> None:
-        if len(clock) == 0:
-            return
-        if clock[0] < self._clock or _falls(clock):
+    def _check(self, clock: I64s) -> None:
+        if len(clock) and (clock[0] < self._clock or _falls(clock)):
             raise ValueError("events are not in order of time")
-        if bounds[0] < self._low[0] or _falls(bounds):
-            raise ValueError("a window's bound has fallen")
 
     def _set_reports(self, reports: Sequence[Report]) -> None:
         for number, (query, report) in enumerate(zip(self.plan.queries, reports, strict=True)):
@@ -240,16 +269,25 @@ class WindowRun:
     def _run(
         self, batch: EventBatch, clock: I64s, source: NDArray[np.int32], first: I64s, bounds: I64s
     ) -> list[_Part]:
-        """Have the kernel work through the batch."""
+        """Have the kernel work through the batch, and keep what it has brought."""
+        parts = list[_Part]()
+        self._work(batch, clock, source, first, bounds, self._keep_in(parts))
+        return parts
+
+    def _work(
+        self, batch: EventBatch, clock: I64s, source: NDArray[np.int32], first: I64s, bounds: I64s, emptied: _Emptied
+    ) -> None:
+        """Have the kernel work through the batch; `emptied` is given the rows of the output, before they are
+        written over."""
         if self._exceeded is not None:
             raise self._exceeded
-        s, p, o = (_plain(ids, _U32) for ids in batch.ids)
+        s, p, o = _plain(batch.subject, _U32), _plain(batch.predicate, _U32), _plain(batch.object, _U32)
         offset, bounds = _plain(batch.offset, _I64), _plain(bounds, _I64)
         if self.plan.conditions:
             self._learn(batch)
         scalars = self._memory.scalars
-        scalars[k.INSTANT] = scalars[k.PHASE] = scalars[k.EVENT] = scalars[k.TRIPLE] = 0
-        parts: list[_Part] = []
+        scalars[k.INSTANT : k.TRIPLE + 1] = 0
+        told = 0
         while True:
             C = self._point(self._terms.columns).address
             S = self._point(self._memory).address
@@ -257,8 +295,8 @@ class WindowRun:
             if need == k.DONE:
                 break
             if need == k.OUT_FULL:
-                self._drain(parts)
-                self._limit(sum(len(out) for out, _ in parts))
+                told += self._empty(emptied)
+                self._limit(told)
                 self._memory = more_out(self._memory)
             elif need == k.NEED_DECISION:
                 condition, term = int(scalars[k.ASKED_CONDITION]), int(scalars[k.ASKED_TERM])
@@ -266,8 +304,7 @@ class WindowRun:
                 self._memory = self._memory._replace(memo=self._memo.table)
             else:
                 self._memory = grow(self._memory, self._tables, need)
-        self._drain(parts)
-        return parts
+        self._empty(emptied)
 
     def _learn(self, batch: EventBatch) -> None:
         """Ask conditions that the machine lacks functions for about all terms of the batch at once."""
@@ -285,17 +322,26 @@ class WindowRun:
             known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
         return known[1]
 
-    def _drain(self, parts: list[_Part]) -> None:
+    def _empty(self, emptied: _Emptied) -> int:
+        """Give away the rows of the output; how many."""
         memory = self._memory
-        rows = int(memory.scalars[k.ROWS])
+        rows = int(memory.scalars.item(k.ROWS))
         if rows == 0:
-            return
-        out, values = memory.out[:rows].copy(), memory.out_values[:rows].copy()
-        if memory.scalars[k.DOUBTFUL]:
-            keep = self._decided(out, values)
-            out, values = out[keep], values[keep]
-        memory.scalars[[k.ROWS, k.DOUBTFUL]] = 0
-        parts.append((out, values))
+            return 0
+        if memory.scalars.item(k.DOUBTFUL):
+            out, values = memory.out[:rows], memory.out_values[:rows]
+            keep = np.flatnonzero(self._decided(out, values))
+            rows = len(keep)
+            memory.out[:rows], memory.out_values[:rows] = out[keep], values[keep]
+            memory.scalars[k.DOUBTFUL] = 0
+        emptied(memory.out[:rows], memory.out_values[:rows])
+        memory.scalars[k.ROWS] = 0
+        return rows
+
+    def _keep_in(self, parts: list[_Part]) -> _Emptied:
+        """Copies of the output."""
+
+        return lambda out, values: parts.append((out.copy(), values.copy()))
 
     def _limit(self, rows: int) -> None:
         """The kernel stands in the middle of an instant: it cannot be left there and taken up by another push."""
@@ -345,10 +391,21 @@ class WindowRun:
 
 
 
-_Part = tuple[NDArray[np.void], NDArray[np.uint32]]
+_Part: TypeAlias = tuple[NDArray[np.void], NDArray[np.uint32]]
+_Emptied: TypeAlias = Callable[[NDArray[np.void], NDArray[np.uint32]], None]
+
+
+class _One(NamedTuple):
+    """What the kernel is told of a batch of one event."""
+
+    clock: I64s
+    source: NDArray[np.int32]
+    first: I64s
+    low: I64s
+
+
 _I64: Final = np.dtype(np.int64)
 _U32: Final = np.dtype(np.uint32)
-_ONE_INSTANT: Final = np.zeros(1, np.int64)
 _NO_INSTANT: Final = np.zeros(0, np.int64)
 _NO_SOURCE: Final = np.zeros(0, np.int32)
 

@@ -59,6 +59,22 @@ def merged(windows: Sequence[Window], batches: Sequence[EventBatch], counts: I64
     return Merged(batch, clock.astype(np.int64), source, first.astype(np.int64), instants, low)
 
 
+def moved(batches: Sequence[EventBatch], instants: Sequence[I64s], clocks: Sequence[I64s], low: I64s) -> Merged:
+    """Events of instants that have been numbered. By source the numbers of their instants, ascending, and their clocks;
+    the instants' times are their numbers."""
+    busy = [number for number, batch in enumerate(batches) if len(batch)]
+    source = np.repeat(np.array(busy, np.int32), [len(batches[number]) for number in busy])
+    batch = EventBatch.concat([batches[number] for number in busy])
+    none = np.zeros(0, np.int64)
+    at = np.concatenate([none, *(instants[number] for number in busy)])
+    clock = np.concatenate([none, *(clocks[number] for number in busy)])
+    if len(busy) > 1:
+        order = np.argsort(at, kind="stable")
+        batch, clock, source, at = batch.take(order), clock[order], source[order], at[order]
+    first = np.searchsorted(at, np.arange(len(low) + 1))
+    return Merged(batch, clock, source, first, np.arange(len(low)), low)
+
+
 def _distinct(ascending: I64s) -> I64s:
     """Each once."""
     once: I64s = ascending[np.diff(ascending, prepend=ascending[:1] - 1) != 0]

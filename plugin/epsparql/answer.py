@@ -9,8 +9,8 @@ from datetime import datetime
 from pyoxigraph import Triple
 
 from oxiseq.engine.events.time import to_datetime, to_text
-from oxiseq.engine.intervals.query import IntervalPlan
-from oxiseq.engine.intervals.stamps import start_triple
+from oxiseq.engine.flow.epsparql.query import IntervalPlan
+from oxiseq.engine.flow.epsparql.stamps import start_triple
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Variable
 
-from oxiseq.engine.intervals.plan import (
+from oxiseq.engine.flow.epsparql.algebra import (
     ClosurePlan,
     ExistsTest,
     ExtendPlan,
@@ -25,8 +25,8 @@ from oxiseq.engine.intervals.plan import (
     everything,
     is_timeless,
 )
-from oxiseq.engine.intervals.query import IntervalPlan
-from oxiseq.engine.intervals.rows import NEVER, Column
+from oxiseq.engine.flow.epsparql.query import IntervalPlan
+from oxiseq.engine.flow.epsparql.rows import NEVER, Column
 from oxiseq.grammar.algebra import Construct, Expression, TimeOp
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.render_forms import render_template

@@ -11,8 +11,8 @@ from pyoxigraph import NamedNode
 from oxiseq.driving import Driver
 from oxiseq.engine.errors import OxiseqError, QueryError
 from oxiseq.engine.events.report import OnError
-from oxiseq.engine.intervals.query import compile_intervals
-from oxiseq.engine.intervals.stamps import spanned
+from oxiseq.engine.flow.epsparql.query import compile_intervals
+from oxiseq.engine.flow.epsparql.stamps import spanned
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar
 
-from oxiseq.engine.intervals.query import compile_intervals
+from oxiseq.engine.flow.epsparql.query import compile_intervals
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kernels.intervals import joining
+from oxiseq.engine.kernels.flow import counting, happening
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.runs import AnyRun
@@ -44,7 +44,7 @@ class EpFront(Front[EpQuery, MatchBatch]):
     keeps_times: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
-        announce((joining.probe, joining.first_ones), tell)
+        announce((happening.accept, counting.distinct), tell)
 
     def compile(
         self, query: EpQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options

@@ -13,6 +13,8 @@ from pyoxigraph import Triple
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.standing import Told, Upheld
 from oxiseq.explanation import Explanation
+from oxiseq.grammar.errors import Finding
+from oxiseq.grammar.over_store import check_over_store
 from oxiseq.journal import CursorError
 from oxiseq.pictures.tables import html_table
 from oxiseq.standing.change import Form, Row, Snapshot, StoreChange, Weighed
@@ -94,6 +96,11 @@ class StandingQuery:
     def reason(self) -> str:
         """Why it is not followed; empty if it is."""
         return self._upheld.reason
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What `check` has to say of it: parts of a pattern that share nothing, names that are bound nowhere."""
+        return check_over_store(self._upheld.query, self.text)
 
     @property
     def number(self) -> int:

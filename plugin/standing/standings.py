@@ -23,8 +23,11 @@ from pyoxigraph import Store as RdfStore
 from oxiseq.changes import Anew, Changed, Listeners, Listening
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.flow.delta import Ids
+from oxiseq.engine.kernels.flow.arranging import arrange
+from oxiseq.engine.kernels.flow.joining import join
 from oxiseq.engine.standing import Limits, Outcome, Standing
 from oxiseq.engine.terms.texts import Term
+from oxiseq.first_run import announce
 from oxiseq.grammar.over_store import load_over_store
 from oxiseq.standing.change import StoreChange
 from oxiseq.standing.query import StandingQuery, Subscription
@@ -76,6 +79,7 @@ class Standings:
     ) -> StandingQuery:
         """Raises QueryError, LimitError, KbError, OxiseqError for a name that another has."""
         query = load_over_store(text)
+        announce((arrange, join))
         with self._store_lock, self.lock:
             self._take_in(asking=True)
             if name is None:

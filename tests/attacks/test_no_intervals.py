@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import oxiseq
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.intervals.query import compile_intervals
+from oxiseq.engine.flow.epsparql.query import compile_intervals
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.snapshot.saving import restore, save

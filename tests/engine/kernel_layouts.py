@@ -115,7 +115,7 @@ def answer_windows(layout: Callable[[np.ndarray], np.ndarray]) -> None:
     for run_ in runs:
         for i in range(0, len(laid), 8):
             part = laid.slice(i, i + 8)
-            run_.push(part, low=layout(part.time - 5), instant=layout(part.time // 2))
+            run_.push(part)
         named = SavedTerms(terms)
         state = run_.save(named)
         run_.restore(state, KnownTerms(named.state(), terms))
@@ -126,6 +126,11 @@ def answer_windows(layout: Callable[[np.ndarray], np.ndarray]) -> None:
         part = laid.slice(i, i + 8)
         several.push_each([part, laid.slice(i, i + 1 + i % 3)])
         several.push_each([EventBatch.empty(), EventBatch.empty()])
+    several = WindowRun(joined, terms, (Window(None), Window(None)), Report.NEW, Small.smallest())
+    for i in range(0, len(laid), 8):
+        part, at = laid.slice(i, i + 8), layout(np.arange(8))
+        clock, low = at + i + 1, layout(np.stack([at + i - 5, at + i - 3], axis=1))
+        several.move([part, part], [at, at], [clock, clock], low)
 
 
 def parse_graph(text: str) -> Iterator[Triple]:

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 
 from hypothesis import assume
 from hypothesis import strategies as st
-from pyoxigraph import RdfFormat, Store, Triple, parse
+from pyoxigraph import NamedNode, RdfFormat, Store, Triple, parse
 
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 STREAMS = ("http://e/S", "http://e/T")
 E = "http://e/"
+GRAPHS = (NamedNode(f"{E}g"), NamedNode(f"{E}h"))
+"""Of the knowledge base; both have triples."""
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 _VARIABLES = ("x", "y", "z")
 _HEADS = {
@@ -285,7 +287,8 @@ class Drawing:
 
 
 @st.composite
-def _facts(draw: st.DrawFn, most: int, blank: bool = False) -> list[str]:
+def facts(draw: st.DrawFn, most: int, blank: bool = False) -> list[str]:
+    """N-Triples without their ends, four at least."""
     objects = [f"<{E}a>", f"<{E}b>", f'"1"^^<{INTEGER}>', f'"2"^^<{INTEGER}>']
     subjects = [f"<{E}a>", f"<{E}b>", *(["_:k"] if blank else [])]
     whole = st.tuples(st.sampled_from(subjects), st.sampled_from("ppqqr"), st.sampled_from([*objects, *subjects]))
@@ -298,7 +301,7 @@ def cases(draw: st.DrawFn) -> Case:
     kind = draw(st.sampled_from(["named", "named", "named", *_HEADS]))
     drawing = Drawing(draw, _WINDOWS[kind])
     part = drawing.group(draw(st.sampled_from([1, 1, 2])))
-    return _case(draw, kind, part, *_form(drawing, part))
+    return _case(draw, kind, part, *form(drawing, part))
 
 
 @st.composite
@@ -340,8 +343,8 @@ def _case(draw: st.DrawFn, kind: str, part: Part, head: str, tail: str) -> Case:
         assume(error.code != "scope")
         raise
     assert isinstance(query, RspQuery)
-    streams = {iri: _parsed("\n".join(f"{fact} ." for fact in draw(_facts(9)))) for iri in STREAMS}
-    quads = [f"{f}{g} ." for g in ("", f" <{E}g>", f" <{E}h>") for f in draw(_facts(7, True))]
+    streams = {iri: _parsed("\n".join(f"{fact} ." for fact in draw(facts(9)))) for iri in STREAMS}
+    quads = [f"{f}{g} ." for g in ("", f" <{E}g>", f" <{E}h>") for f in draw(facts(7, True))]
     return Case(query, text, streams, "\n".join(quads))
 
 
@@ -349,7 +352,8 @@ def _parsed(text: str) -> list[Triple]:
     return [q.triple for q in parse(text.encode(), format=RdfFormat.N_TRIPLES)]
 
 
-def _form(drawing: Drawing, part: Part) -> tuple[str, str]:
+def form(drawing: Drawing, part: Part) -> tuple[str, str]:
+    """What a query lists of a pattern, and what follows WHERE."""
     names = sorted(part.seen & {*_VARIABLES})
     match drawing.draw(st.integers(0, 7)):
         case 0:

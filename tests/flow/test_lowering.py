@@ -9,9 +9,8 @@ from by_graph import by_graph
 from flow_reference import World, answer
 from hypothesis import event, given
 from hypothesis import strategies as st
-from lowering_strategies import STREAMS, Case, E, aggregations, cases, existences
+from lowering_strategies import GRAPHS, STREAMS, Case, aggregations, cases, existences
 from profiles import drawn
-from pyoxigraph import NamedNode
 from reference.rsp import evaluate_rsp
 from reference.values import normal_triple
 
@@ -21,8 +20,6 @@ from oxiseq.engine.flow.sparql import Around, Lowered, compile_where
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 
 NOW = 50
-GRAPHS = (NamedNode(f"{E}g"), NamedNode(f"{E}h"))
-"""Of the knowledge base; both have triples."""
 
 
 def around(query: RspQuery, asks_kb: bool = True) -> Around:

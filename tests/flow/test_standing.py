@@ -10,7 +10,7 @@ import pyoxigraph as ox
 from by_graph import by_graph
 from hypothesis import event, given, note
 from hypothesis import strategies as st
-from lowering_strategies import Drawing
+from lowering_strategies import Drawing, E
 from profiles import drawn
 from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions
 from store_changes import CHANGES, FAILURES, PREFIX, SINGLE, Change
@@ -81,8 +81,8 @@ def bag(rows: Any, form: str) -> Bag:
 class Mirror:
     """The answer as somebody has it who reads the snapshot and then the changes."""
 
-    def __init__(self, store: oxiseq.Store, query: oxiseq.StandingQuery) -> None:
-        self.store, self.query = store, query
+    def __init__(self, store: oxiseq.Store, query: oxiseq.StandingQuery, state: str = "followed") -> None:
+        self.store, self.query, self.state = store, query, state
         first = query.snapshot()
         self.rows, self.number = bag(first.rows, query.form), first.number
 
@@ -96,7 +96,7 @@ class Mirror:
             self.rows.subtract(bag(change.removed, self.query.form))
             assert min(self.rows.values(), default=0) >= 0
         wanted = asked(self.query.text, self.store)
-        assert self.query.state == "followed", self.query.reason
+        assert self.query.state == self.state, self.query.reason
         assert +self.rows == wanted
         snapshot = self.query.snapshot()
         assert bag(snapshot.rows, self.query.form) == wanted
@@ -151,6 +151,21 @@ JOINS = [
 def test_single_quads_find_what_they_join_with(texts: list[str], quads: list[tuple[str, ox.Quad]]) -> None:
     store = oxiseq.Store()
     mirrors = [Mirror(store, store.register(PREFIX + text, language="sparql")) for text in texts]
+    for method, quad in quads:
+        getattr(store, method)(quad)
+        for mirror in mirrors:
+            mirror.check()
+
+
+@drawn(20)
+@given(st.lists(st.sampled_from(JOINS), min_size=1, max_size=3, unique=True), st.lists(SINGLE, max_size=12))
+def test_queries_that_are_asked_tell_the_same(texts: list[str], quads: list[tuple[str, ox.Quad]]) -> None:
+    store = oxiseq.Store()
+    for name in "pqr":
+        node = ox.NamedNode(f"{E}{name}")
+        store.extend([ox.Quad(node, node, node), ox.Quad(node, node, node, node)])
+    asks = [store.register(PREFIX + text, language="sparql", most_triples=0) for text in texts]
+    mirrors = [Mirror(store, query, "asked") for query in asks]
     for method, quad in quads:
         getattr(store, method)(quad)
         for mirror in mirrors:

@@ -14,7 +14,7 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store,
 import oxiseq
 from oxiseq.engine.errors import LimitError, QueryError
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.intervals.rows import NEVER
+from oxiseq.engine.flow.epsparql.rows import NEVER
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.snapshot.saving import restore, save

@@ -244,6 +244,20 @@ def test_too_many_rows_are_refused(store: oxiseq.Store) -> None:
     assert len(query.take()) == 1
 
 
+def test_paths_that_connect_too_much_are_asked_for(store: oxiseq.Store) -> None:
+    store.extend([knows(f"n{i}", f"n{i + 1}") for i in range(20)])
+    query = stand(store, P + "SELECT ?y WHERE { :n15 :knows+ ?y }", most_rows=100)
+    assert query.state == "asked"
+    assert "pairs" in query.reason
+    store.add(knows("n20", "a"))
+    assert named(query.take()[0].added) == ["a", "b"]
+
+
+def test_findings_warn_of_products(store: oxiseq.Store) -> None:
+    query = stand(store, P + "SELECT * WHERE { ?x :knows ?y . ?v :knows ?w }")
+    assert [finding.code for finding in query.findings] == ["cross-product"]
+
+
 def test_a_query_that_grows_too_large_fails_alone(store: oxiseq.Store) -> None:
     large = stand(store, P + "SELECT * WHERE { ?x :knows ?y . ?v :knows ?w }", most_rows=50)
     other = stand(store)

@@ -61,6 +61,8 @@ from reference.sparql_text import select_text
 from reference.values import normal_term, normal_triple
 
 Time: TypeAlias = int
+Row: TypeAlias = tuple[tuple[str, str], ...]
+"""Names and values of what is bound."""
 _Found: TypeAlias = Mapping[MatchPattern | None, Omega]
 """By MATCH its mappings; None: of the one of WHERE itself, where only that one's are looked at."""
 WINDOW = "urn:reference:window:"
@@ -94,7 +96,7 @@ class Answer:
     at: Time
     start: Time | None
     end: Time | None
-    row: tuple[tuple[str, str], ...]
+    row: Row
 
 
 def evaluate_rsp(
@@ -104,9 +106,11 @@ def evaluate_rsp(
     instants: Sequence[Time] | None = None,
     consume: Consume | None = None,
     report: Report | None = None,
+    made: Callable[[list[Row]], Iterable[Row]] | None = None,
 ) -> list[Answer]:
     """All that is told, instant by instant. `kb`: always, or at each instant. `instants`, `consume` and `report` count
-    where the text has none."""
+    where the text has none. `made`: what is made of the rows of an instant before they are compared with those of the
+    one before."""
     items = {iri: _items(iri, streams.get(iri, ())) for iri in query.streams}
     told = query.report or report or (Report.RSTREAM if query.language == "rsepql" else Report.ISTREAM)
     used: set[tuple[str, int]] = set()
@@ -117,6 +121,8 @@ def evaluate_rsp(
         justified: set[tuple[str, int]] = set()
         known = Store() if kb is None else kb if isinstance(kb, Store) else kb(at)
         now = Counter(_answers(query, items, known, at, used, justified))
+        if made is not None:
+            now = Counter(_Full(row, None, None, row) for row in made([full.row for full in now.elements()]))
         if consumes:
             used |= justified
         chosen = {Report.RSTREAM: now, Report.ISTREAM: now - before, Report.DSTREAM: before - now}[told]
@@ -296,10 +302,10 @@ def _sequence(
 class _Full:
     """What is compared between instants: a full mapping with what is shown of it."""
 
-    mapping: tuple[tuple[str, str], ...]
+    mapping: Row
     start: Time | None
     end: Time | None
-    row: tuple[tuple[str, str], ...]
+    row: Row
 
 
 def _answers(

@@ -110,3 +110,39 @@ def test_terms_of_the_kb_stay_as_long_as_it_holds() -> None:
     rows = [row for batch in run.advance() for row in batch.values[batch.time == 1].tolist()]
     found = [tuple(terms.term(i).value for i in row) for row in rows]
     assert sorted(found) == [("urn:a", "urn:anna"), ("urn:a", "urn:anne")]
+
+
+def test_blank_nodes_that_the_kb_has_no_more_are_forgotten() -> None:
+    terms, store = TermDictionary(), names("a anna")
+    kb = StoreKb(store)
+    run = RspRun(compile_rsp(load(NAMED, "rspql"), terms), terms, kb, None, 0)
+    live = []
+    for time in range(40):
+        quads = f"_:b{time} <urn:n> <urn:anna> <urn:g> .\n<urn:a> <urn:n> _:c{time} <urn:g> .".encode()
+        store.clear()
+        store.load(quads, format=RdfFormat.N_QUADS)
+        kb.touch()
+        run.push(S, encode_events([(time, graph("a v 1"))], terms))
+        assert len(run.advance()) == (time > 0)
+        terms.collect()
+        live.append(terms.live)
+    assert max(live) <= live[3] + 1
+
+
+def test_the_kbs_blank_nodes_come_first_after_the_windows_were_forgotten() -> None:
+    terms, store = TermDictionary(), Store()
+    kb = StoreKb(store)
+    text = """PREFIX : <urn:> SELECT ?n FROM NAMED WINDOW :w ON <urn:S> [RANGE 100]
+              WHERE { { WINDOW :w { :b :m ?n } } UNION { GRAPH :g { :a :n ?n } } } ORDER BY ?n"""
+    run = RspRun(compile_rsp(load(text, "rspql"), terms), terms, kb, None, 0)
+    batches = [encode_events([(time, graph("b m _:x"))], terms) for time in (1, 2)]  # before the KB's are met
+    store.load(b"<urn:a> <urn:n> _:k <urn:g> .", format=RdfFormat.N_QUADS)
+    kb.touch()
+    found = []
+    for time, batch in enumerate(batches, 1):
+        run.push(S, batch)
+        run.settle()
+        found.append([row[-1] for told in run.advance() for row in told.values.tolist()])
+        run.forget(time + 1)
+    of_kb = set(terms.kb_blanks.values())
+    assert [[node in of_kb for node in each] for each in found] == [[True, False]] * 2

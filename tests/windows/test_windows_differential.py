@@ -64,22 +64,19 @@ def test_instants_and_bounds_may_be_given(seed: int) -> None:
     case = random_case(dice, most_events=14)
     terms = TermDictionary()
     run = WindowRun(compile_windows(case.queries, terms), terms, Window(None), EVERYTHING, case.capacities)
-    low, label = -20, 0
+    low = -20
     instants: list[Instant] = []
-    pushes = []
+    moves = []
     for batch in case.batches(terms):
-        events, labels, lows = graphs(batch, terms), [], []
-        label += 1
+        events, numbers, lows = graphs(batch, terms), [], []
         for i, event in enumerate(events):
-            if i and dice.random() < 0.5:
-                label += 1
-            if not labels or label != labels[-1]:
-                low = max(low, event[0] - dice.randint(-1, 8))
+            if not i or dice.random() < 0.5:
                 instants.append(Instant(0, 0, ()))
-            labels.append(label)
-            lows.append(low)
-            instants[-1] = Instant(event[0], low, (*instants[-1].events, event))
-        pushes.append((batch, np.array(lows), np.array(labels)))
+                lows.append(low)
+            low = lows[-1] = max(low, event[0] - dice.randint(-1, 8))
+            instants[-1] = Instant(len(lows) - 1, low, (*instants[-1].events, event))
+            numbers.append(len(lows) - 1)
+        moves.append((batch, np.array(numbers), np.array(lows)[:, None]))
     expected = [evaluate(q.patterns, q.filters, instants) for q in case.queries]
-    for batch, lows_, labels_ in pushes:
-        compare(run, run.push(batch, low=lows_, instant=labels_), expected, terms)
+    for batch, numbers_, lows_ in moves:
+        compare(run, run.move([batch], [numbers_], [batch.time], lows_), expected, terms)

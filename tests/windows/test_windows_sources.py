@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from oxiseq.engine.windows.memory import Capacities
 
 A, B, C, P, Q = (NamedNode(f"http://e/{name}") for name in "abcpq")
 Events = list[tuple[int, list[Triple]]]
+Graphs = list[list[Triple]]
 
 
 def run_of(body: str, sources: tuple[int, ...], windows: tuple[Window, ...], terms: TermDictionary) -> WindowRun:
@@ -100,3 +102,45 @@ def test_new_less_ended_rows_are_all(steps: list[tuple[Events, Events]], low: in
         rows.subtract(map(tuple, answers.ended[0].values.tolist()))
         assert +rows == Counter(map(tuple, run.rows().tolist()))
         assert min(rows.values(), default=0) >= 0
+
+
+# --- instants and bounds of the caller's own ---------------------------------------------------------------
+
+_COMING = st.lists(_TRIPLES, max_size=2)
+_INSTANTS = st.lists(st.tuples(_COMING, _COMING, st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=5)
+
+
+@given(st.lists(_INSTANTS, min_size=1, max_size=3))
+def test_instants_of_the_callers_own(calls: list[list[tuple[Graphs, Graphs, int, int]]]) -> None:
+    """Two sources, events of several clocks at an instant, bounds that rise by any number, several instants a call."""
+    terms = TermDictionary()
+    run = run_of("?x :p ?y . ?y :q ?z .", (0, 1), (Window(None), Window(None)), terms)
+    events: tuple[Graphs, Graphs] = ([], [])
+    low, before = [0, 0], set[tuple[str, ...]]()
+    for call in calls:
+        batches, instants, clocks, lows, expected = ([[], []], [[], []], [[], []], [], [])
+        for number, (*comes, gone, gone_too) in enumerate(call):
+            for source, graphs in enumerate(comes):
+                for graph in graphs:
+                    events[source].append(graph)
+                    batches[source].append((0, graph))
+                    instants[source].append(number)
+                    clocks[source].append(len(events[source]))
+            rising = zip(low, (gone, gone_too), events, strict=True)
+            low = [min(bound + more, len(each)) for bound, more, each in rising]
+            lows.append(low)
+            first, second = ({t for g in each[bound:] for t in g} for bound, each in zip(low, events, strict=True))
+            now = {(str(a.subject), str(a.object), str(b.object)) for a in first for b in second
+                   if (a.predicate, b.predicate) == (P, Q) and a.object == b.subject}  # fmt: skip
+            expected.append((now - before, before - now))
+            before = now
+        answers = run.move(
+            [encode_events(each, terms) for each in batches], [np.array(each, np.int64) for each in instants],
+            [np.array(each, np.int64) for each in clocks], np.array(lows, np.int64),
+        )  # fmt: skip
+        check(run)
+        found = [tuple(
+            {tuple(str(terms.term(i)) for i in row) for row in rows.values[rows.at == k].tolist()}
+            for rows in (answers.new[0], answers.ended[0])
+        ) for k in range(len(call))]  # fmt: skip
+        assert found == expected

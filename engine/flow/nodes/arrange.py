@@ -10,10 +10,10 @@ import numpy as np
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Node
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.nodes.node import Call, Chosen, KernelNode
+from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows, times_at
 from oxiseq.engine.kernels.flow import arrangement as k
-from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row
+from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row, forget
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
@@ -23,22 +23,27 @@ _LINE: Final = 8
 """Words of a line of the cache."""
 _HEADER: Final = 4
 """Words of an entry before its row."""
+FEW: Final = 1 << 10
+"""Rows that are not worth a look whether they are still of use."""
 
 
-class Arrange(Node):
+class Arrange(KernelNode):
     """`out` stays empty: joins read what is kept, and what `inputs[0]` has brought. room: rows to begin with."""
 
     def __init__(self, form: p.Arrange, child: Buffer, room: int = 64) -> None:
         super().__init__(child.width, (child,))
         self._form = form
         self._least = room
+        self._lifetime, self._kept = form.lifetime, 0
         self._memory = Replaceable(self._allocated(room))
         self.address = self._memory.address
         """Of its memory, for kernels."""
 
-    def step(self) -> None:
-        while arrange(self.address, self.inputs[0].address):
-            self.make_room()
+    def call(self) -> Call:
+        return Call(arrange, (self.address, self.inputs[0].address))
+
+    def provide(self, answer: int) -> None:
+        self.make_room()
 
     # --- memory -------------------------------------------------------------------------------------
 
@@ -110,7 +115,11 @@ class Arrange(Node):
         self._memory.set(memory._replace(words=made, halves=made.view(np.uint32), links=made.view(np.int32)))
 
     def _keep(self, rows: Ids, weight: I64) -> None:
-        """Keep these and no others, all from before the next tick."""
+        """Keep these and no others, all from before the next tick. Those with a lifetime are entered in order of time,
+        as they came."""
+        if self._lifetime is not None:
+            order = np.argsort(times_at(rows, self._lifetime.start + 2), kind="stable")
+            rows, weight = rows[order], weight[order]
         self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
         kept = Buffer(rows.shape[1], 0)
         kept.put(Delta(np.full(len(rows), k.BEFORE_ALL), weight, rows))
@@ -123,6 +132,21 @@ class Arrange(Node):
         live = np.flatnonzero(memory.words[: memory.scalars[k.TOP], k.DIED] == k.NEVER)
         last = k.ROW + self.inputs[0].width
         return memory.halves[live, k.ROW : last], memory.words[live, k.WEIGHT]
+
+    def forget(self, passed: int, *, now: bool = False) -> None:
+        lifetime = self._lifetime
+        if lifetime is None:
+            return
+        count = self.records
+        if count and (now or lifetime.limit == 0 or count > 2 * self._kept + FEW):
+            forget(self.address, lifetime.start, passed - lifetime.limit)
+            self._kept = self.records
+
+    def keep(self, chosen: Chosen) -> None:
+        rows, weight = self._rows()
+        kept = chosen(rows)
+        if not kept.all():
+            self._keep(np.ascontiguousarray(rows[kept]), weight[kept])
 
     # --- facts, and the saved state -----------------------------------------------------------------
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import rank_records as k
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ORDER, NEED_OUT
+from oxiseq.engine.kernels.flow.buffers import NEED_ORDER
 from oxiseq.engine.kernels.flow.ranking import fill_slots, rank
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -27,7 +27,7 @@ _SHRINK_FROM: Final = 4096
 _MOSTLY: Final = 8
 
 
-class Best(Node):
+class Best(KernelNode):
     """By key the rows of some ranks, or all that are equal to the first. It keeps all rows of its input."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Best(Node):
         self._least = room
         self._bounds = _bounds(form)
         self._sequence = _sequence(form, child.width, child.raw)
-        self._point(self._empty(room, room))
+        self._memory = Replaceable(self._empty(room, room))
 
     def _empty(self, entries: int, groups: int) -> k.RankMemory:
         form, width = self._form, self.out.width
@@ -67,46 +67,45 @@ class Best(Node):
             bounds=self._bounds,
         )
 
-    def _point(self, memory: k.RankMemory) -> None:
-        self._memory = memory
-        self._pointers = Pointers(memory)
-
     @property
     def steps(self) -> int:
         """How many times two rows have been compared."""
-        return int(self._memory.scalars[k.STEPS])
+        return int(self._memory.arrays.scalars[k.STEPS])
 
     @property
     def records(self) -> int:
-        return int(self._memory.scalars[k.COUNT])
+        return int(self._memory.arrays.scalars[k.COUNT])
 
     @property
     def bytes(self) -> int:
-        return sum(array.nbytes for array in self._memory)
+        return sum(array.nbytes for array in self._memory.arrays)
+
+    def call(self) -> Call:
+        addresses = self._memory.address, self._terms.address, self._order.address
+        return Call(rank, (*addresses, self.inputs[0].address, self.out.address))
+
+    def provide(self, answer: int) -> None:
+        self._provide(answer, self.inputs[0])
 
     def step(self) -> None:
-        self._run(self.inputs[0], self.out)
-        count = int(self._memory.scalars[k.COUNT])
-        if len(self._memory.entries) > max(_MOSTLY * count, _SHRINK_FROM, self._least):
+        super().step()
+        self.tidy()
+
+    def tidy(self) -> None:
+        memory = self._memory.arrays
+        if len(memory.entries) > max(_MOSTLY * int(memory.scalars[k.COUNT]), _SHRINK_FROM, self._least):
             self._load(*self._content())
 
-    def _run(self, source: Buffer, target: Buffer) -> None:
-        order, terms = self._order, self._terms
-        while True:
-            need = rank(self._pointers.address, terms.address, order.address, source.address, target.address)
-            if need == DONE:
-                return
-            if need == NEED_OUT:
-                target.grow()
-            elif need == NEED_ORDER:
-                compared = self._sequence[self._sequence[:, 1] < k.BY_NUMBER, 0]
-                order.prepare(np.ascontiguousarray(source.delta.rows[:, compared]))
-            else:
-                self._grow()
+    def _provide(self, answer: int, source: Buffer) -> None:
+        if answer == NEED_ORDER:
+            compared = self._sequence[self._sequence[:, 1] < k.BY_NUMBER, 0]
+            self._order.prepare(np.ascontiguousarray(source.delta.rows[:, compared]))
+        else:
+            self._grow()
 
     def _grow(self) -> None:
         """Room for twice as many of what is full."""
-        memory, borders = self._memory, len(self._bounds)
+        memory, borders = self._memory.arrays, len(self._bounds)
         scalars = memory.scalars
         if scalars[k.COUNT] >= len(memory.entries):
             size = 2 * len(memory.entries)
@@ -124,36 +123,38 @@ class Best(Node):
             slots=np.zeros(slots_for(len(memory.entries)), SLOT),
             group_slots=np.zeros(slots_for(len(memory.groups)), SLOT),
         )
-        self._point(memory)
-        fill_slots(self._pointers.address)
+        self._memory.set(memory)
+        fill_slots(self._memory.address)
 
     # --- what it keeps ------------------------------------------------------------------------------
 
     def _content(self) -> tuple[Ids, I64, I64]:
         """Rows, their weights, how many copies of each have been told."""
-        memory = self._memory
+        memory = self._memory.arrays
         entries = memory.entries[: int(memory.scalars[k.TOP])]
         live = np.flatnonzero(entries["weight"])
         return memory.rows[live], entries["weight"][live], entries["told"][live]
 
     def _load(self, rows: Ids, weight: I64, told: I64) -> None:
         """Keep these and nothing else."""
-        self._point(self._empty(max(self._least, 2 * len(rows)), self._least))
+        self._memory.set(self._empty(max(self._least, 2 * len(rows)), self._least))
         source = Buffer(self.out.width)
         source.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
-        scalars = self._memory.scalars
+        scalars = self._memory.arrays.scalars
         scalars[k.SILENT] = 1
-        self._run(source, Buffer(self.out.width))
-        scalars = self._memory.scalars
+        silent, order = Buffer(self.out.width), self._order
+        while need := rank(self._memory.address, self._terms.address, order.address, source.address, silent.address):
+            self._provide(need, source)
+        scalars = self._memory.arrays.scalars
         scalars[k.SILENT] = scalars[k.STEPS] = 0
-        entries = self._memory.entries[: len(rows)]
+        entries = self._memory.arrays.entries[: len(rows)]
         for e in np.flatnonzero(entries["told"] != told).tolist():
             # blank nodes that stand in another order than where this was saved: told at the end of the next tick
             entries["told"][e], entries["was"][e] = told[e], weight[e]
             entries["chain"][e], scalars[k.LISTED] = scalars[k.LISTED], e
 
     def held_ids(self) -> Iterable[Ids]:
-        yield ids_in(self._memory.rows[: int(self._memory.scalars[k.TOP])], self.inputs[0].raw)
+        yield ids_in(self._memory.arrays.rows[: int(self._memory.arrays.scalars[k.TOP])], self.inputs[0].raw)
 
     def save(self, terms: SavedTerms) -> State:
         rows, weight, told = self._content()

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.nodes import following, intervals, linear
+from oxiseq.engine.flow.nodes import following, happening, intervals, linear
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.best import Best
+from oxiseq.engine.flow.nodes.closure import Closure
 from oxiseq.engine.flow.nodes.computing import Extend, Filter
 from oxiseq.engine.flow.nodes.consolidate import Consolidate
 from oxiseq.engine.flow.nodes.distinct import Distinct
@@ -63,8 +64,20 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
             return Arrange(form, children[0])
         case p.Join(left, right):
             return Join(_arranged(nodes[left]), _arranged(nodes[right]))
+        case p.Triples():
+            return happening.Triples(form, children[0], terms)
+        case p.Look(_, kept):
+            return happening.Look(form, children[0], _arranged(nodes[kept]))
+        case p.Cover():
+            return happening.Cover(form, children[0])
+        case p.Sometime():
+            return happening.Sometime(children[0])
+        case p.TimeTerm():
+            return happening.TimeTerm(form, children[0], terms)
+        case p.Closure():
+            return Closure(form, children[0])
         case p.Distinct():
-            return Distinct(children[0])
+            return Distinct(children[0], lifetime=form.lifetime)
         case p.Group():
             return Group(form, children[0], terms)
         case p.Best():

@@ -6,6 +6,7 @@ values, the exact evaluator is asked, once per distinct row of what an expressio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -14,9 +15,15 @@ from pyoxigraph import BlankNode, Variable
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.node import Call, Chosen, KernelNode, Node
 from oxiseq.engine.flow.rewriting import UNBOUND
-from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
+from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows, times_at
+from oxiseq.engine.kernels.flow import extending as k
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.sifting import Sifting, sift
+from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.matching.conditions import ConditionFilter, condition
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -26,22 +33,40 @@ from oxiseq.grammar.scope import expression_variables
 
 _MOST_KNOWN: Final = 1 << 16
 """Values that are remembered; then all are forgotten."""
+_FIRST_KNOWN: Final = 64
+"""Values that there is room for to begin with."""
 
 
-class Filter(Node):
+class Filter(KernelNode):
     def __init__(self, form: p.Filter, child: Buffer, terms: TermDictionary) -> None:
         super().__init__(child.width, (child,))
         names = [*(p.column(i) for i in range(child.width)), UNBOUND]
         self._conditions = ConditionFilter([condition(each) for each in form.conditions], names, terms)
-        self._unbound = any(UNBOUND in expression_variables(each) for each in form.conditions)
+        self._terms = terms
+        codes = self._conditions.programs
+        depth = max((int(code[1]) for code in codes), default=1)
+        self._memory = Replaceable(Sifting(
+            next=np.zeros(1, np.int64),
+            ends=np.cumsum([0, *map(len, codes)], dtype=np.int64),
+            code=np.concatenate([np.zeros(0, np.int32), *codes]),
+            values=np.zeros(child.width + 1, np.int64),
+            numbers=np.zeros((depth, 2), np.float64),
+            machine=np.zeros((depth, 4), np.int64),
+            memo=np.zeros((1, 1), np.uint8),
+        ))  # fmt: skip
 
-    def step(self) -> None:
-        delta = self.inputs[0].delta
-        rows = delta.rows
-        if self._unbound:
-            rows = np.column_stack([rows, np.zeros(len(rows), np.uint32)])
-        keep = self._conditions.keep(rows)
-        self.out.put(delta if keep.all() else delta.take(keep))
+    def call(self) -> Call:
+        return Call(sift, (self._memory.address, self._terms.address, self.inputs[0].address, self.out.address))
+
+    def provide(self, answer: int) -> None:
+        """What the machine leaves undecided is decided for the rest of the batch at once."""
+        following, delta = self._memory.arrays.next, self.inputs[0].delta
+        rest = slice(int(following[0]), len(delta))
+        rows = delta.rows[rest]
+        unbound = np.zeros((len(rows), 1), np.uint32)
+        keep = np.flatnonzero(self._conditions.keep(np.concatenate([rows, unbound], axis=1)))
+        self.out.append(Delta(delta.at[rest], delta.weight[rest], rows).take(keep))
+        following[0] = len(delta)
 
 
 class Extend(Node):
@@ -51,16 +76,74 @@ class Extend(Node):
     def __init__(self, form: p.Extend, child: Buffer, terms: TermDictionary) -> None:
         super().__init__(child.width + 1, (child,))
         self._values = Computed(form.expression, terms)
+        self._lifetime = form.lifetime
         self._drawn = None if p.is_pure(form.expression) else _Drawn(self._values, child)
+        self._terms, self._generation = terms, terms.generation
+        self._memory = Replaceable(self._empty())
+
+    def _empty(self) -> k.Extending:
+        places = np.array(self._values.places, np.int64)
+        keys = np.zeros((_FIRST_KNOWN, len(places)), np.uint32)
+        slots = np.zeros(slots_for(_FIRST_KNOWN), SLOT)
+        return k.Extending(np.zeros(1, np.int64), places, slots, keys, np.zeros(_FIRST_KNOWN, np.uint32))
 
     @property
     def records(self) -> int:
         return 0 if self._drawn is None else len(self._drawn)
 
     def step(self) -> None:
-        delta = self.inputs[0].delta
-        made = self._values.of(delta.rows) if self._drawn is None else self._drawn.of(delta)
-        self.out.put(Delta(delta.at, delta.weight, np.column_stack([delta.rows, made])))
+        if self._drawn is None:
+            self._forget_freed()
+            self.go_on(k.extend(self._memory.address, self.inputs[0].address, self.out.address))
+        else:
+            delta = self.inputs[0].delta
+            rows = np.column_stack([delta.rows, self._drawn.of(delta)])
+            self.out.put(Delta(delta.at, delta.weight, rows))
+
+    def call(self) -> Call | None:
+        if self._drawn is not None:
+            return None
+        self._forget_freed()
+        return Call(k.extend, (self._memory.address, self.inputs[0].address, self.out.address))
+
+    def go_on(self, answer: int) -> None:
+        given, out = self.inputs[0], self.out
+        while answer != DONE:
+            if answer == NEED_OUT:
+                out.grow()
+            else:
+                self._learn(given, len(out))
+            answer = k.extend(self._memory.address, given.address, out.address)
+
+    def _learn(self, given: Buffer, row: int) -> None:
+        """Compute the value of a row of the batch."""
+        value = self._values.value(given.delta.rows[row, self._values.places].tolist())
+        memory = self._memory.arrays
+        known, room = int(memory.count[0]), len(memory.values)
+        if known == _MOST_KNOWN:
+            self._memory.set(self._empty())
+        elif known == room:
+            self._memory.set(memory._replace(
+                keys=longer(memory.keys, 2 * room), values=longer(memory.values, 2 * room),
+                slots=np.zeros(slots_for(2 * room), SLOT),
+            ))  # fmt: skip
+            k.fill_slots(self._memory.address)
+        k.learn(self._memory.address, given.address, row, value)
+
+    def _forget_freed(self) -> None:
+        """Ids that have been freed may mean other terms now."""
+        if self._generation != self._terms.generation:
+            self._generation = self._terms.generation
+            self._memory.set(self._empty())
+
+    def forget(self, passed: int, *, now: bool = False) -> None:
+        if self._drawn is not None and self._lifetime is not None:
+            start, before = self._lifetime.start, passed - self._lifetime.limit
+            self._drawn.keep(lambda rows: times_at(rows, start) >= before)
+
+    def keep(self, chosen: Chosen) -> None:
+        if self._drawn is not None:
+            self._drawn.keep(chosen)
 
     def held_ids(self) -> list[Ids]:
         return [] if self._drawn is None else self._drawn.held_ids()
@@ -80,16 +163,17 @@ class Computed:
         self._expression, self._terms = expression, terms
         variables = sorted(expression_variables(expression) - {UNBOUND}, key=_place)
         self._variables: list[Variable] = variables
-        self._places = [_place(v) for v in variables]
+        self.places = [_place(v) for v in variables]
+        """The columns that it reads."""
         self._pure = p.is_pure(expression)
         self._known: dict[bytes, int] = {}
         self._generation = terms.generation
 
     def of(self, rows: Ids) -> Ids:
         """u32[n]: the id of each row's value, 0 for an error. A pure one is asked for once per distinct row."""
-        read = np.ascontiguousarray(rows[:, self._places])
+        read = np.ascontiguousarray(rows[:, self.places])
         if not self._pure:
-            found = np.array([self._value(row) for row in read.tolist()], np.uint32)
+            found = np.array([self.value(row) for row in read.tolist()], np.uint32)
         else:
             found = self._remembered(read)
         self._terms.hold(found)
@@ -101,18 +185,19 @@ class Computed:
         known = self._known
         if not read.shape[1]:
             if b"" not in known:
-                known[b""] = self._value([])
+                known[b""] = self.value([])
             return np.full(len(read), known[b""], np.uint32)
         keys = read.view(f"V{4 * read.shape[1]}").reshape(-1).tolist()
         found = []
         for number, key in enumerate(keys):
             value = known.get(key)
             if value is None:
-                value = known[key] = self._value(read[number].tolist())
+                value = known[key] = self.value(read[number].tolist())
             found.append(value)
         return np.array(found, np.uint32)
 
-    def _value(self, ids: list[int]) -> int:
+    def value(self, ids: Sequence[int]) -> int:
+        """The id of the value where the columns at `places` hold these; 0 for an error."""
         leaves: dict[Variable, Term] = {}
         blanks: dict[str, int] = {}
         for variable, known in zip(self._variables, ids, strict=True):
@@ -159,6 +244,11 @@ class _Drawn:
                         del kept[each]
                 touched = {}
         return found
+
+    def keep(self, chosen: Chosen) -> None:
+        """These alone."""
+        keep = chosen(self._rows).tolist()
+        self._kept = {key: entry for (key, entry), kept in zip(self._kept.items(), keep, strict=True) if kept}
 
     def held_ids(self) -> list[Ids]:
         """The terms of rows and values."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.flow.delta import Buffer
-from oxiseq.engine.flow.nodes.node import Node
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.kernels.flow.counting import (
     FIRST,
     PLACES,
@@ -19,7 +18,7 @@ from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 
 
-class Consolidate(Node):
+class Consolidate(KernelNode):
     """It keeps nothing between ticks. slots: of its hash table, to begin with; a power of two."""
 
     def __init__(self, child: Buffer, slots: int = 16) -> None:
@@ -28,15 +27,14 @@ class Consolidate(Node):
         places[FIRST] = -1
         self._memory = Replaceable(Cancelling(places, np.zeros(slots, SLOT)))
 
-    def step(self) -> None:
-        memory, delta, out = self._memory, self.inputs[0], self.out
-        while (answer := consolidate(memory.address, delta.address, out.address)) != DONE:
-            if answer == NEED_OUT:
-                out.grow()
-                continue
-            slots = slots_for(int(memory.arrays.places[SLOTS_WANTED]) // 2)
-            memory.set(memory.arrays._replace(slots=np.zeros(slots, SLOT)))
-            fill_found(memory.address, out.address)
+    def call(self) -> Call:
+        return Call(consolidate, (self._memory.address, self.inputs[0].address, self.out.address))
+
+    def provide(self, answer: int) -> None:
+        memory = self._memory
+        slots = slots_for(int(memory.arrays.places[SLOTS_WANTED]) // 2)
+        memory.set(memory.arrays._replace(slots=np.zeros(slots, SLOT)))
+        fill_found(memory.address, self.out.address)
 
     @property
     def bytes(self) -> int:

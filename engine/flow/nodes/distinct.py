@@ -8,11 +8,13 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.arrange import FEW
+from oxiseq.engine.flow.nodes.node import Call, Chosen, KernelNode
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import counting as k
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.buffers import DONE
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import lines
 from oxiseq.engine.kernels.memory.pointers import Replaceable
@@ -24,23 +26,20 @@ _MOST: Final = 1 << 30
 """Rows that can be numbered."""
 
 
-class Distinct(Node):
+class Distinct(KernelNode):
     """room: rows to begin with."""
 
-    def __init__(self, child: Buffer, room: int = 64) -> None:
+    def __init__(self, child: Buffer, room: int = 64, lifetime: p.Lifetime | None = None) -> None:
         super().__init__(child.width, (child,))
         self._least = room
+        self._lifetime, self._kept = lifetime, 0
         self._memory = Replaceable(self._allocated(room))
 
-    def step(self) -> None:
-        self._take(self.inputs[0], self.out)
+    def call(self) -> Call:
+        return Call(k.distinct, (self._memory.address, self.inputs[0].address, self.out.address))
 
-    def _take(self, delta: Buffer, out: Buffer) -> None:
-        while (answer := k.distinct(self._memory.address, delta.address, out.address)) != DONE:
-            if answer == NEED_OUT:
-                out.grow()
-            else:
-                self._make_room()
+    def provide(self, answer: int) -> None:
+        self._make_room()
 
     # --- memory -------------------------------------------------------------------------------------
 
@@ -76,7 +75,8 @@ class Distinct(Node):
         self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
         kept, told = Buffer(rows.shape[1], 0), Buffer(rows.shape[1], len(rows))
         kept.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
-        self._take(kept, told)
+        while k.distinct(self._memory.address, kept.address, told.address) != DONE:
+            self._make_room()
 
     def _rows(self) -> tuple[Ids, I64]:
         """The rows that are there, and their weights."""
@@ -84,6 +84,21 @@ class Distinct(Node):
         top, last = int(memory.scalars[k.TOP]), k.ROW + self.inputs[0].width
         live = np.flatnonzero(memory.states[:top, k.STATE] != k.FREED)
         return memory.halves[live, k.ROW : last], memory.words[live, k.WEIGHT]
+
+    def forget(self, passed: int, *, now: bool = False) -> None:
+        lifetime = self._lifetime
+        if lifetime is None:
+            return
+        count = self.records
+        if count and (now or lifetime.limit == 0 or count > 2 * self._kept + FEW):
+            k.forget(self._memory.address, lifetime.start, passed - lifetime.limit)
+            self._kept = self.records
+
+    def keep(self, chosen: Chosen) -> None:
+        rows, weight = self._rows()
+        kept = chosen(rows)
+        if not kept.all():
+            self._keep(np.ascontiguousarray(rows[kept]), weight[kept])
 
     # --- facts, and the saved state -----------------------------------------------------------------
 

@@ -9,17 +9,16 @@ import numpy as np
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Ids
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.flow.nodes.timeline import Timeline
 from oxiseq.engine.kernels.flow import following as k
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _CHOICES: Final[Mapping[str, int]] = {"ALL": k.ALL, "EARLIEST": k.EARLIEST, "LATEST": k.LATEST}
 
 
-class Follow(Node):
+class Follow(KernelNode):
     """room: rows of each side to begin with."""
 
     def __init__(self, form: p.Follow, left: Buffer, right: Buffer, room: int = 64) -> None:
@@ -31,16 +30,14 @@ class Follow(Node):
         self._left = Timeline(left, form.left.time, form.left.key, room)
         self._right = Timeline(right, form.right.time, form.right.key, room)
 
-    def step(self) -> None:
-        (a, b), left, right, out = self.inputs, self._left, self._right, self.out
-        while (
-            answer := k.follow(self._memory.address, left.address, right.address, a.address, b.address, out.address)
-        ) != DONE:
-            if answer == NEED_OUT:
-                out.grow()
-            else:
-                left.make_room()
-                right.make_room()
+    def call(self) -> Call:
+        (a, b), left, right = self.inputs, self._left, self._right
+        addresses = (self._memory.address, left.address, right.address, a.address, b.address, self.out.address)
+        return Call(k.follow, addresses)
+
+    def provide(self, answer: int) -> None:
+        self._left.make_room()
+        self._right.make_room()
 
     @property
     def records(self) -> int:
@@ -61,7 +58,7 @@ class Follow(Node):
         self._right.restore(state["right"], terms)
 
 
-class Extreme(Node):
+class Extreme(KernelNode):
     """room: rows to begin with."""
 
     def __init__(self, form: p.Extreme, child: Buffer, room: int = 64) -> None:
@@ -71,14 +68,11 @@ class Extreme(Node):
         self._memory = Pointers(k.Extreme(scalars))
         self._rows = Timeline(child, form.time, form.key, room)
 
-    def step(self) -> None:
-        while (
-            answer := k.extreme(self._memory.address, self._rows.address, self.inputs[0].address, self.out.address)
-        ) != DONE:
-            if answer == NEED_OUT:
-                self.out.grow()
-            else:
-                self._rows.make_room()
+    def call(self) -> Call:
+        return Call(k.extreme, (self._memory.address, self._rows.address, self.inputs[0].address, self.out.address))
+
+    def provide(self, answer: int) -> None:
+        self._rows.make_room()
 
     @property
     def records(self) -> int:

@@ -14,14 +14,14 @@ import numpy as np
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Ids
 from oxiseq.engine.flow.nodes.group_values import Exact, Kept, Listed, Numbers, result
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.node import Call, Node
 from oxiseq.engine.kernels.flow import groups as g
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
-from oxiseq.engine.kernels.flow.grouping import NEED_TERMS, group
+from oxiseq.engine.kernels.flow.grouping import NEED_TERMS, STRANGE, group
 from oxiseq.engine.kernels.flow.results import SCRATCH
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -60,7 +60,7 @@ class Group(Node):
         scalars[[g.FREE, g.ANSWER]] = -1
         scalars[g.WIDE_TOP] = 1
         values = np.array([(place, place in numbers) for place in self._added], g.VALUE)
-        self._point(g.GroupMemory(
+        self._table = Replaceable(g.GroupMemory(
             scalars=scalars,
             cells=np.zeros((room, self._first_value + g.VALUE_WORDS * len(values)), np.int64),
             slots=np.zeros(slots_for(room), SLOT),
@@ -72,6 +72,8 @@ class Group(Node):
             fresh=np.zeros(len(form.sums), np.int64),
             scratch=np.zeros(SCRATCH, np.uint8),
         ))  # fmt: skip
+        self._address = self._table.address
+        self._memory = self._table.arrays
 
     def _summed(self, each: p.Sum) -> tuple[int, int]:
         """What the kernel knows of a sum, and which value it is of."""
@@ -82,9 +84,7 @@ class Group(Node):
 
     def _point(self, memory: g.GroupMemory) -> None:
         self._memory = memory
-        self._pointers = Pointers(memory)
-        self._address = self._pointers.address
-        self._large = len(memory.cells) > _SHRINK_FROM or len(memory.wides) > _SHRINK_FROM
+        self._table.set(memory)
 
     # --- the run ------------------------------------------------------------------------------------
 
@@ -100,21 +100,33 @@ class Group(Node):
             self._first = None
         elif not len(given):
             return
-        terms, out = self._terms, self.out
-        while (need := group(self._address, terms.address, given.address, out.address)) != DONE:
-            if need == NEED_OUT:
+        self.go_on(group(self._address, self._terms.address, given.address, self.out.address))
+        self.tidy()
+
+    def call(self) -> Call | None:
+        if self._listed:
+            return None
+        return Call(group, (self._address, self._terms.address, self.inputs[0].address, self.out.address))
+
+    def go_on(self, answer: int) -> None:
+        terms, given, out = self._terms, self.inputs[0], self.out
+        while answer not in (DONE, STRANGE):
+            if answer == NEED_OUT:
                 out.grow()
-            elif need == NEED_ROOM:
+            elif answer == NEED_ROOM:
                 self._grow()
-            elif need == NEED_TERMS:
+            elif answer == NEED_TERMS:
                 terms.reserve(_TERMS_MORE, _TEXT_MORE)
             else:
                 self._memory.scalars[g.ANSWER] = self._answer()
-        if self._listed or self._memory.scalars[g.STRANGE_ROWS]:
+            answer = group(self._address, terms.address, given.address, out.address)
+        if self._listed or answer == STRANGE:
             self._catch_up(len(given))
             self._seen = 0
             self._memory.scalars[g.STRANGE_ROWS] = 0
-        if self._large:
+
+    def tidy(self) -> None:
+        if len(self._memory.cells) > _SHRINK_FROM or len(self._memory.wides) > _SHRINK_FROM:
             self._shrink()
 
     def _begin_group(self, tick: int) -> None:

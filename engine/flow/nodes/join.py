@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from oxiseq.engine.flow.nodes.arrange import Arrange
-from oxiseq.engine.flow.nodes.node import Node
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.kernels.flow.joining import ENTRY_AT, PLACES, SIDE, Joining, join
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 
 
-class Join(Node):
+class Join(KernelNode):
     """It keeps nothing: what it joins stands in the arrangements, which have been stepped before."""
 
     def __init__(self, left: Arrange, right: Arrange) -> None:
@@ -21,15 +20,11 @@ class Join(Node):
         places[[SIDE, ENTRY_AT]] = -1
         self._memory = Replaceable(Joining(places))
 
-    def step(self) -> None:
-        left, right = self._sides
-        a, b = self.inputs
-        while True:
-            answer = join(self._memory.address, left.address, a.address, right.address, b.address, self.out.address)
-            if answer == DONE:
-                return
-            if answer == NEED_OUT:
-                self.out.grow()
-            else:
-                left.make_room()
-                right.make_room()
+    def call(self) -> Call:
+        (left, right), (a, b) = self._sides, self.inputs
+        addresses = (self._memory.address, left.address, a.address, right.address, b.address, self.out.address)
+        return Call(join, addresses)
+
+    def provide(self, answer: int) -> None:
+        for side in self._sides:
+            side.make_room()

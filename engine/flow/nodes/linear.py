@@ -8,7 +8,7 @@ import numpy as np
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.node import Call, KernelNode, Node
 from oxiseq.engine.kernels.flow.copying import Merging, Picked, merge, negate, pick
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -32,33 +32,37 @@ class Constant(Node):
             self._first = None
 
 
-class Pick(Node):
+class Copying(KernelNode):
+    """One whose kernel wants room for its output and nothing else."""
+
+    def provide(self, answer: int) -> None:
+        raise AssertionError(answer)
+
+
+class Pick(Copying):
     def __init__(self, form: p.Pick, child: Buffer) -> None:
         super().__init__(len(form.columns), (child,))
         ends = np.cumsum([0, *map(len, form.columns)], dtype=np.int64)
         places = np.array([place for places in form.columns for place in places], np.int64)
         self._memory = Replaceable(Picked(ends, places))
 
-    def step(self) -> None:
-        while pick(self._memory.address, self.inputs[0].address, self.out.address):
-            self.out.grow()
+    def call(self) -> Call:
+        return Call(pick, (self._memory.address, self.inputs[0].address, self.out.address))
 
 
-class Negate(Node):
+class Negate(Copying):
     def __init__(self, child: Buffer) -> None:
         super().__init__(child.width, (child,))
 
-    def step(self) -> None:
-        while negate(self.inputs[0].address, self.out.address):
-            self.out.grow()
+    def call(self) -> Call:
+        return Call(negate, (self.inputs[0].address, self.out.address))
 
 
-class Union(Node):
+class Union(Copying):
     def __init__(self, children: Sequence[Buffer]) -> None:
         super().__init__(children[0].width, tuple(children))
         addresses = np.array([child.address for child in children], np.int64)
         self._memory = Replaceable(Merging(addresses, np.zeros(len(children), np.int64)))
 
-    def step(self) -> None:
-        while merge(self._memory.address, self.out.address):
-            self.out.grow()
+    def call(self) -> Call:
+        return Call(merge, (self._memory.address, self.out.address))

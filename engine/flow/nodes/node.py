@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from oxiseq.engine.flow.delta import Buffer, Ids
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+Chosen: TypeAlias = Callable[[Ids], NDArray[np.bool_]]
+"""Rows → which of them are kept."""
+
+
+class Call(NamedTuple):
+    """A kernel and the addresses that it takes."""
+
+    kernel: Callable[..., int]
+    addresses: tuple[int, ...]
 
 
 class Node(ABC):
@@ -24,6 +39,18 @@ class Node(ABC):
     def step(self) -> None:
         """Take in what the inputs hold, and put into `out` what comes of it. Raises LimitError."""
 
+    def call(self) -> Call | None:
+        """What takes in a batch, if a kernel does, apart from `go_on`. The addresses stay the same as long as the
+        dictionary's does and no ids are freed."""
+        return None
+
+    def go_on(self, answer: int) -> None:
+        """What the kernel of `call` has answered, other than DONE: give it what it wants, until it is through."""
+        raise NotImplementedError
+
+    def tidy(self) -> None:  # noqa: B027  most have nothing to give back
+        """Between batches: give back memory that is mostly empty."""
+
     @property
     def records(self) -> int:
         """How many rows, groups, pairs it keeps."""
@@ -38,9 +65,40 @@ class Node(ABC):
         """The terms of what it keeps (see `TermDictionary`)."""
         return ()
 
+    def forget(self, passed: int, *, now: bool = False) -> None:  # noqa: B027  most keep nothing
+        """Instants before `passed` are over: let go of rows whose lifetime (plan.Lifetime) is, if there may be many, or
+        `now`."""
+
+    def keep(self, chosen: Chosen) -> None:  # noqa: B027  most keep nothing
+        """Between batches: keep those of its rows alone that are chosen, and tell nobody."""
+
     def save(self, terms: SavedTerms) -> State:
         """What it keeps, between batches."""
         return {}
 
     def restore(self, state: State, terms: KnownTerms) -> None:  # noqa: B027  most keep nothing
         """Go on from a saved state; for an operator that has not seen anything."""
+
+
+class KernelNode(Node):
+    """One whose batches a kernel takes in."""
+
+    @abstractmethod
+    def call(self) -> Call: ...
+
+    @abstractmethod
+    def provide(self, answer: int) -> None:
+        """What the kernel wants besides room for its output. Raises LimitError."""
+
+    def step(self) -> None:
+        kernel, addresses = self.call()
+        self.go_on(kernel(*addresses))
+
+    def go_on(self, answer: int) -> None:
+        while answer != DONE:
+            if answer == NEED_OUT:
+                self.out.grow()
+            else:
+                self.provide(answer)
+            kernel, addresses = self.call()
+            answer = kernel(*addresses)

@@ -9,14 +9,13 @@ import numpy as np
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.node import Call, KernelNode
 from oxiseq.engine.kernels.flow import path_records as k
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
 from oxiseq.engine.kernels.flow.path_storing import fill_pair_slots, fill_row_slots
 from oxiseq.engine.kernels.flow.paths import reach
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Replaceable
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 MOST_PAIRS: Final = 20_000_000
@@ -26,15 +25,17 @@ _SHRINK_FROM: Final = 4096
 _MOSTLY: Final = 8
 
 
-class Reach(Node):
+class Reach(KernelNode):
     """Edges → each pair of nodes that one step or more connect. It keeps edges and pairs."""
 
     def __init__(self, child: Buffer, most_pairs: int = MOST_PAIRS, room: int = 16) -> None:
         """room: for how many pairs to begin with."""
         super().__init__(child.width, (child,))
-        self._most = most_pairs
+        self.most_pairs = most_pairs
+        """Past which LimitError is raised."""
         self._least = max(room, 2)
-        self._point(self._empty(self._least, min(self._least, most_pairs)))
+        self._table = Replaceable(self._empty(self._least, min(self._least, most_pairs)))
+        self._memory = self._table.arrays
 
     def _empty(self, edges: int, pairs: int) -> k.PathMemory:
         scalars = np.zeros(k.SCALARS, np.int64)
@@ -52,7 +53,7 @@ class Reach(Node):
 
     def _point(self, memory: k.PathMemory) -> None:
         self._memory = memory
-        self._pointers = Pointers(memory)
+        self._table.set(memory)
 
     @property
     def suspects(self) -> tuple[int, int]:
@@ -67,25 +68,25 @@ class Reach(Node):
     def bytes(self) -> int:
         return sum(array.nbytes for array in self._memory)
 
+    def call(self) -> Call:
+        return Call(reach, (self._table.address, self.inputs[0].address, self.out.address))
+
+    def provide(self, answer: int) -> None:
+        if self._memory.scalars[k.PHASE] == k.TAKE:
+            self._grow_rows()
+        else:
+            self._grow_pairs()
+
     def step(self) -> None:
-        self._run(self.inputs[0], self.out)
+        super().step()
+        self.tidy()
+
+    def tidy(self) -> None:
         scalars = self._memory.scalars
         pairs, edges = int(scalars[k.PAIRS]), int(scalars[k.EDGES])
         if (len(self._memory.pairs) > max(_MOSTLY * pairs, _SHRINK_FROM, self._least)
                 or len(self._memory.edges) > max(_MOSTLY * edges, _SHRINK_FROM, self._least)):  # fmt: skip
             self._load(*self._content())
-
-    def _run(self, source: Buffer, target: Buffer) -> None:
-        while True:
-            need = reach(self._pointers.address, source.address, target.address)
-            if need == DONE:
-                return
-            if need == NEED_OUT:
-                target.grow()
-            elif self._memory.scalars[k.PHASE] == k.TAKE:
-                self._grow_rows()
-            else:
-                self._grow_pairs()
 
     def _grow_rows(self) -> None:
         """Room for twice as many edges or vertices, whatever is full."""
@@ -100,18 +101,18 @@ class Reach(Node):
             vertex_slots=np.zeros(slots_for(len(memory.vertices)), SLOT),
             edge_slots=np.zeros(slots_for(len(memory.edges)), SLOT),
         ))  # fmt: skip
-        fill_row_slots(self._pointers.address)
+        fill_row_slots(self._table.address)
 
     def _grow_pairs(self) -> None:
         memory = self._memory
-        if len(memory.pairs) >= self._most:
+        if len(memory.pairs) >= self.most_pairs:
             raise LimitError(
-                len(memory.pairs) + 1, self._most,
+                len(memory.pairs) + 1, self.most_pairs,
                 "pairs of nodes that a path (+ or *) connects; bind one of its ends, or make the window shorter",
             )  # fmt: skip
-        size = min(2 * len(memory.pairs), self._most)
+        size = min(2 * len(memory.pairs), self.most_pairs)
         self._point(memory._replace(pairs=longer(memory.pairs, size), pair_slots=np.zeros(slots_for(size), SLOT)))
-        fill_pair_slots(self._pointers.address)
+        fill_pair_slots(self._table.address)
 
     # --- what it keeps ------------------------------------------------------------------------------
 
@@ -125,12 +126,14 @@ class Reach(Node):
 
     def _load(self, rows: Ids, weight: I64) -> None:
         """Keep these edges and nothing else. The pairs are those that have been told."""
-        pairs = min(max(self._least, 2 * self.records), self._most)
+        pairs = min(max(self._least, 2 * self.records), self.most_pairs)
         self._point(self._empty(max(self._least, 2 * len(rows)), pairs))
         source = Buffer(self.out.width)
         source.put(Delta(np.zeros(len(rows), np.int64), weight, rows))
         self._memory.scalars[k.SILENT] = 1
-        self._run(source, Buffer(self.out.width))
+        silent = Buffer(self.out.width)
+        while need := reach(self._table.address, source.address, silent.address):
+            self.provide(need)
         scalars = self._memory.scalars
         scalars[k.SILENT] = 0
 

@@ -47,6 +47,7 @@ from oxiseq.engine.kernels.flow.arrangement import (
 )
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM
 from oxiseq.engine.kernels.flow.hashing import key_tag, row_tag, same_rows
+from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.flow.slots import drop_slot, fetch_slot, find_number, put_slot
 from oxiseq.engine.kernels.memory.pointers import WORDS
 
@@ -314,6 +315,22 @@ def sweep(S: Any) -> None:
         e = following
     scalars[DEAD] = -1
     scalars[SPENT] = 0
+
+
+@kernel
+def forget(S: int, place: int, before: int) -> None:
+    """Rows whose time at a place lies before a time leave, and nobody is told. Between batches."""
+    sweep(S)
+    words, halves, by_row = v.words(S), v.halves(S), v.by_row(S)
+    for e in range(v.scalars(S)[TOP]):
+        if words[e, DIED] != NEVER or time_in(halves, e, ROW + place) >= before:
+            continue
+        if v.scalars(S)[WHOLE] == 0:
+            drop_slot(by_row, find_number(by_row, np.int64(halves[e, TAG]), e))
+        v.scalars(S)[LIVE] -= 1
+        _remove(S, e)
+    if v.scalars(S)[LIVE] == 0:  # begin with the first entry again
+        v.scalars(S)[TOP], v.scalars(S)[FREE] = 0, -1
 
 
 @inner

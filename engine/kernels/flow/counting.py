@@ -11,6 +11,7 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
 from oxiseq.engine.kernels.flow.hashing import row_tag, same_rows
+from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.flow.slots import SLOT, drop_slot, fetch_slot, find_number, put_slot
 from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
 
@@ -168,6 +169,17 @@ def _forget(S: Any, e: int) -> None:
     states[e, NEXT] = scalars[FREE]
     scalars[FREE] = e
     scalars[COUNT] -= 1
+
+
+@kernel
+def forget(S: int, place: int, before: int) -> None:
+    """Rows whose time at a place lies before a time leave, and nobody is told. Between batches."""
+    halves, states = _halves(S), _states(S)
+    for e in range(_scalars(S)[TOP]):
+        if states[e, STATE] != FREED and time_in(halves, e, ROW + place) < before:
+            _forget(S, e)
+    if _scalars(S)[COUNT] == 0:  # begin with the first record again
+        _scalars(S)[TOP], _scalars(S)[FREE] = 0, -1
 
 
 @kernel

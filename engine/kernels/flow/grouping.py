@@ -22,9 +22,10 @@ from oxiseq.engine.kernels.flow.wide import DOUBLE_LOWEST, ONE, ZERO, divided, h
 from oxiseq.engine.kernels.memory.pointers import WORDS
 from oxiseq.engine.kernels.memory.raw import get
 
-NEED_TERMS, NEED_ANSWER = 3, 4
+NEED_TERMS, NEED_ANSWER, STRANGE = 3, 4, 5
 """More that the kernel answers: that it wants more room in the dictionary; that it wants, as the scalar ANSWER, the
-result (an id) of a sum of a group: what the scalars SUM and GROUP say."""
+result (an id) of a sum of a group: what the scalars SUM and GROUP say; that it is through, and there are STRANGE_ROWS
+in the batch."""
 
 _ASK: Final = -2
 _SCRATCH: Final = WORDS * g.GroupMemory._fields.index("scratch")
@@ -43,7 +44,7 @@ def group(M: int, D: int, IN: int, OUT: int) -> int:
                 return need
             if scalars[g.TOUCHED] == 0:
                 scalars[g.ROW] = 0
-                return DONE
+                return DONE if scalars[g.STRANGE_ROWS] == 0 else STRANGE
             scalars[g.TELLING] = 1
             scalars[g.GROUP] = scalars[g.SUM] = 0
         while scalars[g.GROUP] < scalars[g.TOUCHED]:

@@ -131,9 +131,11 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
     event, t = scalars[EVENT], scalars[TRIPLE]
     first = v.until(B)[instant]
     triples, far = v.subject(B).shape[0], scalars[COUNT] > _FAR
-    several = first < until and sources[first] == sources[until - 1] and clock[first] != clock[until - 1]
+    several, of = False, np.int64(-1)
     while event < until:
         end, source = offset[event + 1], np.int64(sources[event])
+        if source != of:
+            several, of = _several(B, first, event, until), source
         if clock[event] <= low[instant, source]:
             t = end
         while t < end:
@@ -147,6 +149,18 @@ def _refresh(T: Any, S: Any, C: Any, B: Any) -> int:
         event += 1
     scalars[EVENT], scalars[TRIPLE] = event, t
     return DONE
+
+
+@inner
+def _several(B: Any, first: int, event: int, until: int) -> bool:
+    """Whether the events of one instant that are of an event's source have several clocks."""
+    sources, clock = v.source(B), v.clock(B)
+    low, high = event, event
+    while low > first and sources[low - 1] == sources[event]:
+        low -= 1
+    while high + 1 < until and sources[high + 1] == sources[event]:
+        high += 1
+    return clock[low] != clock[high]
 
 
 @inner

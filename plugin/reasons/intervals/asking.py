@@ -11,8 +11,8 @@ import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults
-from oxiseq.engine.intervals.query import compile_intervals
-from oxiseq.engine.intervals.stamps import Stamps, spanned
+from oxiseq.engine.flow.epsparql.query import compile_intervals
+from oxiseq.engine.flow.epsparql.stamps import Stamps, spanned
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun

@@ -75,5 +75,4 @@ def instants_of(plan: RspPlan, history: History) -> NDArray[np.int64]:
     windows = Held(items, [Content(c.stream, c.window) for c in plan.contents])
     times = history.instants
     newest = int(times[-1]) if len(times) else None
-    due = Schedule(plan.rhythm).due(times, AFTER_ALL, newest, True, windows)
-    return np.array([stretch.at for stretch in due], np.int64)
+    return Schedule(plan.rhythm).due(times, AFTER_ALL, newest, True, windows).at

@@ -92,7 +92,8 @@ def _held(query: RspQuery, window: NamedWindow, history: History, at: int) -> He
     batch = history.batches[window.stream.value]
     items = Items(False)
     items.add(batch)
-    start, stop = items.places(WindowRange(window.operators, query.language == "rsepql"), at)
+    bounds = items.places(WindowRange(window.operators, query.language == "rsepql"), np.array([at]))
+    start, stop = (int(places[0]) for places in bounds)
     return Held(window, start, batch.slice(start, stop), history)
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.engine.expressions.functions import IMPURE
-from oxiseq.engine.intervals.plan import (
+from oxiseq.engine.flow.epsparql.algebra import (
     Answered,
     ClosurePlan,
     ExistsTest,
@@ -36,8 +36,8 @@ from oxiseq.engine.intervals.plan import (
     UsePlan,
     looks,
 )
-from oxiseq.engine.intervals.rows import NEVER, Column, Hidden
-from oxiseq.engine.intervals.times import has_time, length_of
+from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
+from oxiseq.engine.flow.epsparql.times import has_time, length_of
 from oxiseq.grammar.algebra import (
     Ask,
     Bind,

@@ -18,7 +18,7 @@ from pyoxigraph import Literal
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.values import NUMERIC, read, to_double
-from oxiseq.engine.intervals.rows import NEVER
+from oxiseq.engine.flow.epsparql.rows import NEVER
 from oxiseq.grammar.algebra import Call, Expression, MatchFunction
 from oxiseq.grammar.scope import subexpressions
 from oxiseq.grammar.terms import XSD_DAY_TIME_DURATION, XSD_DURATION

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine import kinds
-from oxiseq.engine.intervals.rows import Rows
+from oxiseq.engine.flow.epsparql.rows import Rows
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 

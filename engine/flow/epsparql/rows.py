@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.engine.kernels.intervals.joining import EMPTY_END, EMPTY_START, first_ones
-
 NEVER: Final = 1 << 62
 """A limit of lengths that none passes."""
 
@@ -32,8 +30,6 @@ Column: TypeAlias = Variable | Hidden
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """n rows: `values` u32[n, c] term ids (0 unbound), `start` and `end` i64[n] µs. All C-contiguous.
-
-    A row that holds no triple of the stream has the empty interval: start 2^62, end −2^62.
     """
 
     values: NDArray[np.uint32]
@@ -47,31 +43,10 @@ class Rows:
         """Some of the rows."""
         return Rows(self.values[index], self.start[index], self.end[index])
 
-    def columns(self, places: Sequence[int]) -> Rows:
-        """The same rows with some of the columns."""
-        return Rows(np.ascontiguousarray(self.values[:, list(places)]), self.start, self.end)
-
-    def timed(self) -> Rows:
-        """Those that have a place in time."""
-        return self if not len(self) or (keep := self.end != EMPTY_END).all() else self.take(keep)
-
-    def distinct(self, known: int = 0) -> Rows:
-        """Each once; those from number `known` on that are not among the ones before."""
-        if len(self) - known <= (1 if known == 0 else 0):
-            return self if known == 0 else self.take(slice(known, None))
-        keep = first_ones(self.values, self.start, self.end, known)
-        return self if known == 0 and keep.all() else self.take(keep)
-
 
 def empty(width: int) -> Rows:
     """No rows."""
     return Rows(np.zeros((0, width), np.uint32), np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-
-def timeless(values: NDArray[np.uint32]) -> Rows:
-    """Rows with the empty interval."""
-    count = len(values)
-    return Rows(values, np.full(count, EMPTY_START, np.int64), np.full(count, EMPTY_END, np.int64))
 
 
 def concat(parts: Sequence[Rows], width: int) -> Rows:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
-from oxiseq.engine.intervals.rows import NEVER, Column, Hidden
+from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
 from oxiseq.grammar.algebra import Expression, TimeOp
 
 Place: TypeAlias = Column | NamedNode | Literal

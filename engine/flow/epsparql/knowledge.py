@@ -1,8 +1,8 @@
 """The knowledge base as rows without a time: its default graph, with what the loader has inferred by RDFS, and answers
 of GRAPH patterns.
 
-Where it stands: the store → **rows** → nodes.py. Asked when a run begins and again when another version of it holds; a
-run knows the blank nodes again (`KbBlanks`).
+Where it stands: the store → **rows** → a plan at work. Asked when a run begins and again when another version of it
+holds; a run knows the blank nodes again (`KbBlanks`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode
 
-from oxiseq.engine.intervals.plan import Place, Plan, TimelessPlan, TriplePlan, everything
-from oxiseq.engine.intervals.rows import Column, Rows, empty, timeless
+from oxiseq.engine.flow.epsparql.algebra import Place, Plan, TimelessPlan, TriplePlan, everything
+from oxiseq.engine.flow.epsparql.rows import Column
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -38,10 +38,10 @@ class Knowledge:
         self._asking = ask
         self._has_triples = bool(len(self._ask(f"SELECT ?s WHERE {_either('?s ?p ?o')} LIMIT 1", ("s",))))
 
-    def triples(self, places: tuple[Place, Place, Place]) -> Rows:
-        """The triples, stated or inferred, that have a pattern's constants."""
+    def triples(self, places: tuple[Place, Place, Place]) -> Ids:
+        """u32[n, 3]: the triples, stated or inferred, that have a pattern's constants."""
         if not self._has_triples:
-            return empty(3)
+            return np.zeros((0, 3), np.uint32)
         pattern = " ".join(
             str(p) if isinstance(p, NamedNode | Literal) else f"?{name}"
             for p, name in zip(places, "spo", strict=True)
@@ -50,7 +50,7 @@ class Knowledge:
             f"BIND({p} AS ?{name})" for p, name in zip(places, "spo", strict=True)
             if isinstance(p, NamedNode | Literal)
         )
-        return timeless(self._ask(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {_either(pattern)} {binds} }}", ("s", "p", "o")))
+        return self._ask(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {_either(pattern)} {binds} }}", ("s", "p", "o"))
 
     def answer(self, text: str, columns: Sequence[Column]) -> Ids:
         """u32[n, columns]: the solutions of a SELECT query for these columns, in its order."""

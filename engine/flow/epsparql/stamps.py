@@ -22,7 +22,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, graph_triples
 from oxiseq.engine.events.faults import Unfit
 from oxiseq.engine.events.time import to_literal, to_microseconds, to_text
-from oxiseq.engine.intervals.rows import I64
+from oxiseq.engine.flow.epsparql.rows import I64
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 STARTED_AT: Final = NamedNode("http://www.w3.org/ns/prov#startedAtTime")

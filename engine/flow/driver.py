@@ -1,0 +1,83 @@
+"""Nodes stepped by one kernel (kernels/flow/driving.py), as far as they are kernels: what one event brings is through
+in some microseconds, in which Python could not step two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.flow.delta import KEPT_ROOM
+from oxiseq.engine.flow.nodes.fed import Fed
+from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.kernels.compiling.calling import MOST_ARGUMENTS, entry_of
+from oxiseq.engine.kernels.flow.driving import ALL_DONE, ANSWER, ASKED, LARGEST, SCALARS, STEP, Steps, drive
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+_TIDIED: Final = 64
+"""Steps after which nodes are asked to give back memory."""
+
+
+class Driver:
+    """Steps nodes, which come after their inputs; sources have been filled before."""
+
+    def __init__(self, nodes: Sequence[Node], terms: TermDictionary) -> None:
+        self._nodes, self._terms = nodes, terms
+        self._known = (0, 0)
+        """Where the dictionary was, and which ids it had freed, when the table was made."""
+        self._scalars = np.zeros(SCALARS, np.int64)
+        self._steps = np.zeros(len(nodes), STEP)
+        ends = [0, *accumulate(len(node.inputs) for node in nodes)]
+        self._steps["first"], self._steps["last"] = ends[:-1], ends[1:]
+        inputs = np.array([buffer.address for buffer in chain(*(node.inputs for node in nodes))], np.int64)
+        self._pointers = Pointers(Steps(self._scalars, self._steps, inputs))
+        self._address = self._pointers.address
+        self._until_tidy = _TIDIED
+
+    def step(self) -> None:
+        """Clear what nodes hold of the last batch, and step each that has something to take in. Raises LimitError."""
+        address = self.ready()
+        while (place := drive(address)) != ALL_DONE:
+            self.go_on(place)
+
+    def ready(self) -> int:
+        """Before a batch: the address of the table for `drive`, whoever calls that."""
+        self._until_tidy -= 1
+        if not self._until_tidy or self._scalars.item(LARGEST) > KEPT_ROOM:
+            self._tidy()
+        if self._known != (self._terms.address, self._terms.generation):
+            self._make_table()
+        return self._address
+
+    def go_on(self, place: int) -> None:
+        """What `drive` has left to Python at an operator. Raises LimitError."""
+        answer, node = self._scalars.item(ANSWER), self._nodes[place]
+        if answer == ASKED:
+            node.step()
+        else:
+            node.go_on(answer)
+        if self._known[0] != self._terms.address:
+            self._make_table()
+
+    def _make_table(self) -> None:
+        self._known = self._terms.address, self._terms.generation
+        for node, step in zip(self._nodes, self._steps, strict=True):
+            step["out"] = 0 if isinstance(node, Fed) else node.out.address
+            call = node.call()
+            if call is not None:
+                count = len(call.addresses)
+                step["kernel"], step["arguments"] = entry_of(call.kernel, count), count
+                for name, address in zip("abcdef"[:MOST_ARGUMENTS], call.addresses, strict=False):
+                    step[name] = address
+
+    def _tidy(self) -> None:
+        """Give back memory that is not needed; what the last batch has brought goes."""
+        self._until_tidy, self._scalars[LARGEST] = _TIDIED, 0
+        for node in self._nodes:
+            node.tidy()
+            if not isinstance(node, Fed):
+                node.out.clear()

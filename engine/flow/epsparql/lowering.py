@@ -1,0 +1,518 @@
+"""EP-SPARQL's operators → a plan of delta operators (operators.md, 4.3).
+
+Where it stands: algebra → **lowering** → plan. A row's first columns are its interval. It comes at the instant at which
+it ends, or, if it has no time, when the knowledge base changes; it never goes. So what pairs with it, and what it must
+not find, is there when it comes: all lookups are of one side (plan.Look), but for joins without an order, in which
+either side may be the last.
+
+What a recursive rule looks for in the past is looked for when the instant is over (`late`): such operators have a
+source of their own, which is fed then.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from pyoxigraph import Literal, NamedNode, Variable
+
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.epsparql.algebra import (
+    Answered,
+    ClosurePlan,
+    ExistsTest,
+    ExtendPlan,
+    FilterPlan,
+    JoinPlan,
+    MinusPlan,
+    OptionalPlan,
+    Plan,
+    ProjectPlan,
+    TestPlan,
+    TimelessPlan,
+    TriplePlan,
+    UnionPlan,
+    is_timeless,
+)
+from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
+from oxiseq.engine.flow.epsparql.times import NUMBER as AS_NUMBER
+from oxiseq.engine.flow.epsparql.times import has_time, length_of, prepared
+from oxiseq.engine.flow.rewriting import placed, replaced
+from oxiseq.grammar.algebra import Call, Expression, MatchFunction, TimeOp
+from oxiseq.grammar.scope import subexpressions
+
+INTERVAL: Final = 4
+"""Columns of an interval, the first of each row."""
+NOW, PAST = "triples", "triples of instants that are over"
+"""Sources: (interval, subject, predicate, object), and two columns that say which triple it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Low:
+    """The lower half of what says which triple it was; the upper half, which tells its instant, is the column."""
+
+    use: Hidden
+
+
+SolutionColumn: TypeAlias = Column | Low
+
+
+@dataclass(frozen=True, slots=True)
+class Rel:
+    """An operator, and its columns behind the interval. timed: whether all rows have a time; longest: what none of them
+    outlasts."""
+
+    node: int
+    columns: tuple[SolutionColumn, ...]
+    certain: frozenset[Column]
+    timed: bool = False
+    longest: int = NEVER
+
+    def places(self, columns: Iterable[SolutionColumn]) -> tuple[int, ...]:
+        """Where columns stand."""
+        return tuple(INTERVAL + self.columns.index(c) for c in columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A plan, and what feeds it. now, past: the places of its sources, None: it has none; timeless: those of rows
+    without a time, and which; roots: the answers of each pattern; columns: those of its solutions; used: arrangements,
+    and where in their rows stands which triples these are made of."""
+
+    plan: p.FlowPlan
+    now: int | None
+    past: int | None
+    timeless: tuple[tuple[int, TimelessPlan], ...]
+    roots: tuple[int, ...]
+    columns: tuple[tuple[SolutionColumn, ...], ...]
+    used: tuple[tuple[int, tuple[int, ...]], ...]
+    uses: int
+    """Columns of the source that say which triple it was: 2 or 0."""
+
+
+def lowered(patterns: Sequence[Answered], distinct: bool = False) -> Lowered:
+    """Several patterns, whose answers are the roots: each solution once, with its interval. Where triples are used up,
+    with all columns, to be chosen of and `shown` after that; else with those that are shown."""
+    lowering = _Lowering(any(each.uses is not None for each in patterns))
+    roots = [lowering.once(lowering.of(each.plan)) for each in patterns]
+    pairs = zip(roots, patterns, strict=True)
+    shown = [r.node if each.uses is not None else lowering.shown(r, each, distinct) for r, each in pairs]
+    return lowering.finished(shown, [rel.columns for rel in roots])
+
+
+def lowered_choice(answered: Answered, distinct: bool, columns: Sequence[SolutionColumn]) -> Lowered:
+    """What is shown of solutions that have been chosen: these columns come in, each row as often as it was chosen."""
+    lowering = _Lowering(False)
+    given = p.Given(NOW, INTERVAL + len(columns), tuple(range(INTERVAL)))
+    rel = Rel(lowering.source(given), tuple(columns), frozenset(), True)
+    return lowering.finished([lowering.shown(lowering.once(rel), answered, distinct)], [rel.columns])
+
+
+class _Lowering:
+    def __init__(self, telling: bool) -> None:
+        self.sheet = p.Sheet()
+        self._uses = 2 if telling else 0
+        self._sources: dict[str, int] = {}
+        self._timeless: list[tuple[int, TimelessPlan]] = []
+        self._used: dict[int, tuple[int, ...]] = {}
+        self._late = False
+        self._hidden = 0
+
+    def finished(self, roots: Sequence[int], columns: Sequence[tuple[SolutionColumn, ...]]) -> Lowered:
+        """The plan."""
+        sources = [self._sources.get(name) for name in (NOW, PAST)]
+        looked = [place for place in sources if place is not None]
+        looked += [place for place, _ in self._timeless]
+        also = (*roots[1:], *looked, *self._used)
+        plan = self.sheet.plan(roots[0], also)
+        names = dict(zip(also, plan.also, strict=True)) | {roots[0]: plan.root}
+        now, past = (None if place is None else names[place] for place in sources)
+        timeless = tuple((names[place], each) for place, each in self._timeless)
+        used = tuple((names[place], columns) for place, columns in self._used.items())
+        places = tuple(names[root] for root in roots)
+        return Lowered(plan, now, past, timeless, places, tuple(columns), used, self._uses)
+
+    # --- answers --------------------------------------------------------------------------------------
+
+    def shown(self, rel: Rel, answered: Answered, distinct: bool) -> int:
+        """The columns that are shown of solutions; distinct: equal rows of one interval are one."""
+        names: list[Column] = []
+        for column, expression in answered.columns:
+            if expression is not None:
+                rel = self.extended(rel, expression, column)
+            names.append(column)
+        places = [rel.places([c]) if c in rel.columns else () for c in names]
+        node = self.sheet.pick(rel.node, (*((i,) for i in range(INTERVAL)), *places))
+        return self.sheet.add(p.Distinct(node, p.Lifetime(0))) if distinct else node
+
+    # --- operators ------------------------------------------------------------------------------------
+
+    def of(self, plan: Plan) -> Rel:
+        """An operator's rows."""
+        match plan:
+            case TriplePlan():
+                return self.triples(plan)
+            case TimelessPlan():
+                return self.without_time(plan)
+            case JoinPlan():
+                return self.join(plan)
+            case OptionalPlan():
+                return self.optional(plan)
+            case MinusPlan():
+                return self.minus(plan)
+            case TestPlan(main, test):
+                return self.tested(self.of(main), test)
+            case UnionPlan():
+                return self.union(plan)
+            case FilterPlan(child, conditions):
+                return self.filtered(self.of(child), conditions)
+            case ExtendPlan(child, expression, columns):
+                return self.extended(self.of(child), expression, columns[-1])
+            case ProjectPlan():
+                return self.project(plan)
+            case ClosurePlan(step, ends, limit):
+                steps = self.once(self.of(step))
+                node = self.sheet.add(p.Closure(steps.node, _limit(limit)))
+                return Rel(node, ends, frozenset(ends), steps.timed)
+
+    def triples(self, plan: TriplePlan) -> Rel:
+        source = self._source(PAST if self._late else NOW)
+        fixed = [(INTERVAL + i, t) for i, t in enumerate(plan.places) if isinstance(t, NamedNode | Literal)]
+        places = plan.places
+        same = [
+            (INTERVAL + places.index(t), INTERVAL + i) for i, t in enumerate(places)
+            if not isinstance(t, NamedNode | Literal) and places.index(t) != i
+        ]  # fmt: skip
+        shown = [c for c in plan.columns if c != plan.use]
+        columns: list[SolutionColumn] = [*shown]
+        at = [INTERVAL + places.index(c) for c in shown]
+        if plan.use is not None:
+            columns += [plan.use, Low(plan.use)]
+            at += [INTERVAL + 3, INTERVAL + 4]
+        form = p.Triples(source, tuple(at), tuple(fixed), tuple(same), plan.but, _limit(plan.limit))
+        return Rel(self.sheet.add(form), tuple(columns), plan.certain)
+
+    def _source(self, name: str) -> int:
+        if name not in self._sources:
+            width = INTERVAL + 3 + self._uses
+            given = p.Given(name, width, (*range(INTERVAL), *range(INTERVAL + 3, width)), once=True)
+            self.source(given)
+        return self._sources[name]
+
+    def source(self, form: p.Given) -> int:
+        """What comes from outside."""
+        place = self._sources[form.name] = self.sheet.add(form)
+        return place
+
+    def without_time(self, plan: TimelessPlan) -> Rel:
+        name, raw = f"rows without a time {len(self._timeless)}", tuple(range(INTERVAL))
+        place = self.sheet.add(p.Given(name, INTERVAL + len(plan.columns), raw, once=True))
+        self._timeless.append((place, plan))
+        return Rel(place, plan.columns, plan.certain)
+
+    def union(self, plan: UnionPlan) -> Rel:
+        number = plan.columns[-1]
+        marked = []
+        for n, branch in enumerate(plan.branches):
+            rel = self.of(branch)
+            node = self.sheet.add(p.Extend(rel.node, Literal(n)))
+            marked.append(replace(rel, node=node, columns=(*rel.columns, number)))
+        columns = tuple(dict.fromkeys(c for rel in marked for c in rel.columns))
+        node = self.sheet.add(p.Union(tuple(self.picked(rel, columns) for rel in marked)))
+        return Rel(node, columns, plan.certain, all(rel.timed for rel in marked))
+
+    def picked(self, rel: Rel, columns: Iterable[SolutionColumn]) -> int:
+        """Other columns behind the interval; those that it has not are unbound."""
+        places = (rel.places([c]) if c in rel.columns else () for c in columns)
+        return self.sheet.pick(rel.node, (*((i,) for i in range(INTERVAL)), *places))
+
+    def project(self, plan: ProjectPlan) -> Rel:
+        rel = self.of(plan.child)
+        if plan.same:
+            same = Call("SAMETERM", tuple(p.column(place) for place in rel.places(rel.columns[:2])))
+            rel = replace(rel, node=self.sheet.add(p.Filter(rel.node, (same,))))
+        columns: list[SolutionColumn] = []
+        wanted: list[SolutionColumn] = []
+        for place, name in zip(plan.places, plan.columns, strict=True):
+            column = plan.child.columns[place]
+            columns.append(column)
+            wanted.append(name)
+            if isinstance(column, Hidden) and isinstance(name, Hidden) and Low(column) in rel.columns:
+                columns.append(Low(column))
+                wanted.append(Low(name))
+        made = Rel(self.picked(rel, columns), tuple(wanted), plan.certain, rel.timed)
+        return self.once(made) if plan.distinct else made
+
+    # --- pairs ----------------------------------------------------------------------------------------
+
+    def join(self, plan: JoinPlan) -> Rel:
+        limit = _limit(plan.limit)
+        left, right = self.of_past(plan.left) if plan.late else self.of(plan.left), self.of(plan.right)
+        sides = _Sides(left, right)
+        if plan.op is TimeOp.SEQ:
+            left, right = self.timed(left), self.timed(right)
+            kept = self.arranged(left, sides.key_left, sides.loose_left, limit)
+            form = p.Look(right.node, kept, sides.key_right, sides.loose_right, "BEFORE", "PAIRS", limit)
+            return self.covered(self.sheet.add(form), right, left, limit)
+        if plan.op is TimeOp.EQUALS:
+            left = self.timed(left)
+            times = tuple(range(INTERVAL))
+            one = self.arranged(left, (*times, *sides.key_left), sides.loose_left, 0)
+            other = self.arranged(right, (*times, *sides.key_right), sides.loose_right, 0)
+            return self.covered(self.sheet.add(p.Join(one, other)), left, right, None)
+        if is_timeless(plan.right):
+            kept = self.arranged(right, sides.key_right, sides.loose_right, None)
+            form = p.Look(left.node, kept, sides.key_left, sides.loose_left, "ANY", "PAIRS", limit)
+            return self.covered(self.sheet.add(form), left, right, limit)
+        if is_timeless(plan.left):
+            kept = self.arranged(left, sides.key_left, sides.loose_left, None)
+            form = p.Look(right.node, kept, sides.key_right, sides.loose_right, "ANY", "PAIRS", limit)
+            return self.covered(self.sheet.add(form), right, left, limit)
+        one = self.arranged(left, sides.key_left, sides.loose_left, limit)
+        other = self.arranged(right, sides.key_right, sides.loose_right, limit)
+        if limit is None:
+            return self.covered(self.sheet.add(p.Join(one, other)), left, right, limit)
+        # a join of all that is kept would make pairs that last too long
+        find = p.Look(left.node, other, sides.key_left, sides.loose_left, "ANY", "PAIRS", limit)
+        later = p.Look(right.node, one, sides.key_right, sides.loose_right, "ANY", "PAIRS", limit, earlier=True)
+        covered = self.covering(self.sheet.add(find), left, right, limit)
+        turned = self.covering(self.sheet.add(later), right, left, limit)
+        both = p.Union((covered.node, self.picked(turned, covered.columns)))
+        return self.once(replace(covered, node=self.sheet.add(both)))
+
+    def of_past(self, plan: Plan) -> Rel:
+        """An operator that is worked out when the instant is over."""
+        before, self._late = self._late, True
+        try:
+            return self.of(plan)
+        finally:
+            self._late = before
+
+    def timed(self, rel: Rel) -> Rel:
+        """The rows that have a time."""
+        if rel.timed:
+            return rel
+        form = self.sheet.form(rel.node)
+        dropping = replace(form, timed=True) if isinstance(form, p.Triples) else p.Lasting(rel.node, 0, 2, 0, NEVER)
+        return replace(rel, node=self.sheet.add(dropping), timed=True)
+
+    def arranged(self, rel: Rel, key: tuple[int, ...], loose: tuple[int, ...], limit: int | None) -> int:
+        """Rows kept to be found. limit: for how long; 0: an instant."""
+        lifetime = None if limit is None else p.Lifetime(0, limit)
+        place = self.sheet.add(p.Arrange(rel.node, key, loose, lifetime))
+        if used := tuple(i for i, c in enumerate(rel.columns, INTERVAL) if isinstance(c, Low)):
+            self._used[place] = used
+        return place
+
+    def covered(self, pairs: int, first: Rel, second: Rel, limit: int | None) -> Rel:
+        """Pairs, the columns of the first before those of the second, as rows with the interval of both, each once."""
+        return self.once(self.covering(pairs, first, second, limit))
+
+    def covering(self, pairs: int, first: Rel, second: Rel, limit: int | None) -> Rel:
+        """The same, as often as they come."""
+        node = self.sheet.add(p.Cover(pairs, 0, INTERVAL + len(first.columns), _joined(first, second), limit))
+        columns = (*first.columns, *(c for c in second.columns if c not in first.columns))
+        timed = first.timed or second.timed
+        return Rel(node, columns, first.certain | second.certain, timed, NEVER if limit is None else limit)
+
+    def once(self, rel: Rel) -> Rel:
+        """Each row once. Rows of one instant come in it, so no other has to be remembered."""
+        if self.sheet.is_set(rel.node):
+            return rel
+        return replace(rel, node=self.sheet.add(p.Distinct(rel.node, p.Lifetime(0))))
+
+    # --- what may be missing --------------------------------------------------------------------------
+
+    def optional(self, plan: OptionalPlan) -> Rel:
+        main = self.of(plan.main)
+        other = self.of_past(plan.other) if plan.late else self.of(plan.other)
+        if plan.op is not None:
+            main, other = self.timed(main), self.timed(other)
+        limit = _limit(plan.limit)
+        sides = _Sides(main, other)
+        key_main, key_other = sides.key_left, sides.key_right
+        if plan.op is TimeOp.EQUALSOPTIONAL:
+            times = tuple(range(INTERVAL))
+            key_main, key_other = (*times, *key_main), (*times, *key_other)
+        kept = self.arranged(other, key_other, sides.loose_right, 0 if plan.op is TimeOp.EQUALSOPTIONAL else limit)
+        order: typing.Literal["BEFORE", "BY"] = "BEFORE" if plan.op is TimeOp.OPTIONALSEQ else "BY"
+        look = p.Look(main.node, kept, key_main, sides.loose_left, order, "PAIRS", limit)
+        joined = (*main.columns, *(c for c in other.columns if c not in main.columns))
+        pairs = self.sheet.add(look)
+        if plan.conditions or plan.tests:
+            met = self.passing(pairs, main, other, limit, plan.conditions, plan.tests)
+            alone = self.look_among(main, met.parts, "WITHOUT")
+            together = self.picked(met.rel, joined)
+        else:
+            alone = self.sheet.add(replace(look, what="WITHOUT"))
+            together = self.sheet.add(p.Cover(pairs, 0, INTERVAL + len(main.columns), _joined(main, other), limit))
+        both = p.Union((together, self.picked(replace(main, node=alone), joined)))
+        return self.once(Rel(self.sheet.add(both), joined, main.certain, main.timed))
+
+    def passing(
+        self, pairs: int, main: Rel, other: Rel, limit: int | None, conditions: Sequence[Expression],
+        tests: Sequence[ExistsTest],
+    ) -> _Met:  # fmt: skip
+        """The pairs that satisfy all, which is asked of the joined rows, and the rows of `main` that are part of them,
+        which come along as they were."""
+        width = INTERVAL + len(main.columns)
+        places = (*_joined(main, other), *((i,) for i in range(width)))
+        own = tuple(self.hide() for _ in range(width))
+        columns = (*main.columns, *(c for c in other.columns if c not in main.columns), *own)
+        node = self.sheet.add(p.Cover(pairs, 0, width, places, limit))
+        rel = self.filtered(Rel(node, columns, main.certain | other.certain), conditions)
+        for test in tests:
+            rel = self.tested(rel, test)
+        return _Met(rel, self.sheet.pick(rel.node, tuple((i,) for i in rel.places(own))))
+
+    def hide(self) -> Hidden:
+        """A column that nothing else is."""
+        self._hidden -= 1
+        return Hidden(self._hidden)
+
+    def look_among(self, main: Rel, parts: int, what: typing.Literal["WITH", "WITHOUT"]) -> int:
+        """The rows of `main` that are among others, or are not."""
+        every = tuple(range(INTERVAL + len(main.columns)))
+        kept = self.sheet.add(p.Arrange(parts, every, (), p.Lifetime(0)))
+        return self.sheet.add(p.Look(main.node, kept, every, (), "ANY", what))
+
+    def tested(self, main: Rel, test: ExistsTest) -> Rel:
+        """EXISTS, NOT EXISTS."""
+        other = self.of(test.other)
+        if not test.conditions and not test.tests:
+            return self.found(main, other, test.wanted)
+        sides = _Sides(main, other)
+        limit = _limit(test.limit)
+        kept = self.arranged(other, sides.key_right, sides.loose_right, limit)
+        look = p.Look(main.node, kept, sides.key_left, sides.loose_left, "BY", "PAIRS", limit)
+        met = self.passing(self.sheet.add(look), main, other, limit, test.conditions, test.tests)
+        return replace(main, node=self.look_among(main, met.parts, "WITH" if test.wanted else "WITHOUT"))
+
+    def minus(self, plan: MinusPlan) -> Rel:
+        main, other = self.of(plan.main), self.of(plan.other)
+        shared = [c for c in main.columns if c in other.columns]
+        if not shared:
+            return main
+        if any(c in main.certain and c in other.certain for c in shared):
+            return self.found(main, other, False)
+        # a bound variable has to be shared
+        look, once = self.looking(main, other)
+        width = INTERVAL + len(main.columns)
+        places = zip(main.places(shared), once.places(shared), strict=True)
+        both = [Call("&&", (_bound(i), _bound(width + j))) for i, j in places]
+        meet = both[0] if len(both) == 1 else Call("||", tuple(both))
+        pairs = self.sheet.add(p.Filter(self.sheet.add(look), (meet,)))
+        parts = self.sheet.pick(pairs, tuple((i,) for i in range(width)))
+        return replace(main, node=self.look_among(main, parts, "WITHOUT"))
+
+    def found(self, main: Rel, other: Rel, wanted: bool) -> Rel:
+        """The rows of `main` that agree with something that has ended by then, or with nothing."""
+        look, _ = self.looking(main, other)
+        return replace(main, node=self.sheet.add(replace(look, what="WITH" if wanted else "WITHOUT")))
+
+    def looking(self, main: Rel, other: Rel) -> tuple[p.Look, Rel]:
+        """How a partner is looked for that has ended by then, and among what: each combination of the columns that are
+        compared is kept once, with that it has happened at all."""
+        shared = tuple(c for c in other.columns if c in main.columns)
+        node = self.sheet.add(p.Distinct(self.sheet.add(p.Sometime(self.picked(other, shared)))))
+        once = Rel(node, shared, other.certain & frozenset(c for c in shared if not isinstance(c, Low)))
+        sides = _Sides(main, once)
+        kept = self.arranged(once, sides.key_right, sides.loose_right, None)
+        return p.Look(main.node, kept, sides.key_left, sides.loose_left, "BY"), once
+
+    # --- expressions ----------------------------------------------------------------------------------
+
+    def filtered(self, rel: Rel, conditions: Sequence[Expression]) -> Rel:
+        """The rows that satisfy all."""
+        plain = [c for c in conditions if length_of(c) is None and not has_time(c)]
+        if plain:
+            rel = replace(rel, node=self.sheet.add(p.Filter(rel.node, tuple(self.placed(c, rel) for c in plain))))
+        for condition in conditions:
+            length = length_of(condition)
+            if length is not None:
+                known = rel.timed and length.op in ("<", "<=") and rel.longest <= length.limit
+                rel = rel if known else self.lasting(rel, *length.whole)
+            elif has_time(condition):
+                rel = self.asked(rel, condition)
+        return rel
+
+    def lasting(self, rel: Rel, op: str, size: int) -> Rel:
+        """The rows that last so long."""
+        ranges = {
+            "<": [(0, size - 1)], "<=": [(0, size)], ">": [(size + 1, NEVER)], ">=": [(size, NEVER)],
+            "=": [(size, size)], "!=": [(0, size - 1), (size + 1, NEVER)],
+        }[op]  # fmt: skip
+        nodes = tuple(self.sheet.add(p.Lasting(rel.node, 0, 2, max(least, 0), most)) for least, most in ranges)
+        return replace(rel, node=nodes[0] if len(nodes) == 1 else self.sheet.add(p.Union(nodes)), timed=True)
+
+    def asked(self, rel: Rel, condition: Expression) -> Rel:
+        """The rows for which a condition holds that asks for a time."""
+        node, expression = self.with_times(rel, condition)
+        width = INTERVAL + len(rel.columns)
+        kept = self.sheet.add(p.Filter(node, (expression,)))
+        return replace(rel, node=self.sheet.pick(kept, tuple((i,) for i in range(width))))
+
+    def extended(self, rel: Rel, expression: Expression, name: Column) -> Rel:
+        """With a computed column more."""
+        node, made = self.with_times(rel, expression)
+        lifetime = None if p.is_pure(made) else p.Lifetime(0)
+        node = self.sheet.add(p.Extend(node, made, lifetime))
+        width = INTERVAL + len(rel.columns)
+        node = self.sheet.pick(node, (*((i,) for i in range(width)), (self.sheet.width(node) - 1,)))
+        return replace(rel, node=node, columns=(*rel.columns, name))
+
+    def with_times(self, rel: Rel, expression: Expression) -> tuple[int, Expression]:
+        """An operator with the times that an expression asks for behind its columns, and the expression on them."""
+        whole = prepared(expression) if has_time(expression) else expression
+        node, known = rel.node, dict[Expression, Expression]()
+        for e in subexpressions(whole):
+            if isinstance(e, MatchFunction) and e not in known:
+                node = self.sheet.add(p.TimeTerm(node, e.name, e.gpm == AS_NUMBER))
+                known[e] = p.column(self.sheet.width(node) - 1)
+        columns = {c: p.column(i) for i, c in enumerate(rel.columns, INTERVAL) if isinstance(c, Variable)}
+        columns |= {c: c for c in known.values() if isinstance(c, Variable)}
+        return node, placed(replaced(whole, known), columns)
+
+    def placed(self, expression: Expression, rel: Rel) -> Expression:
+        """With the plan's columns for variables."""
+        return placed(expression, {c: p.column(i) for i, c in enumerate(rel.columns, INTERVAL)
+                                   if isinstance(c, Variable)})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Met:
+    """Joined rows, and the left rows that they are made of."""
+
+    rel: Rel
+    parts: int
+
+
+class _Sides:
+    """On which columns two relations agree: surely, and where both have a value."""
+
+    def __init__(self, left: Rel, right: Rel) -> None:
+        shared = [c for c in left.columns if c in right.columns]
+        sure = [c for c in shared if c in left.certain and c in right.certain]
+        loose = [c for c in shared if c not in sure]
+        self.key_left, self.key_right = left.places(sure), right.places(sure)
+        self.loose_left, self.loose_right = left.places(loose), right.places(loose)
+
+
+def _joined(first: Rel, second: Rel) -> tuple[tuple[int, ...], ...]:
+    """Where the columns of joined rows come from, those of the first before those of the second."""
+    width = INTERVAL + len(first.columns)
+    places: list[tuple[int, ...]] = []
+    for i, c in enumerate(first.columns, INTERVAL):
+        shared = c in second.columns and c not in first.certain
+        places.append((i, width + second.places([c])[0]) if shared else (i,))
+    return (*places, *((width + second.places([c])[0],) for c in second.columns if c not in first.columns))
+
+
+def _bound(place: int) -> Expression:
+    return Call("BOUND", (p.column(place),))
+
+
+def _limit(limit: int) -> int | None:
+    return None if limit >= NEVER else limit

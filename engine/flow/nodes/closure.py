@@ -1,0 +1,115 @@
+"""Paths of one step or more in time (plan.Closure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.delta import Buffer, Delta, Ids
+from oxiseq.engine.flow.nodes.arrange import Arrange
+from oxiseq.engine.flow.nodes.distinct import Distinct
+from oxiseq.engine.flow.nodes.happening import Cover
+from oxiseq.engine.flow.nodes.join import Join
+from oxiseq.engine.flow.nodes.node import Chosen, Node
+from oxiseq.engine.flow.times import times_at
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+_END: Final = 2
+_FROM, _TO = 4, 5
+_WIDTH: Final = 6
+
+
+class Closure(Node):
+    """Round by round: new paths go on along steps, and paths that there are along new steps. All of a batch are worked
+    out together; each belongs to the instant at which it ends."""
+
+    def __init__(self, form: p.Closure, child: Buffer) -> None:
+        super().__init__(_WIDTH, (child,))
+        lifetime = None if form.limit is None else p.Lifetime(0, form.limit)
+        self._new_paths, self._new_steps, self._found = (Buffer(_WIDTH) for _ in range(3))
+        for buffer in (self._new_paths, self._new_steps, self._found):
+            buffer.raw = (0, 1, 2, 3)
+        self._paths = Arrange(p.Arrange(0, (_TO,), lifetime=lifetime), self._new_paths)
+        self._steps = Arrange(p.Arrange(0, (_FROM,), lifetime=lifetime), self._new_steps)
+        self._join = Join(self._paths, self._steps)
+        self._longer = Cover(p.Cover(0, 0, _WIDTH, ((_FROM,), (_WIDTH + _TO,)), form.limit), self._join.out)
+        self._once = Distinct(self._found, lifetime=p.Lifetime(0))
+        self._all = (self._paths, self._steps, self._once)
+        self._tick = 0
+
+    def begin_at(self, since: int) -> None:
+        """The instants in work are not before this time (µs)."""
+        self._longer.begin_at(since)
+
+    def step(self) -> None:
+        delta = self.inputs[0].delta
+        found = [self._first(delta)]
+        while len(found[-1]) or self._new_steps:
+            self._tick += 1
+            self._new_paths.put(_at(self._tick, found[-1]))
+            self._paths.step()
+            found.append(self._further())
+            self._new_steps.clear()
+        rows = np.concatenate(found)
+        at = delta.at[times_at(delta.rows, _END).searchsorted(times_at(rows, _END))]
+        order = np.argsort(at, kind="stable")
+        self.out.put(Delta(at[order], np.ones(len(at), np.int64), rows[order]))
+
+    def _first(self, delta: Delta) -> Ids:
+        """The new steps, as paths."""
+        self._tick += 1
+        self._new_steps.put(_at(self._tick + 1, delta.rows.copy()))
+        self._steps.step()
+        return self._distinct(delta.rows)
+
+    def _further(self) -> Ids:
+        """One step more, from the end of all that is new."""
+        for node in (self._join, self._longer):
+            node.out.clear()
+            node.step()
+        return self._distinct(self._longer.out.delta.rows)
+
+    def _distinct(self, rows: Ids) -> Ids:
+        """Those that are not known, each once."""
+        self._found.put(_at(self._tick, rows))
+        self._once.out.clear()
+        self._once.step()
+        return self._once.out.delta.rows.copy()
+
+    # --- what it keeps --------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> int:
+        return sum(node.records for node in self._all)
+
+    @property
+    def bytes(self) -> int:
+        return sum(node.bytes for node in self._all)
+
+    def held_ids(self) -> Iterable[Ids]:
+        for node in self._all:
+            yield from node.held_ids()
+
+    def forget(self, passed: int, *, now: bool = False) -> None:
+        for node in self._all:
+            node.forget(passed, now=now)
+
+    def keep(self, chosen: Chosen) -> None:
+        for node in self._all:
+            node.keep(chosen)
+
+    def save(self, terms: SavedTerms) -> State:
+        return {"tick": self._tick, "parts": [node.save(terms) for node in self._all]}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        self._tick = int(state["tick"])
+        for node, saved in zip(self._all, state["parts"], strict=True):
+            node.restore(saved, terms)
+
+
+def _at(tick: int, rows: Ids) -> Delta:
+    """Rows that come at a tick."""
+    return Delta(np.full(len(rows), tick), np.ones(len(rows), np.int64), rows)

@@ -1,0 +1,129 @@
+"""Rows that happen at some time: what comes meets what there is (plan.Triples, Look, Cover, Sometime, TimeTerm)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from pyoxigraph import Literal
+
+from oxiseq.engine.events.time import to_duration_literal, to_literal
+from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.delta import I64, Buffer, Delta
+from oxiseq.engine.flow.nodes.arrange import Arrange
+from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.times import LATEST, NO_END, NO_START, halves_of, times_at
+from oxiseq.engine.kernels.flow import happening as h
+from oxiseq.engine.kernels.flow import looking as k
+from oxiseq.engine.kernels.flow.arrangement import MOST_LOOSE
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.terms import XSD_INTEGER
+
+_ORDERS: Final = {"ANY": k.ANY, "BEFORE": k.BEFORE, "BY": k.BY}
+_WHAT: Final = {"PAIRS": k.PAIRS, "WITH": k.WITH, "WITHOUT": k.WITHOUT}
+_START, _END = 0, 2
+_LONG_AGO: Final = NO_END + 1
+"""When something has happened of which nobody asks when."""
+_FUNCTIONS: Final[Mapping[str, tuple[Callable[[I64, I64], I64], Callable[[int], Literal]]]] = {
+    "getDURATION": (lambda start, end: end - start, to_duration_literal),
+    "getSTARTTIME": (lambda start, end: start, to_literal),
+    "getENDTIME": (lambda start, end: end, to_literal),
+}
+
+
+class Triples(Node):
+    def __init__(self, form: p.Triples, child: Buffer, terms: TermDictionary) -> None:
+        super().__init__(4 + len(form.columns), (child,))
+        equal = [(place, terms.constant(term)) for place, term in form.equal]
+        longest = LATEST if form.longest is None else form.longest
+        self._memory = Pointers(h.Accepting(
+            np.array([0, longest, form.timed], np.int64), _table(equal, 2), _table(form.same, 2),
+            np.array([terms.constant(term) for term in form.but], np.int64), np.array(form.columns, np.int64),
+        ))  # fmt: skip
+
+    def step(self) -> None:
+        while h.accept(self._memory.address, self.inputs[0].address, self.out.address) != DONE:
+            self.out.grow()
+
+
+def _table(rows: Any, width: int) -> I64:
+    return np.array(rows, np.int64).reshape(len(rows), width)
+
+
+class Look(Node):
+    """It keeps nothing: what it looks for stands in the arrangement, which has been stepped before."""
+
+    def __init__(self, form: p.Look, child: Buffer, kept: Arrange) -> None:
+        super().__init__(child.width + (kept.inputs[0].width if form.what == "PAIRS" else 0), (child,))
+        self._kept = kept
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[k.ORDER], scalars[k.WHAT] = _ORDERS[form.order], _WHAT[form.what]
+        scalars[k.LIMIT] = LATEST if form.limit is None else form.limit
+        scalars[k.EARLIER], scalars[k.ENTRY_AT] = form.earlier, -1
+        loose = [np.array(part, np.int64) for part in (form.loose[:MOST_LOOSE], form.loose[MOST_LOOSE:])]
+        self._memory = Pointers(k.Looking(scalars, np.array(form.key, np.int64), *loose))
+
+    def step(self) -> None:
+        kept, out, child = self._kept, self.out, self.inputs[0]
+        while (answer := k.look(self._memory.address, child.address, kept.address, out.address)) != DONE:
+            if answer == NEED_OUT:
+                out.grow()
+            else:
+                kept.make_room()
+
+
+class Cover(Node):
+    def __init__(self, form: p.Cover, child: Buffer) -> None:
+        super().__init__(4 + len(form.columns), (child,))
+        self._scalars = np.zeros(5, np.int64)
+        self._scalars[h.LONGEST] = LATEST if form.limit is None else form.limit
+        self._scalars[[h.LEFT, h.RIGHT]] = form.left, form.right
+        ends = np.cumsum([0, *map(len, form.columns)], dtype=np.int64)
+        places = np.array([place for places in form.columns for place in places], np.int64)
+        self._memory = Pointers(h.Covering(self._scalars, ends, places))
+
+    def begin_at(self, since: int) -> None:
+        """The instants in work are not before this time (µs): what ended then has happened, and does not change."""
+        self._scalars[h.SINCE] = since
+
+    def step(self) -> None:
+        while h.cover(self._memory.address, self.inputs[0].address, self.out.address) != DONE:
+            self.out.grow()
+
+
+class Sometime(Node):
+    def __init__(self, child: Buffer) -> None:
+        super().__init__(child.width, (child,))
+
+    def step(self) -> None:
+        delta = self.inputs[0].delta
+        rows = delta.rows.copy()
+        rows[times_at(rows, _END) != NO_END, :4] = halves_of(np.full(2, _LONG_AGO)).reshape(-1)
+        self.out.put(Delta(delta.at, delta.weight, rows))
+
+
+class TimeTerm(Node):
+    def __init__(self, form: p.TimeTerm, child: Buffer, terms: TermDictionary) -> None:
+        super().__init__(child.width + 1, (child,))
+        self._terms = terms
+        self._of, self._term = _FUNCTIONS[form.function]
+        if form.number:
+            self._term = _number
+
+    def step(self) -> None:
+        delta = self.inputs[0].delta
+        start, end = times_at(delta.rows, _START), times_at(delta.rows, _END)
+        timed = start != NO_START
+        times, place = np.unique(self._of(start[timed], end[timed]), return_inverse=True)
+        ids = self._terms.intern_all(map(self._term, times.tolist()))
+        found = np.zeros(len(delta), np.uint32)
+        found[timed] = ids[place.reshape(-1)]
+        self._terms.hold(found)
+        self.out.put(Delta(delta.at, delta.weight, np.column_stack([delta.rows, found])))
+
+
+def _number(size: int) -> Literal:
+    return Literal(str(size), datatype=XSD_INTEGER)

@@ -1,0 +1,36 @@
+"""What windows tell, as operators read it: a delta for each query.
+
+Where it stands: output of engine/windows → **rows that come and go**, each query's in its own buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.flow.delta import Buffer, Ids
+from oxiseq.engine.kernels.flow.handing import NONE_FULL, Handing, hand_on
+from oxiseq.engine.kernels.memory.pointers import Replaceable
+from oxiseq.engine.windows import Report
+
+_NEW: Final = int(Report.NEW)
+
+
+class Sinks:
+    """The deltas of a plan's queries, in their order. Whoever reads them empties them before the next push."""
+
+    def __init__(self, buffers: Sequence[Buffer]) -> None:
+        self._buffers = buffers
+        addresses = np.array([buffer.address for buffer in buffers], np.int64)
+        self._memory = Replaceable(Handing(addresses, np.zeros(1, np.int64)))
+        self.tick = 0
+        """Of the push's first instant."""
+
+    def take(self, out: NDArray[np.void], values: Ids) -> None:
+        """Copy rows of a run of windows (kernels/windows, records.OUT): what is new with weight 1, what has ended with
+        weight -1. Raises LimitError."""
+        while (full := hand_on(self._memory.address, out, values, _NEW, self.tick)) != NONE_FULL:
+            self._buffers[full].grow()

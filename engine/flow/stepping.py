@@ -1,0 +1,150 @@
+"""Operators tick by tick, in one kernel: event patterns whose items are used up by what is found (operators.md, 4.2).
+
+Where it stands: event mappings, their windows through stretches of ticks → **what is found, and at which ticks** → the
+rest of the plan, many ticks at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.flow.cutting import Cut
+from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
+from oxiseq.engine.flow.driver import Driver
+from oxiseq.engine.flow.events import Used
+from oxiseq.engine.flow.nodes.build import build
+from oxiseq.engine.flow.occurring import Occurring
+from oxiseq.engine.flow.plan import Given
+from oxiseq.engine.kernels.flow import stepping as k
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.pointers import Pointers, Replaceable
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+
+
+class Found(NamedTuple):
+    """Of some stretches. ticks: i64[stretches], how many ticks of each have been worked on; rows: by name what has come
+    and gone, the first of these ticks being 0."""
+
+    ticks: I64
+    rows: dict[str, Delta]
+
+
+class _Events(NamedTuple):
+    """One definition of events: its source, its rows, its stream."""
+
+    out: Buffer
+    rows: Occurring
+    stream: int
+
+
+class Stepping:
+    """The first part of a plan at work. streams: by an event's name the number of its stream."""
+
+    def __init__(
+        self, plan: Cut, used: Sequence[Used], occurring: Mapping[str, Occurring], streams: Mapping[str, int],
+        terms: TermDictionary,
+    ) -> None:  # fmt: skip
+        first = plan.first
+        self._nodes = build(first, terms)
+        self._names = [form.name for form in first.forms if isinstance(form, Given)]
+        sources = (node for node, form in zip(self._nodes, first.forms, strict=True) if isinstance(form, Given))
+        self._events = [
+            _Events(node.out, occurring[name], streams[name])
+            for name, node in zip(self._names, sources, strict=True)
+        ]
+        self._driver = Driver(self._nodes, terms)
+        self._found = tuple(plan.kept)
+        found = [self._nodes[place].out for place in plan.kept.values()]
+        self._kept = [Buffer(out.width) for out in found]
+        pairs = [(out.address, kept.address) for out, kept in zip(found, self._kept, strict=True)]
+        self._pairs = np.array(pairs, np.int64)
+        self._used = np.array(
+            [(self._nodes[place].out.address, 2 * number, streams[name])
+             for each, place in zip(used, first.also, strict=True) for number, name in enumerate(each.events)],
+            np.int64,
+        )  # fmt: skip
+        self._tick = 0
+        """The next one."""
+
+    def through(self, bounds: Mapping[str, tuple[I64, I64]], more: I64) -> Found:
+        """Go on through stretches. bounds: by an event's name where its window begins and ends at each; more: how many
+        further ticks each has. Raises LimitError."""
+        for buffer in self._kept:
+            buffer.clear()
+        events = zip(self._names, self._events, strict=True)
+        sources = [Replaceable(self._source(each.rows, *bounds[name])) for name, each in events]
+        stepped = self._stepped(sources, more)
+        memory = Pointers(stepped)
+        while (answer := k.step_by_tick(memory.address)) != k.DONE:
+            self._make_room(answer, int(stepped.scalars[k.WHICH]), sources)
+        for source, each in zip(sources, self._events, strict=True):
+            each.rows.going = source.arrays.going[: source.arrays.state[k.GOING]].copy()
+            each.rows.forget()
+        for node in self._nodes:
+            node.out.clear()
+        first, self._tick = self._tick, int(stepped.scalars[k.TICK])
+        found = (buffer.delta for buffer in self._kept)
+        rows = (Delta(delta.at - first, delta.weight, delta.rows) for delta in found)
+        return Found(stepped.counts, dict(zip(self._found, rows, strict=True)))
+
+    def _stepped(self, sources: Sequence[Replaceable[k.Source]], more: I64) -> k.Stepped:
+        """What the kernel takes."""
+        scalars = np.zeros(k.SCALARS, np.int64)
+        scalars[k.TICK], scalars[k.STEPS] = self._tick, self._driver.ready()
+        given = [(source.address, each.out.address, each.stream)
+                 for source, each in zip(sources, self._events, strict=True)]  # fmt: skip
+        return k.Stepped(
+            scalars, np.array(given, np.int64), self._pairs, self._used, more, np.zeros(len(more), np.int64),
+        )  # fmt: skip
+
+    def _make_room(self, answer: int, which: int, sources: Sequence[Replaceable[k.Source]]) -> None:
+        """What the kernel lacks."""
+        if answer == k.NEED_FED:
+            self._events[which].out.grow()
+        elif answer == k.NEED_STEP:
+            self._driver.go_on(which)
+        elif answer == k.NEED_KEPT:
+            self._kept[which].grow()
+        else:
+            arrays = sources[which].arrays
+            sources[which].set(arrays._replace(going=longer(arrays.going, 2 * len(arrays.going))))
+
+    @staticmethod
+    def _source(occurring: Occurring, starts: I64, stops: I64) -> k.Source:
+        row, at, weight = occurring.changes(starts, stops)
+        rows, place, used, live = occurring.arrays
+        state = np.zeros(k.SOURCE_STATE, np.int64)
+        state[k.GOING], state[k.LIVE] = len(occurring.going), live
+        going = longer(occurring.going, max(16, len(occurring.going)))
+        return k.Source(rows, place, used, at, row, weight, starts, stops, going, state)
+
+    # --- what it holds ------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> int:
+        """How many rows it keeps."""
+        return sum(node.records for node in self._nodes)
+
+    @property
+    def bytes(self) -> int:
+        """How large what it keeps is, room for more included."""
+        return sum(node.bytes for node in self._nodes)
+
+    def held_ids(self) -> Iterator[Ids]:
+        """The terms of what it keeps."""
+        for node in self._nodes:
+            yield from node.held_ids()
+
+    def save(self, terms: SavedTerms) -> State:
+        """What it keeps, between batches."""
+        return {"tick": self._tick, "nodes": [node.save(terms) for node in self._nodes]}
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on from a saved state."""
+        self._tick = int(state["tick"])
+        for node, saved in zip(self._nodes, state["nodes"], strict=True):
+            node.restore(saved, terms)

@@ -1,0 +1,217 @@
+"""Solutions that use up what they are made of, instant by instant (semantics.md 5, CONSUME).
+
+A solution is a row that says of which triples it is made: each in two columns, an unsigned number that grows with the
+triples' ends, INSTANT bits below those that tell the instant; 0: none. Of an instant's solutions that are made of no
+used triple each SEQ, innermost first, keeps those with the first, or last, second operand among those that are equal in
+what its operands share, and for each second operand those with its first, or last, first one. The rest is told.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM
+from oxiseq.engine.kernels.flow.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+
+INSTANT: Final = 24
+"""Bits that number the triples of an instant."""
+
+(
+    RECENT,  # 1: the last operands are chosen
+    PLACE,  # row that is looked at next: the first of an instant
+    COUNT,  # used triples
+    SCALARS,
+) = range(4)
+
+FIRST, SECOND, SHARED, OWN, PARTS = range(5)
+"""What a choice looks at: the triples of its operands, the columns that both bind, those that tell second operands
+apart. `begin` has for each choice where these begin in `columns`."""
+
+
+class Choosing(NamedTuple):
+    """What has been used, and what is being chosen."""
+
+    scalars: Array
+    uses: Array
+    """i64: columns of the upper halves of triples' numbers."""
+    begin: Array
+    """i64[choices * PARTS + 1]."""
+    columns: Array
+    used: Array
+    """i64[2^n]: the numbers of used triples, hashed; 0: none."""
+    kept: Array
+    """i64 by row: 1: it is told."""
+    ends: Array
+    """i64 by row: when an operand ended."""
+    heads: Array
+    """i64[2^m], twice as many as rows: a row of a group + 1, hashed."""
+    best: Array
+    """i64 by row: the best end of the group that it stands for."""
+
+
+_scalars: Any = view_of(Choosing, "scalars", np.int64)
+_uses: Any = view_of(Choosing, "uses", np.int64)
+_begin: Any = view_of(Choosing, "begin", np.int64)
+_columns: Any = view_of(Choosing, "columns", np.int64)
+_used: Any = view_of(Choosing, "used", np.int64)
+_kept: Any = view_of(Choosing, "kept", np.int64)
+_ends: Any = view_of(Choosing, "ends", np.int64)
+_heads: Any = view_of(Choosing, "heads", np.int64)
+_best: Any = view_of(Choosing, "best", np.int64)
+
+
+@kernel
+def choose(S: int, D: int) -> int:
+    """Mark the rows of a delta that are told. Room for used triples is wanted before an instant that may need it."""
+    scalars, at, count, kept = _scalars(S), buffers.at(D), buffers.count(D)[0], _kept(S)
+    uses = _uses(S).shape[0]
+    while scalars[PLACE] < count:
+        low = scalars[PLACE]
+        high = low + 1
+        while high < count and at[high] == at[low]:
+            high += 1
+        if 2 * (scalars[COUNT] + uses * (high - low)) > _used(S).shape[0]:
+            return NEED_ROOM
+        for i in range(low, high):
+            kept[i] = np.int64(_is_free(S, D, i))
+        for choice in range((_begin(S).shape[0] - 1) // PARTS):
+            _choose(S, D, low, high, choice * PARTS)
+        for i in range(low, high):
+            if kept[i] != 0:
+                _use(S, D, i)
+        scalars[PLACE] = high
+    scalars[PLACE] = 0
+    return DONE
+
+
+@inner
+def _number(rows: Any, i: int, place: int) -> int:
+    return np.int64(rows[i, place]) << 32 | np.int64(rows[i, place + 1])
+
+
+@inner
+def _slot(used: Any, number: int) -> int:
+    """Where a number is, or would be."""
+    last = used.shape[0] - 1
+    slot = tag_of(mixed(SEED, number)) & last
+    while used[slot] != 0 and used[slot] != number:
+        slot = (slot + 1) & last
+    return slot
+
+
+@inner
+def _is_free(S: Any, D: Any, i: int) -> bool:
+    rows, uses, used = buffers.rows(D), _uses(S), _used(S)
+    for c in range(uses.shape[0]):
+        number = _number(rows, i, uses[c])
+        if number != 0 and used[_slot(used, number)] != 0:
+            return False
+    return True
+
+
+@inner
+def _use(S: Any, D: Any, i: int) -> None:
+    rows, uses, used = buffers.rows(D), _uses(S), _used(S)
+    for c in range(uses.shape[0]):
+        number = _number(rows, i, uses[c])
+        if number == 0:
+            continue
+        slot = _slot(used, number)
+        if used[slot] == 0:
+            used[slot] = number
+            _scalars(S)[COUNT] += 1
+
+
+@inner
+def _choose(S: Any, D: Any, low: int, high: int, part: int) -> None:
+    """One SEQ's choice among rows; those of which it is no part stay."""
+    _end(S, D, low, high, part + SECOND)
+    for i in range(low, high):
+        if _ends(S)[i] == 0:  # it is no part: it does not take part in the choice
+            _ends(S)[i] = -1
+    _keep_best(S, D, low, high, part + SHARED)
+    for i in range(low, high):
+        _best(S)[i] = _ends(S)[i]  # kept while the first operands' are found
+    _end(S, D, low, high, part + FIRST)
+    for i in range(low, high):
+        if _best(S)[i] < 0:
+            _ends(S)[i] = -1
+    _keep_best(S, D, low, high, part + OWN)
+
+
+@inner
+def _end(S: Any, D: Any, low: int, high: int, part: int) -> None:
+    """When the last of some triples of each row ended."""
+    rows, begin, columns, ends = buffers.rows(D), _begin(S), _columns(S), _ends(S)
+    for i in range(low, high):
+        ends[i] = 0
+        for c in range(begin[part], begin[part + 1]):
+            ends[i] = max(ends[i], _number(rows, i, columns[c]) >> INSTANT)
+
+
+@inner
+def _keep_best(S: Any, D: Any, low: int, high: int, part: int) -> None:
+    """Keep of rows with equal columns those that end first, or last."""
+    scalars, heads, kept, ends, best = _scalars(S), _heads(S), _kept(S), _ends(S), _best(S)
+    size = np.int64(2)
+    while size < 2 * (high - low):
+        size *= 2
+    for slot in range(size):
+        heads[slot] = 0
+    for i in range(low, high):
+        if kept[i] == 0 or ends[i] < 0:
+            continue
+        slot = _group(S, D, i, part, size)
+        if heads[slot] == 0:
+            heads[slot] = i + 1
+            best[i] = ends[i]
+        else:
+            e = heads[slot] - 1
+            best[e] = max(best[e], ends[i]) if scalars[RECENT] else min(best[e], ends[i])
+    for i in range(low, high):
+        if kept[i] != 0 and ends[i] >= 0 and ends[i] != best[heads[_group(S, D, i, part, size)] - 1]:
+            kept[i] = -1
+    for i in range(low, high):
+        kept[i] = max(kept[i], 0)
+
+
+@inner
+def _group(S: Any, D: Any, i: int, part: int, size: int) -> int:
+    """The slot of the rows that are equal to one in some columns."""
+    rows, heads = buffers.rows(D), _heads(S)
+    slot = _hash(S, rows, i, part) & (size - 1)
+    while heads[slot] != 0 and not _equal(S, rows, i, heads[slot] - 1, part):
+        slot = (slot + 1) & (size - 1)
+    return slot
+
+
+@inner
+def _hash(S: Any, rows: Any, i: int, part: int) -> int:
+    begin, columns = _begin(S), _columns(S)
+    h = np.int64(SEED)
+    for c in range(begin[part], begin[part + 1]):
+        h = mixed(h, np.int64(rows[i, columns[c]]))
+    return tag_of(h)
+
+
+@inner
+def _equal(S: Any, rows: Any, i: int, j: int, part: int) -> bool:
+    begin, columns = _begin(S), _columns(S)
+    for c in range(begin[part], begin[part + 1]):  # noqa: SIM110  kernels have no generators
+        if rows[i, columns[c]] != rows[j, columns[c]]:
+            return False
+    return True
+
+
+@kernel
+def fill_used(S: int, numbers: Any) -> None:
+    """Fill an empty table of used triples from another."""
+    used = _used(S)
+    for i in range(numbers.shape[0]):
+        if numbers[i] != 0:
+            used[_slot(used, numbers[i])] = numbers[i]

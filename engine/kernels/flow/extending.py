@@ -1,0 +1,88 @@
+"""BIND: rows with a value behind them that depends on some of their columns, and is known for each of these."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.hashing import SEED, find_key, mixed, tag_of
+from oxiseq.engine.kernels.flow.slots import SLOT, put_slot
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+
+NEED_VALUE = 4
+"""More that the kernel answers: it wants to know (`learn`) the value of the first row that it has not written."""
+
+
+class Extending(NamedTuple):
+    """Values that are known."""
+
+    count: Array
+    """i64[1]: how many."""
+    places: Array
+    """i64: the columns that the value depends on."""
+    slots: Array
+    """SLOT → a value that is known."""
+    keys: Array
+    """u32[room, places]."""
+    values: Array
+    """u32[room]: ids, 0 for none."""
+
+
+count: Any = view_of(Extending, "count", np.int64)
+_places: Any = view_of(Extending, "places", np.int64)
+_slots: Any = view_of(Extending, "slots", SLOT)
+_keys: Any = view_of(Extending, "keys", np.uint32, 2)
+_values: Any = view_of(Extending, "values", np.uint32)
+
+
+@kernel
+def extend(E: int, IN: int, OUT: int) -> int:
+    """Write the rows of a delta with their values."""
+    rows, top, room, made = buffers.rows(IN), buffers.count(OUT), buffers.at(OUT).shape[0], buffers.rows(OUT)
+    width = rows.shape[1]
+    for i in range(top[0], buffers.count(IN)[0]):
+        known = find_key(_slots(E), _tag(E, rows, i), _keys(E), rows, i, _places(E))
+        if known < 0:
+            return NEED_VALUE
+        if i == room:
+            return NEED_OUT
+        buffers.at(OUT)[i], buffers.weight(OUT)[i] = buffers.at(IN)[i], buffers.weight(IN)[i]
+        for c in range(width):
+            made[i, c] = rows[i, c]
+        made[i, width] = _values(E)[known]
+        top[0] = i + 1
+    return DONE
+
+
+@inner
+def _tag(E: Any, rows: Any, i: int) -> int:
+    places, h = _places(E), np.int64(SEED)
+    for c in range(places.shape[0]):
+        h = mixed(h, rows[i, places[c]])
+    return tag_of(h)
+
+
+@kernel
+def learn(E: int, IN: int, i: int, value: int) -> None:
+    """The value of row `i` of a delta, which is not known; there is room."""
+    places, keys, rows, known = _places(E), _keys(E), buffers.rows(IN), count(E)
+    for c in range(places.shape[0]):
+        keys[known[0], c] = rows[i, places[c]]
+    _values(E)[known[0]] = value
+    put_slot(_slots(E), _tag(E, rows, i), known[0])
+    known[0] += 1
+
+
+@kernel
+def fill_slots(E: int) -> None:
+    """Enter all values in a table that is empty."""
+    keys = _keys(E)
+    for known in range(count(E)[0]):
+        h = np.int64(SEED)
+        for c in range(keys.shape[1]):
+            h = mixed(h, keys[known, c])
+        put_slot(_slots(E), tag_of(h), known)

@@ -1,0 +1,184 @@
+"""What has come looks for what there is in an arrangement (plan.Look). Chains are in order of time, the newest first:
+what has a time came when it ended.
+
+The first four columns of both are their intervals, start and end, each an i64 in two halves. Nothing is kept but the
+place: a row of the delta, the mask of the rows that it is compared with, an entry of their chain.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.flow import arrangement as v
+from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.flow.arrangement import BORN, DIED, LINK0, LIVE, ROW, WEIGHT, WIDTH, Arrangement
+from oxiseq.engine.kernels.flow.arranging import first_of_chain, link_number, mask_of
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.hashing import key_tag
+from oxiseq.engine.kernels.flow.moments import time_in
+from oxiseq.engine.kernels.flow.slots import fetch_slot
+from oxiseq.engine.kernels.memory.pointers import WORDS, Array, view_of
+
+START, END = 0, 2
+"""Columns of an interval."""
+ANY, BEFORE, BY = range(3)
+"""Orders of time: what is found has ended before the start of what looks; by its end."""
+PAIRS, WITH, WITHOUT = range(3)
+"""What is written."""
+
+(
+    ORDER,
+    WHAT,
+    LIMIT,  # the longest interval of both
+    EARLIER,  # 1: what comes at the same tick is not found
+    ROW_AT,  # row of the delta that looks next
+    MASK_AT,  # of the rows that are walked
+    ENTRY_AT,  # next entry of the chain; -1: no chain is being walked
+    LINK_AT,  # number of its links
+    FOUND,  # 1: the row has found something
+    SCALARS,
+) = range(10)
+
+_NO_START: Final = 1 << 62
+_NO_END: Final = -(1 << 62)
+"""Of what has no time: it is before nothing, and after nothing."""
+_BY_KEY: Final = WORDS * Arrangement._fields.index("by_key")
+_FAR: Final = 1 << 12
+"""Entries from which on it pays to fetch memory ahead."""
+_AHEAD: Final = 8
+"""So many rows."""
+
+
+class Looking(NamedTuple):
+    """How is looked, and where it is."""
+
+    scalars: Array
+    key: Array
+    """i64: columns of what looks."""
+    loose: Array
+    """i64: columns that agree where both have a value, as many as the arrangement makes chains by."""
+    checked: Array
+    """i64: further ones."""
+
+
+_scalars: Any = view_of(Looking, "scalars", np.int64)
+_key: Any = view_of(Looking, "key", np.int64)
+_loose: Any = view_of(Looking, "loose", np.int64)
+_checked: Any = view_of(Looking, "checked", np.int64)
+
+
+@kernel
+def look(K: int, D: int, A: int, out: int) -> int:
+    """What the rows of the delta D find in the arrangement A, which has taken in its own."""
+    scalars, at, count, rows = _scalars(K), buffers.at(D), buffers.count(D)[0], buffers.rows(D)
+    far = v.scalars(A)[LIVE] > _FAR and v.seen(A).shape[0] == 1
+    while scalars[ROW_AT] < count:
+        i = scalars[ROW_AT]
+        if far and i + _AHEAD < count and scalars[ENTRY_AT] < 0:
+            fetch_slot(A, _BY_KEY, key_tag(rows, i + _AHEAD, 0, _key(K), _loose(K), 0, 0))
+        answer = _find(K, D, i, at[i] - scalars[EARLIER], A, out)
+        if answer == DONE and scalars[WHAT] != PAIRS and (scalars[FOUND] != 0) == (scalars[WHAT] == WITH):
+            answer = _hand_on(D, i, out)
+        if answer != DONE:
+            return answer
+        scalars[ROW_AT] = i + 1
+        scalars[MASK_AT] = scalars[FOUND] = 0
+    scalars[ROW_AT] = 0
+    return DONE
+
+
+@inner
+def _find(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> int:
+    """Walk all entries that may agree with row `i`, from where it was; without pairs, until one does."""
+    scalars, rows, seen, key, loose = _scalars(K), buffers.rows(D), v.seen(A), _key(K), _loose(K)
+    bound = mask_of(rows, i, 0, loose)
+    while scalars[MASK_AT] < seen.shape[0] and (scalars[FOUND] == 0 or scalars[WHAT] == PAIRS):
+        mask = scalars[MASK_AT]
+        if scalars[ENTRY_AT] < 0 and seen[mask] > 0:
+            number = link_number(A, mask, mask & bound)
+            if number < 0:
+                return NEED_ROOM
+            scalars[LINK_AT] = number
+            scalars[ENTRY_AT] = first_of_chain(A, rows, i, key, loose, mask, mask & bound, number)
+        if scalars[ENTRY_AT] >= 0 and not _walk(K, D, i, t, A, out):
+            return NEED_OUT
+        scalars[MASK_AT] = mask + 1
+    return DONE
+
+
+@inner
+def _walk(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> bool:
+    """Go along a chain from where it is. Whether its end is reached, or one entry is enough and there is one."""
+    scalars, words, halves, links = _scalars(K), v.words(A), v.halves(A), v.links(A)
+    rows, checked, others, limit = buffers.rows(D), _checked(K), v.checked(A), scalars[LIMIT]
+    start, end, order = time_in(rows, i, START), time_in(rows, i, END), scalars[ORDER]
+    following, e = v.scalars(A)[LINK0] + 2 * scalars[LINK_AT], scalars[ENTRY_AT]
+    while e >= 0:
+        from_, to = time_in(halves, e, ROW + START), time_in(halves, e, ROW + END)
+        if end - to > limit and to != _NO_END and end != _NO_END:  # those behind it have ended no later
+            break
+        if (
+            _in_order(order, start, end, to)
+            and max(end, to) - min(start, from_) <= limit
+            and words[e, BORN] <= t < words[e, DIED]
+            and _compatible(rows, i, checked, halves, e, others)
+        ):
+            if scalars[WHAT] != PAIRS:
+                scalars[FOUND] = 1
+                break
+            if not _write(D, i, A, e, out):
+                scalars[ENTRY_AT] = e
+                return False
+        e = np.int64(links[e, following])
+    scalars[ENTRY_AT] = -1
+    return True
+
+
+@inner
+def _in_order(order: int, start: int, end: int, to: int) -> bool:
+    """Whether what looks, from `start` to `end`, may find what ended at `to`."""
+    if order == BEFORE:
+        return to < start and to != _NO_END and start != _NO_START
+    return order == ANY or to <= end
+
+
+@inner
+def _compatible(rows: Any, i: int, checked: Any, halves: Any, e: int, others: Any) -> bool:
+    for c in range(checked.shape[0]):
+        one, other = rows[i, checked[c]], halves[e, ROW + others[c]]
+        if one != other and one != 0 and other != 0:
+            return False
+    return True
+
+
+@inner
+def _write(D: Any, i: int, A: Any, e: int, out: Any) -> bool:
+    """A pair. False: there is no room for it."""
+    rows, made, top, halves = buffers.rows(D), buffers.rows(out), buffers.count(out), v.halves(A)
+    n, own = top[0], rows.shape[1]
+    if n == buffers.at(out).shape[0]:
+        return False
+    buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i] * v.words(A)[e, WEIGHT]
+    for c in range(own):
+        made[n, c] = rows[i, c]
+    for c in range(v.scalars(A)[WIDTH]):
+        made[n, own + c] = halves[e, ROW + c]
+    top[0] = n + 1
+    return True
+
+
+@inner
+def _hand_on(D: Any, i: int, out: Any) -> int:
+    """The row as it is."""
+    rows, made, top = buffers.rows(D), buffers.rows(out), buffers.count(out)
+    n = top[0]
+    if n == buffers.at(out).shape[0]:
+        return NEED_OUT
+    buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i]
+    for c in range(rows.shape[1]):
+        made[n, c] = rows[i, c]
+    top[0] = n + 1
+    return DONE

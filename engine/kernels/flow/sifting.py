@@ -1,0 +1,85 @@
+"""FILTER: rows for which the stack machine says that all conditions hold."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, entry_truth, run
+from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.terms.table import TermArrays
+
+NEED_DECISION = 4
+"""More that the kernel answers: Python is to decide about the row `next`, and may go on from there."""
+
+
+class Sifting(NamedTuple):
+    """Conditions."""
+
+    next: Array
+    """i64[1]: the row that comes next; 0 between batches."""
+    ends: Array
+    """i64[conditions + 1]: where the program of each begins in `code`."""
+    code: Array
+    """i32."""
+    values: Array
+    """i64[columns + 1]: the ids of a row, and 0."""
+    numbers: Array
+    machine: Array
+    """The stack machine's scratch."""
+    memo: Array
+    """u8[1, 1]: no program looks into it."""
+
+
+next_row: Any = view_of(Sifting, "next", np.int64)
+_ends: Any = view_of(Sifting, "ends", np.int64)
+_code: Any = view_of(Sifting, "code", np.int32)
+_values: Any = view_of(Sifting, "values", np.int64)
+_numbers: Any = view_of(Sifting, "numbers", np.float64, 2)
+_machine: Any = view_of(Sifting, "machine", np.int64, 2)
+_memo: Any = view_of(Sifting, "memo", np.uint8, 2)
+_kind: Any = view_of(TermArrays, "kind", np.uint8)
+_number: Any = view_of(TermArrays, "number", np.float64)
+_exact: Any = view_of(TermArrays, "exact", np.int64)
+_quality: Any = view_of(TermArrays, "quality", np.uint8)
+
+
+@kernel
+def sift(S: int, D: int, IN: int, OUT: int) -> int:
+    """Write the rows of a delta that pass. D: the dictionary (kernels/terms/table.py)."""
+    following, rows, values = next_row(S), buffers.rows(IN), _values(S)
+    top, room, passing = buffers.count(OUT), buffers.at(OUT).shape[0], buffers.rows(OUT)
+    for i in range(following[0], buffers.count(IN)[0]):
+        for c in range(rows.shape[1]):
+            values[c] = rows[i, c]
+        outcome = _outcome(S, D)
+        if outcome == UNDECIDED or (outcome == TRUE and top[0] == room):
+            following[0] = i
+            return NEED_DECISION if outcome == UNDECIDED else NEED_OUT
+        if outcome == TRUE:
+            n = top[0]
+            buffers.at(OUT)[n], buffers.weight(OUT)[n] = buffers.at(IN)[i], buffers.weight(IN)[i]
+            for c in range(rows.shape[1]):
+                passing[n, c] = rows[i, c]
+            top[0] = n + 1
+    following[0] = 0
+    return DONE
+
+
+@inner
+def _outcome(S: Any, D: Any) -> int:
+    """TRUE if all conditions hold; else the first other outcome."""
+    ends, numbers, entries = _ends(S), _numbers(S), _machine(S)
+    for number in range(ends.shape[0] - 1):
+        run(
+            _code(S), ends[number], ends[number + 1], _values(S),
+            _kind(D), _number(D), _exact(D), _quality(D), _memo(S), numbers, entries,
+        )  # fmt: skip
+        outcome = entry_truth(0, numbers, entries)
+        if outcome != TRUE:
+            return outcome
+    return TRUE

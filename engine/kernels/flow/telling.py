@@ -1,0 +1,28 @@
+"""Rows that are told of a delta, each as often as its weight says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oxiseq.engine.kernels.compiling.options import kernel
+
+
+@kernel
+def told_rows(weight: Any, sign: int) -> int:
+    """How many rows are told of a delta with these weights: of those that come (sign 1), or that go (-1)."""
+    total = 0
+    for i in range(weight.shape[0]):
+        total += max(sign * weight[i], 0)
+    return total
+
+
+@kernel
+def tell(at: Any, weight: Any, rows: Any, sign: int, first: int, instants: Any, told: Any) -> None:
+    """Write them, in the delta's order: their ticks, less `first`, and their columns."""
+    n = 0
+    for i in range(at.shape[0]):
+        for _ in range(sign * weight[i]):
+            instants[n] = at[i] - first
+            for c in range(rows.shape[1]):
+                told[n, c] = rows[i, c]
+            n += 1

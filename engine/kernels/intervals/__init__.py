@@ -1,1 +1,0 @@
-"""Kernels of rows with intervals: their joins, and which of them are new."""
