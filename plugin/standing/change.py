@@ -59,10 +59,6 @@ class StoreChange(_Rows):
         """The number of the state that it changes."""
         return self.number - self._count
 
-    def behind(self, number: int) -> StoreChange:
-        """The same change of the state of another number."""
-        return StoreChange(self.form, number + self._count, self.at_us, self._count, lambda: self.weighed)
-
     @property
     def added(self) -> tuple[Row, ...]:
         """The rows (of CONSTRUCT the triples) that came, each as often as it did."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
-
-from pyoxigraph import Triple
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.standing import Told, Upheld
@@ -17,7 +15,7 @@ from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.over_store import check_over_store
 from oxiseq.journal import CursorError
 from oxiseq.pictures.tables import html_table
-from oxiseq.standing.change import Form, Row, Snapshot, StoreChange, Weighed
+from oxiseq.standing.change import Form, Snapshot, StoreChange, Weighed
 from oxiseq.standing.explain import explain_standing
 from oxiseq.standing.graphs import Constructed, Solution
 
@@ -214,44 +212,6 @@ class StandingQuery:
     def close(self) -> None:
         """It is told nothing more; who waits for changes does so no longer."""
         self._standings.remove(self)
-
-    # --- durably --------------------------------------------------------------------------------------
-
-    @property
-    def answered(self) -> tuple[int, Weighed]:
-        """The answer and the number of the last change in it, as of now; updates made a moment ago may come after."""
-        with self._standings.lock:
-            return self._number, self._answered()
-
-    def resume(self, name: str, number: int, told: Weighed | None, callback: Callback) -> None:
-        """Of one that has just been registered: go on under a name and behind a number. told: the answer as it was told
-        last, of which the difference is a change; None: nothing was told. Each change from now on, and those that have
-        come meanwhile, go to the callback. Raises OxiseqError for a name that another has."""
-        self._standings.rename(self, name)
-        with self._standings.lock:
-            meanwhile = [*self._changes] if told is None else [self._difference(told)]
-            self._changes.clear()
-            self._held = 0
-            self._number = self._first = self._handed_out = number
-            self._subscriptions = (*self._subscriptions, Subscription(self, callback))
-            for change in meanwhile:
-                if change is not None:
-                    self._tell(change.behind(self._number))
-        self._standings.deliver()
-
-    def _difference(self, told: Weighed) -> StoreChange | None:
-        """What turns what was told into what is answered."""
-        weights: Counter[object] = Counter()
-        rows: dict[object, Row] = {}
-        for sign, weighed in ((1, self._answered()), (-1, told)):
-            for row, weight in weighed:
-                key = row if isinstance(row, Triple) else tuple(row.items())
-                rows[key] = row
-                weights[key] += sign * weight
-        changed = [(rows[key], weight) for key, weight in weights.items() if weight]
-        if not changed:
-            return None
-        return StoreChange(self.form, 0, time.time_ns() // 1000, len(changed), lambda: changed)
 
     # --- the standings' side --------------------------------------------------------------------------
 

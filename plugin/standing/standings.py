@@ -99,15 +99,6 @@ class Standings:
         self.deliver()
         return registered
 
-    def rename(self, query: StandingQuery, name: str) -> None:
-        """Call a query otherwise. Raises OxiseqError for a name that another has."""
-        with self.lock:
-            if self._queries.get(name, query) is not query:
-                raise OxiseqError(f"a query {name!r} stands over the store already")
-            del self._queries[query.name]
-            query.name = name
-            self._queries[name] = query
-
     def remove(self, query: StandingQuery) -> None:
         """End a query."""
         with self._store_lock, self.arrived:
