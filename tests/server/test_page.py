@@ -153,6 +153,24 @@ def test_run_and_register_from_the_editor(page: WebDriver) -> None:
     assert until(page, "document.querySelector('#streams .name')")
 
 
+def test_an_answer_comes_and_goes(page: WebDriver) -> None:
+    write(page, "SELECT ?what { <urn:ann> <urn:drinks> ?what }", "sparql", "drinks")
+    click(page, "register")
+    until(page, "document.querySelector('#queries [data-query=drinks]')?.ariaPressed === 'true'")
+    rows = "[...document.querySelectorAll('#answer td')].map(each => each.textContent).join()"
+    for text, told in (("INSERT DATA { <urn:ann> <urn:drinks> 'tea', 'milk' }", "milk,tea"),
+                       ("DELETE DATA { <urn:ann> <urn:drinks> 'tea' }", "milk")):  # fmt: skip
+        write(page, text, "sparql")
+        click(page, "run")
+        until(page, f"{rows}.split(',').sort().join() === '{told}'")
+    assert "+0 −1" in value(page, "document.getElementById('answer-count').textContent")
+    assert value(page, "document.getElementById('matches-part').hidden")
+    assert until(page, "document.querySelector('#automaton svg')")
+    click(page, "pause")
+    until(page, "document.getElementById('pause').textContent === 'Resume'")
+    write(page, "", "sparql")
+
+
 def test_the_plan_of_another_language_is_drawn(page: WebDriver) -> None:
     write(page, "VOCAB <http://example.org/> SELECT * FROM S WHERE SELL ; BUY", "ceql", "trades")
     click(page, "register")

@@ -2,6 +2,7 @@
 
 import { startGuide } from "./guide.js";
 import { byId } from "./dom.js";
+import { startAnswer } from "./panels/answer.js";
 import { startMatches } from "./panels/matches.js";
 import { startMode } from "./panels/mode.js";
 import { tell } from "./panels/notices.js";
@@ -19,6 +20,7 @@ startStreams();
 startQueries((query) => put(query.text, query.language, query.name));
 startActions();
 startMatches();
+startAnswer();
 startPlan();
 startPast();
 startMode();

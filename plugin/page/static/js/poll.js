@@ -52,7 +52,8 @@ function rated(each, before, key, count, at) {
 
 async function explain() {
   const name = state.selected;
-  if (!state.queries.some((query) => query.name === name)) return set({ explanation: null });
+  const query = state.queries.find((each) => each.name === name);
+  if (!query || (query.language === "sparql" && query.state !== "running")) return set({ explanation: null });
   const response = await send(`${queryPath(name)}/explanation`);
   const explanation = await response.json();
   if (state.selected === name) set({ explanation });

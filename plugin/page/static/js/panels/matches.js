@@ -24,7 +24,7 @@ async function follow() {
   const name = state.selected;
   const mine = reading = new AbortController();
   let last = null;
-  while (name !== null && !mine.signal.aborted) {
+  while (name !== null && selectedQuery()?.language !== "sparql" && !mine.signal.aborted) {
     last ??= Math.max(0, (selectedQuery()?.matches.next ?? 1) - 1 - KEPT);
     try {
       for await (const each of events(`${queryPath(name)}/matches?since=${last}`, mine.signal)) {

@@ -30,10 +30,10 @@ function entry(query) {
     onclick: () => choose(query.name) },
     h("span", { class: "name" }, h("span", { class: "dot", "data-state": query.error ? "bad" : query.state }), query.name),
     h("span", { class: "muted" }, query.language),
-    h("span", { class: "figures" },
+    h("span", { class: "figures" }, query.language === "sparql" ? figure("rows", query.rows.toLocaleString("en")) : [
       figure("matches", (query.matches.next - 1).toLocaleString("en")), figure("events/s", rateText(query.rate)),
       figure("lag", query.lag === null || query.lag === undefined ? "–" : query.lag.toLocaleString("en")),
-      figure("late", query.late.toLocaleString("en"), query.late > 0))));
+      figure("late", query.late.toLocaleString("en"), query.late > 0)])));
 }
 
 const figure = (name, value, warn = false) =>
@@ -45,7 +45,7 @@ function head() {
   byId("query").hidden = !query;
   if (!query) return;
   byId("query-name").textContent = query.name;
-  const said = [query.state, `${query.events.toLocaleString("en")} events seen`, query.feeds && `feeds ${query.feeds}`];
+  const said = query.language === "sparql" ? [query.state, query.evaluation, query.reason] : [query.state, `${query.events.toLocaleString("en")} events seen`, query.feeds && `feeds ${query.feeds}`];
   byId("query-facts").textContent = said.filter(Boolean).join(" · ");
   const error = byId("query-error");
   error.hidden = !query.error;

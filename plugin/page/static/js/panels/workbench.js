@@ -43,7 +43,7 @@ export function put(text, kind, name) {
 
 function offer() {
   const before = language() || "sparql";
-  fill(byId("language"), ["sparql", ...(state.live === false ? [] : state.languages)].map(option));
+  fill(byId("language"), [...new Set(["sparql", ...(state.live === false ? [] : state.languages)])].map(option));
   byId("language").value = before;
   buttons();
 }
@@ -52,7 +52,7 @@ const option = (name) => h("option", { value: name }, TITLES[name] ?? name);
 
 function buttons() {
   const sparql = language() === "sparql";
-  byId("registering").hidden = sparql;
+  byId("registering").hidden = sparql && state.live !== true;
   byId("run").title = sparql ? "Ctrl+Enter" : "Once, over the events that the streams keep (Ctrl+Enter)";
   byId("run").textContent = sparql ? "Run" : "Run once";
 }
@@ -142,13 +142,13 @@ export async function register() {
   const known = state.queries.some((query) => query.name === name);
   if (known && !confirm(`Replace the query ${name}?`)) return;
   await busy("register", async () => {
-    tell("Registering … the first time kernels are compiled, which takes some seconds.");
+    tell(language() === "sparql" ? "Registering …" : "Registering … the first time kernels are compiled, which takes some seconds.");
     const value = { text: editor.text(), language: language(), ...(name ? { name } : {}) };
     const response = await sendJson(known ? "PUT" : "POST", known ? queryPath(name) : "/queries", value);
     const query = await response.json();
     await refresh();
     choose(query.name);
-    tell(`${query.name} is registered: it sees what is pushed from now on.`, "good");
+    tell(`${query.name} is registered: it ${query.language === "sparql" ? "tells when its answer changes" : "sees what is pushed from now on"}.`, "good");
   });
 }
 
