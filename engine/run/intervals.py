@@ -29,6 +29,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.timed import Waiting
+from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -137,15 +138,17 @@ class IntervalRun(AloneRun):
         return self._kb.keep(self._waiting.unfinished)
 
     def advance(self) -> list[MatchBatch]:
-        """Work through all instants that are complete by now; the answers, in order of their ends."""
+        """Work through all instants that are complete by now; the answers, in order of their ends. Raises LimitError,
+        KbError. An error of the KB loses nothing: the next call tells what this one did not."""
         found: list[MatchBatch] = []
         for passed in self._kb.stretches(self._waiting.passed):
-            found += self._work(self._waiting.take(passed))
+            if self._waiting.complete(passed):
+                if not self._kb.is_known(later=bool(found) and self._waiting.passed != AFTER_ALL):
+                    break
+                found += self._work(self._waiting.take(passed))
         return found
 
     def _work(self, triples: Rows) -> list[MatchBatch]:
-        if not len(triples):
-            return []
         version = self._kb.version
         if version != self._version:
             self._learn()

@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
@@ -112,16 +111,10 @@ class RspRun(AloneRun):
 
     def _knows(self, passed: int, found: bool) -> bool:
         """Ask the KB before anything is taken in, if something may be answered. Raises KbError, unless rows have been
-        found."""
+        found that can be handed out before, since there will be another call."""
         if self._plan.rhythm.every_instant and not self._arrivals.complete(passed):
             return True
-        try:
-            self._kb.ask()
-        except KbError:
-            if found:
-                return False
-            raise
-        return True
+        return self._kb.is_known(later=found and self._arrivals.passed != AFTER_ALL)
 
     def _see(self, batches: list[EventBatch]) -> None:
         """How far streams have come."""

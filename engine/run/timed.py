@@ -61,11 +61,15 @@ class Waiting(Watermarks[Watermark]):
         """Whether events wait for their instant to be complete."""
         return bool(self._pieces.rows)
 
+    def complete(self, before: int) -> bool:
+        """Whether something is complete and lies before a time."""
+        return self._pieces.oldest < min(self.passed, before)
+
     def take(self, before: int = AFTER_ALL) -> Rows:
         """The triples of the instants that are complete by now and lie before a time, in the order of their ends."""
-        passed = min(self.passed, before)
-        if self._pieces.oldest >= passed:
+        if not self.complete(before):
             return concat([], 3)
+        passed = min(self.passed, before)
         every = concat(self._pieces.rows, 3)
         done = every.end < passed
         complete, rest = every.take(done), every.take(~done)

@@ -44,10 +44,10 @@ def reference_bag(
 class Engine:
     """A run of one query over one stream."""
 
-    def __init__(self, query: EpQuery, kb: Store | None = None, rules: Sequence[EpQuery] = ()) -> None:
+    def __init__(self, query: EpQuery, kb: Store | StoreKb | None = None, rules: Sequence[EpQuery] = ()) -> None:
         self.terms = TermDictionary()
         self.plan = compile_intervals(query, rules, [S])
-        self.kb = StoreKb(kb if kb is not None else Store())
+        self.kb = kb if isinstance(kb, StoreKb) else StoreKb(kb if kb is not None else Store())
         self.run = IntervalRun(self.plan, self.terms, self.kb)
 
     def push(self, events: Iterable[Event]) -> list[MatchBatch]:

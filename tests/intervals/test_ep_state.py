@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from itertools import islice
 
 import pytest
 from ep_runs import Engine, read, reference_bag
 from ep_strategies import queries, streams
+from failing_kb import FailingKb
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple
 
 import oxiseq
-from oxiseq.engine.errors import LimitError, QueryError
+from oxiseq.engine.errors import KbError, LimitError, QueryError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.epsparql.rows import NEVER
 from oxiseq.engine.output.batch import MatchBatch
@@ -161,6 +163,37 @@ def test_changed_knowledge_holds_from_then_on() -> None:
     stream.push("<http://e/x> <http://e/p> 4 .", 4)
     stream.push("<http://e/x> <http://e/p> 5 .", 5)
     assert [(m.start, m.end) for m in found] == [(2, 2), (3, 3)]
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_an_error_of_the_kb_loses_nothing(changes: bool) -> None:
+    fact = [Quad(NamedNode(f"http://e/{x}"), NamedNode("http://e/in"), NamedNode("http://e/c")) for x in "ab"]
+    bags = []
+    for fails in (False, True):
+        store = Store()
+        store.add(fact[0])
+        kb, found = FailingKb(store), list[MatchBatch]()
+        engine = Engine(load(f"{P} SELECT * {{ ?x :p ?y . ?x :in ?c }}", "epsparql"), kb)
+        kb.failing = fails and not changes
+        with suppress(KbError):
+            found += engine.push([(1, 1, named("a")), (2, 2, named("b"))])
+        if changes:
+            engine.run.keep_answers()
+            store.add(fact[1])
+            kb.touch()
+        kb.failing = fails
+        with suppress(KbError):
+            found += engine.push([(3, 3, named("b")), (4, 4, named("a"))])
+        with pytest.raises(KbError) if fails else nullcontext():
+            found += engine.run.advance()
+        kb.failing = False
+        bags.append(engine.bag([*found, *engine.close()]))
+    assert bags[0] == bags[1]
+    assert bags[0].total() == 2 + changes
+
+
+def named(name: str) -> list[Triple]:
+    return [Triple(NamedNode(f"http://e/{name}"), NamedNode("http://e/p"), Literal(1))]
 
 
 def test_knowledge_without_a_graph_is_joined_and_is_no_answer_by_itself() -> None:

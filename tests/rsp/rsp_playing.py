@@ -8,16 +8,16 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 from unittest.mock import patch
 
+from failing_kb import FailingKb
 from flow.by_graph import by_graph
 from flow.lowering_strategies import GRAPHS
-from pyoxigraph import Literal, NamedNode, QuerySolutions, Store
+from pyoxigraph import Literal, NamedNode, Store
 from reference.rsp import Row, evaluate_rsp
 from rsp_stories import Answers, Change, Event, Fails, Moves, Sorting, Story
 from rsp_strategies import kb_store, triples
 
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.rsp import schedule
 from oxiseq.engine.rsp.plan import RspOptions, RspPlan, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
@@ -29,20 +29,6 @@ from oxiseq.rsp.answer import AnswerShape
 
 Told: TypeAlias = tuple[int, Row]
 """The instant, and what is bound."""
-
-
-class FailingKb(StoreKb):
-    """A knowledge base that fails once, when it is asked for the `fails`-th time."""
-
-    fails = 0
-
-    def solutions(self, query_text: str) -> QuerySolutions:
-        """As asked, or KbError."""
-        if self.fails:
-            self.fails -= 1
-            if not self.fails:
-                raise KbError("once")
-        return super().solutions(query_text)
 
 
 class Player:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from failing_kb import FailingKb
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import drawn
@@ -172,17 +173,6 @@ def test_what_comes_after_an_interval_is_not_kept(other: str) -> None:
 # --- errors of the KB ----------------------------------------------------------------------------------
 
 
-class Failing(StoreKb):
-    """A KB that answers nothing while it fails."""
-
-    failing = False
-
-    def solutions(self, query_text: str) -> Any:
-        if self.failing:
-            raise KbError("not now")
-        return super().solutions(query_text)
-
-
 QUERIES = {
     "steady": "FROM NAMED WINDOW :w ON <urn:S> [RANGE 100] WHERE { WINDOW :w { ?s :v ?a } GRAPH :g { ?s :n ?n } }",
     "ticks": "FROM NAMED <urn:S> WIN [RANGE 9 SLIDE 3] AS :w WHERE { WINDOW :w { ?s :v ?a } GRAPH :g { ?s :n ?n } }"
@@ -202,7 +192,7 @@ def test_an_error_of_the_kb_loses_nothing(name: str, changes: bool) -> None:
     for fails in (False, True):
         store = Store()
         store.add(Quad(NamedNode("urn:a"), NamedNode("urn:n"), graph("a n 7")[0].object, NamedNode("urn:g")))
-        kb = Failing(store)
+        kb = FailingKb(store)
         run = Run(P + QUERIES[name], language, "RSTREAM", kb)
         run.push((1, graph("a v 1")))
         if changes:
