@@ -73,6 +73,9 @@ class IntervalRun(AloneRun):
         self._stamps = Stamps(terms)
         self._waiting = Waiting(len(plan.streams), lateness, start)
         self._facts = Facts()
+        self._one_by_one = plan.one_by_one
+        self._most = 1 if self._one_by_one else CHUNK if plan.answered.uses is None else _CHOSEN
+        """Triples that are worked through at a time."""
         self._strata = [(stratum.recursive, self._rules(stratum.rules)) for stratum in plan.strata]
         self._query = Query(plan.answered, plan.distinct, terms)
         self._parts = [*(rules.standing for _, rules in self._strata), *self._query.parts]
@@ -154,8 +157,7 @@ class IntervalRun(AloneRun):
             self._learn()
             self._version = version
         found = []
-        size = 1 if self.plan.one_by_one else CHUNK if self.plan.answered.uses is None else _CHOSEN
-        for part in _pieces(triples, size):
+        for part in _pieces(triples, self._most):
             rows = self._step(part)
             if len(rows):
                 found.append(self._answers(rows))
@@ -169,7 +171,7 @@ class IntervalRun(AloneRun):
         self._facts.over(self._completed + 1)
         for part in self._parts:
             part.forget(self._completed + 1)
-        self._query.tidy(now=self.plan.one_by_one)
+        self._query.tidy(now=self._one_by_one)
 
     def _learn(self) -> None:
         """Let go of what has no time, and hand out what the knowledge base holds at the instant."""
