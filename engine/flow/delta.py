@@ -139,7 +139,8 @@ class Buffer:
         """Room for twice as many, with what it holds. Raises LimitError past `most`."""
         at, weight, rows, _ = self._arrays
         if len(at) >= self.most:
-            raise LimitError(len(at), self.most, "rows of one operator in one batch; push smaller batches")
+            what = "rows that an operator makes of one batch of changes; push smaller batches, or ask for less"
+            raise LimitError(len(at), self.most, what)
         room = min(max(2 * len(at), 16), self.most)
         self._own = True
         self._point(longer(at, room), longer(weight, room), longer(rows, room))
