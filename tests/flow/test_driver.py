@@ -138,7 +138,7 @@ def test_an_operator_that_fails_fails_for_good() -> None:
     for node in flow.nodes:
         node.out.most = 16
     flow.feed(A, delta_of([(1, 1, (n % 2, 1)) for n in range(40)], ids))
-    with pytest.raises(Exception, match="rows of one operator") as first:
+    with pytest.raises(Exception, match="rows that an operator makes") as first:
         flow.step(1)
     with pytest.raises(type(first.value)) as second:
         flow.step(2)
