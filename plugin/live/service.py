@@ -34,13 +34,8 @@ LOG = logging.getLogger("oxiseq.live")
 class LiveService:
     """Streams and continuous queries over a store, or a KB elsewhere, durable in a journal in `folder`.
 
-<<<<<<< HEAD
     `streams`, `queries`, `standing`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: its
     threads end then.
-=======
-    `streams`, `queries`, `standing`, `subscriptions`, `graphs` and `journal.matches` do the work. `close` it: the log's
-    thread ends then.
->>>>>>> 1d90d700934e6718b868becc999e4fb2c477733b
     Raises JournalError when the journal cannot be opened.
     """
 

@@ -147,6 +147,21 @@ def test_another_querys_snapshot_is_refused() -> None:
 # --- knowledge --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("pattern", ["?x :q ?z . ?z :p ?y", "?z :p ?y . ?x :q ?z", "?x :q/:p ?y"])
+def test_knowledge_is_found_behind_what_is_too_old(pattern: str) -> None:
+    store = Store()
+    store.update("PREFIX : <http://e/> INSERT DATA { :b :p :k }")
+    engine = Engine(load(f"{P} SELECT ?x ?y {{ {pattern} FILTER(getDURATION() < 4) }}", "epsparql"), store)
+    found = engine.push([(1, 1, triples_of("b p a")), (2, 2, triples_of("b p l"))])
+    found += engine.push([(10, 10, triples_of("c q b"))])
+    found += engine.close()
+    assert engine.bag(found) == {(10, 10, (("x", "<http://e/c>"), ("y", "<http://e/k>"))): 1}
+
+
+def triples_of(*facts: str) -> list[Triple]:
+    return [Triple(*(NamedNode(f"http://e/{part}") for part in fact.split())) for fact in facts]
+
+
 def test_changed_knowledge_holds_from_then_on() -> None:
     store = oxiseq.Store()
     text = "SELECT ?x ?c FROM STREAM <urn:s> { ?x <http://e/p> ?y GRAPH <http://e/g> { ?x <http://e/in> ?c } }"

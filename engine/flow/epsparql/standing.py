@@ -24,7 +24,7 @@ from oxiseq.engine.flow.epsparql.using import Uses, numbered
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.nodes.closure import Closure
 from oxiseq.engine.flow.nodes.distinct import Distinct
-from oxiseq.engine.flow.nodes.happening import Cover
+from oxiseq.engine.flow.nodes.happening import Cover, Look
 from oxiseq.engine.flow.nodes.node import Chosen, Node
 from oxiseq.engine.flow.plan import Lifetime
 from oxiseq.engine.flow.times import NO_END, NO_START, halves_of, times_at
@@ -74,6 +74,7 @@ class Standing:
         self._every = [each for plan in plans for each in everything(plan)]
         self.flow = Flow(lowered.plan, terms)
         self._timed = [node for node in self.flow.nodes if isinstance(node, Cover | Closure)]
+        self._looking = [node for node in self.flow.nodes if isinstance(node, Look)]
         self._forgetting = [node for node in self.flow.nodes if node.forgets]
 
     def step(self, facts: Delta, since: int) -> None:
@@ -124,6 +125,8 @@ class Standing:
         for place, plan in self._lowered.timeless:
             self.flow.feed(place, _timeless(self._rows(plan, knowledge), tick))
         self._go(NO_START, tick)
+        for node in self._looking:
+            node.learn()
 
     def _rows(self, plan: TimelessPlan, knowledge: Knowledge) -> Ids:
         if plan.asked:

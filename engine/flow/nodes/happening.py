@@ -59,7 +59,7 @@ class Look(Node):
     def __init__(self, form: p.Look, child: Buffer, kept: Arrange) -> None:
         super().__init__(child.width + (kept.inputs[0].width if form.what == "PAIRS" else 0), (child,))
         self._kept = kept
-        scalars = np.zeros(k.SCALARS, np.int64)
+        self._scalars = scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.ORDER], scalars[k.WHAT] = _ORDERS[form.order], _WHAT[form.what]
         scalars[k.LIMIT] = LATEST if form.limit is None else form.limit
         scalars[k.EARLIER], scalars[k.ENTRY_AT] = form.earlier, -1
@@ -73,6 +73,11 @@ class Look(Node):
                 out.grow()
             else:
                 kept.make_room()
+
+    def learn(self) -> None:
+        """Rows without a time have come, or are no longer there: whether it has to look for them in whole chains."""
+        ends = times_at(self._kept.kept[0], _END)
+        self._scalars[k.TIMELESS] = bool((ends == NO_END).any())
 
 
 class Cover(Node):

@@ -39,8 +39,9 @@ PAIRS, WITH, WITHOUT = range(3)
     ENTRY_AT,  # next entry of the chain; -1: no chain is being walked
     LINK_AT,  # number of its links
     FOUND,  # 1: the row has found something
+    TIMELESS,  # 1: the arrangement has rows without a time
     SCALARS,
-) = range(10)
+) = range(11)
 
 _NO_START: Final = 1 << 62
 _NO_END: Final = -(1 << 62)
@@ -115,7 +116,8 @@ def _walk(K: Any, D: Any, i: int, t: int, A: Any, out: Any) -> bool:
     scalars, words, halves, links = _scalars(K), v.words(A), v.halves(A), v.links(A)
     rows, checked, others, limit = buffers.rows(D), _checked(K), v.checked(A), scalars[LIMIT]
     start, end, order = time_in(rows, i, START), time_in(rows, i, END), scalars[ORDER]
-    ordered = v.loose(A).shape[0] == 0  # chains by loose columns are made late, in any order
+    # chains by loose columns are made late, in any order; rows without a time stand anywhere
+    ordered = v.loose(A).shape[0] == 0 and scalars[TIMELESS] == 0
     following, e = v.scalars(A)[LINK0] + 2 * scalars[LINK_AT], scalars[ENTRY_AT]
     while e >= 0:
         from_, to = time_in(halves, e, ROW + START), time_in(halves, e, ROW + END)
