@@ -535,6 +535,21 @@ class Sheet:
             return child
         return self.add(Pick(child, columns))
 
+    def filtered(self, child: int, conditions: tuple[Expression, ...]) -> int:
+        """The place of the rows for which all conditions hold. What is drawn by chance is drawn once for a row, and
+        still known when the row goes."""
+        pure = tuple(each for each in conditions if is_pure(each))
+        if pure:
+            child = self.add(Filter(child, pure))
+        drawn = [each for each in conditions if not is_pure(each)]
+        if not drawn:
+            return child
+        width, made = self._widths[child], child
+        for each in drawn:
+            made = self.add(Extend(made, each))
+        kept = self.add(Filter(made, tuple(column(width + i) for i in range(len(drawn)))))
+        return self.pick(kept, tuple((i,) for i in range(width)))
+
     def is_set(self, place: int) -> bool:
         """Whether it surely has each of its rows once."""
         match self._forms[place]:

@@ -120,7 +120,7 @@ class Relations:
     def filter(self, a: Relation, conditions: Iterable[Expression]) -> Relation:
         """The rows for which all conditions hold. They hold no EXISTS."""
         every = tuple(self._placed(each, a) for whole in conditions for each in conjuncts(whole))
-        return Relation(self.sheet.add(p.Filter(a.node, every)), a.columns, a.certain) if every else a
+        return Relation(self.sheet.filtered(a.node, every), a.columns, a.certain)
 
     def extend(self, a: Relation, expression: Expression, name: Column) -> Relation:
         """With the value of an expression as a column more. It holds no EXISTS."""
@@ -220,7 +220,7 @@ class Relations:
                     else a.place(c) if c in a.columns else width + b.place(c)
                 )  # fmt: skip
         every = tuple(placed(each, known) for whole in conditions for each in conjuncts(whole))
-        return self._made(self.sheet.add(p.Filter(node, every)), a, b)
+        return self._made(self.sheet.filtered(node, every), a, b)
 
     def left_join(self, a: Relation, b: Relation, conditions: Sequence[Expression] = ()) -> Relation:
         """OPTIONAL: conditions are on the joined rows, and hold no EXISTS."""

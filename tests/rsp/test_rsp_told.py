@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from pyoxigraph import NamedNode, RdfFormat, Store, Triple, parse
 
@@ -173,3 +175,17 @@ def test_the_kbs_blank_nodes_come_first_after_the_windows_were_forgotten() -> No
         run.forget(time + 1)
     of_kb = set(terms.kb_blanks.values())
     assert [[node in of_kb for node in each] for each in found] == [[True, False]] * 2
+
+
+@pytest.mark.parametrize("where", [
+    "?x :p ?y FILTER(RAND() < 0.5)",
+    "?x :p ?y OPTIONAL { ?x :p ?z FILTER(RAND() < 0.5 && ?z = ?y) }",
+])  # fmt: skip
+def test_what_a_condition_draws_is_drawn_once_for_a_row(where: str) -> None:
+    text = f"PREFIX : <http://e/> SELECT * FROM STREAM <urn:s> [RANGE 5 EVENTS SLIDE 1 EVENTS] WHERE {{ {where} }}"
+    events = [(i, f"<http://e/a{i}> <http://e/p> {i} .") for i in range(105)]
+    found = oxiseq.run(text, {"urn:s": events}, language="rspql", report="RSTREAM")
+    rows = Counter((answer["x"].value, "z" in answer.bindings and answer["z"] is not None) for answer in found)
+    whole = [count for (name, _), count in rows.items() if int(name.removeprefix("http://e/a")) < 100]
+    assert {*whole} == {5}
+    assert 20 < len(whole) <= 100
