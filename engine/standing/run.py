@@ -241,6 +241,11 @@ class StoreRun:
     # --- what it holds --------------------------------------------------------------------------------
 
     @property
+    def quads(self) -> int:
+        """Quads of its patterns that are held, for others too."""
+        return sum(leaf.records for leaf in self.leaves)
+
+    @property
     def records(self) -> int:
         """Rows that it keeps for itself."""
         return sum(node.records for node in self._working)

@@ -80,6 +80,9 @@ class Standing:
         """Those that are not."""
         self._due: dict[Upheld, None] = {}
         """Those that are to be asked."""
+        self._enough: dict[Leaf, int] = {}
+        """So many quads a leaf may hold until its queries' limits are looked at again (a little late where others that
+        they read have shrunk meanwhile)."""
         self._tick = 0
 
     def __len__(self) -> int:
@@ -109,6 +112,8 @@ class Standing:
         self._due.pop(upheld, None)
         try:
             upheld.run = StoreRun(upheld.plan, self._leaves, self.terms, upheld.limits)
+            for leaf in upheld.run.leaves:
+                self._enough.pop(leaf, None)
             rows = upheld.run.begin(self._store(), self._next(2))
             self._open_gates(upheld, upheld.run)
             upheld.state, upheld.reason = "followed", ""
@@ -171,6 +176,7 @@ class Standing:
             readers.pop(upheld, None)
             if not readers:
                 self._readers.pop(leaf, None)
+            self._enough.pop(leaf, None)
         for leaf in upheld.watched:
             self._leaves.let_go(leaf)
         upheld.watched = ()
@@ -213,7 +219,28 @@ class Standing:
             outcomes += self._stepped(upheld)
         for leaf in fed:
             leaf.clear()
+        for leaf in fed:
+            self._check(leaf)
         return outcomes
+
+    def _check(self, leaf: Leaf) -> None:
+        """Queries that hold too many quads by now are asked, as at their registration. A leaf is looked at again when
+        it has grown by its part of what its queries may still hold."""
+        if leaf.records < self._enough.get(leaf, 0):
+            return
+        more: list[int] = []
+        for upheld in [*self._all]:
+            if upheld.run is None or leaf not in upheld.run.leaves:
+                continue
+            held, most = upheld.run.quads, upheld.limits.most_triples
+            if held <= most:
+                more.append((most - held) // len(upheld.run.leaves))
+                continue
+            self._let_go(upheld)
+            self._ask_from_now(upheld, str(LimitError(held, most, "quads of a query's patterns")))
+            self._due[upheld] = None
+        if more:
+            self._enough[leaf] = leaf.records + min(more) + 1
 
     def _stepped(self, upheld: Upheld) -> list[Outcome]:
         if upheld.run is None:

@@ -234,6 +234,25 @@ def test_too_many_triples_are_asked_for(store: oxiseq.Store) -> None:
     assert named(query.take()[0].removed) == ["a c"]
 
 
+@pytest.mark.parametrize("text", ["?x :knows ?y . ?y :knows ?z", ":a :likes ?x . ?x :knows ?z"])
+def test_too_many_triples_are_asked_for_also_when_they_come_later(store: oxiseq.Store, text: str) -> None:
+    """The second query is told only of what it joins with, which is nothing."""
+    query = stand(store, P + f"SELECT ?x ?z WHERE {{ {text} }}", most_triples=5)
+    other = stand(store)
+    for number in range(4):
+        store.add(knows("b", f"n{number}"))
+        query.catch_up()
+        assert query.state == "followed"
+    store.add(knows("b", "n4"))
+    query.catch_up()
+    assert (query.state, other.state) == ("asked", "followed")
+    assert "6 given, at most 5" in query.reason
+    store.update(P + "INSERT DATA { :a :likes :n4 . :n4 :knows :c }")
+    assert "c" in {name.split()[-1] for change in query.take() for name in named(change.added)}
+    query.close()
+    assert store._standings.records["quads"] == 0
+
+
 def test_too_many_rows_are_refused(store: oxiseq.Store) -> None:
     store.extend([knows("a", f"n{i}") for i in range(10)])
     with pytest.raises(LimitError):
