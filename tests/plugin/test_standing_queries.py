@@ -371,6 +371,15 @@ def test_leaves_are_held_once(store: oxiseq.Store) -> None:
     assert standings.records == {"quads": 0, "rows": 0, "answers": 0}
 
 
+def test_nothing_is_left_of_gates_that_have_closed(store: oxiseq.Store) -> None:
+    query = stand(store, P + "SELECT * WHERE { :a :likes ?y . ?y :knows ?z }")
+    for text in ("INSERT DATA { :a :likes :b . :b :knows :c }", "DELETE DATA { :a :likes :b }"):
+        store.update(P + text)
+        query.catch_up()
+    query.close()
+    assert (store._standings._engine._gates._open, store._standings._engine._gates._held) == ({}, {})
+
+
 def test_explanations_show_operators(store: oxiseq.Store) -> None:
     query = stand(store, P + "SELECT ?x WHERE { ?x :knows ?y MINUS { GRAPH ?g { ?x :hides ?z } } }")
     explained = query.explain()
