@@ -35,8 +35,12 @@ class Subscription:
 
     def close(self) -> None:
         """It is called no more."""
-        self._closed = True
+        self.end()
         self._query.unsubscribe(self)
+
+    def end(self) -> None:
+        """Nor is it told what waits for it."""
+        self._closed = True
 
     def tell(self, change: StoreChange) -> None:
         """Call it; its error is logged."""
@@ -187,6 +191,9 @@ class StandingQuery:
         subscription = Subscription(self, callback)
         self._standings.catch_up()
         with self._standings.lock:
+            if self._closed:
+                subscription.end()
+                return subscription
             for change in [] if since is None else self._behind(since):
                 self._standings.deliver_later(subscription, change)
             self._subscriptions = (*self._subscriptions, subscription)
@@ -223,6 +230,8 @@ class StandingQuery:
     def end(self) -> None:
         """It has been closed."""
         self._closed = True
+        for subscription in self._subscriptions:
+            subscription.end()
         self._subscriptions = ()
 
     def receive(self, told: Told, at: int) -> None:

@@ -200,6 +200,27 @@ def test_closing_ends_who_waits(store: oxiseq.Store) -> None:
     assert query.number == 0
 
 
+def test_a_query_that_is_closed_calls_nobody_back(store: oxiseq.Store) -> None:
+    query, other = stand(store), stand(store)
+    called, go_on, last = list[int](), threading.Event(), threading.Event()
+
+    def tell(change: oxiseq.StoreChange) -> None:
+        called.append(change.number)
+        go_on.wait(30)
+
+    query.on_change(tell)
+    other.on_change(lambda change: last.set() if change.number == 3 else None)
+    for name in "cde":
+        store.add(knows("a", name))
+    while not called:
+        time.sleep(0.001)
+    other.catch_up()
+    query.close()
+    go_on.set()
+    assert last.wait(30)
+    assert called == [1]
+
+
 def test_many_threads_change_and_register(store: oxiseq.Store) -> None:
     def work(name: str) -> None:
         for number in range(25):
