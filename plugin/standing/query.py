@@ -206,7 +206,8 @@ class StandingQuery:
             self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
 
     def catch_up(self) -> None:
-        """All updates made before are taken in. Raises nothing: look at `state`."""
+        """All updates made before are taken in: snapshots and changes have them; callbacks may still be on their way.
+        Raises nothing: look at `state`."""
         self._standings.catch_up()
 
     def restart(self) -> None:

@@ -174,6 +174,27 @@ def test_callbacks_come_in_order_and_their_errors_harm_nobody(store: oxiseq.Stor
     assert told == [*range(2, 23)]
 
 
+def test_callbacks_come_from_a_thread_of_their_own(store: oxiseq.Store) -> None:
+    """Who catches up may hold the store's lock, for which the callback waits."""
+    query, threads = stand(store), list[threading.Thread]()
+    done = threading.Event()
+
+    def tell(change: oxiseq.StoreChange) -> None:
+        threads.append(threading.current_thread())
+        store.add(knows("a", f"n{change.number}"))
+        if len(threads) == 3:
+            query.close()
+            done.set()
+
+    query.on_change(tell)
+    with store._lock:
+        store.add(knows("b", "c"))
+        assert len(query.snapshot()) == 2
+        assert len(query.take(since=0)) == 1
+    assert done.wait(30)
+    assert threading.current_thread() not in threads
+
+
 def test_a_callback_may_change_the_store(store: oxiseq.Store) -> None:
     query = stand(store)
     done = threading.Event()
