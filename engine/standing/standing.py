@@ -251,12 +251,12 @@ class Standing:
             told = upheld.run.step()
             self._turn_gates(upheld, upheld.run)
             upheld.run.clear()
+            if not len(told):
+                return []
+            upheld.answer.take(told)
         except Exception as error:
             self._fall_back(upheld, error)
             return []
-        if not len(told):
-            return []
-        upheld.answer.take(told)
         if len(upheld.answer) > upheld.limits.most_rows:
             self._fail(upheld, str(LimitError(len(upheld.answer), upheld.limits.most_rows, "rows of an answer")))
         return [Outcome(upheld, told)]
@@ -267,11 +267,19 @@ class Standing:
         if isinstance(error, LimitError):
             self._fail(upheld, str(error))
         else:
-            self._ask_from_now(upheld, f"its operators failed: {type(error).__name__}: {error}")
+            self._ask_from_now(upheld, f"its operators failed: {_named(error)}")
             self._due[upheld] = None
 
+    def fail(self, upheld: Upheld, error: Exception) -> None:
+        """What is made of its answer has failed: it stands still until it is begun anew."""
+        self._fail(upheld, _named(error))
+
     def _fail(self, upheld: Upheld, reason: str) -> None:
-        self._let_go(upheld)
+        try:
+            self._let_go(upheld)
+        except Exception as error:  # what it was read by is told nothing more all the same
+            reason = f"{reason}; {_named(error)}"
+            upheld.watched, upheld.run = (), None
         upheld.state, upheld.reason = "failed", reason
         self._due.pop(upheld, None)
 
@@ -289,7 +297,10 @@ class Standing:
         """Begin again, all or one: what differs from the answers of before. For a change that cannot be told."""
         again = [*self._all] if only is None else [only]
         for upheld in again:
-            self._let_go(upheld)
+            try:
+                self._let_go(upheld)
+            except Exception as error:
+                self._fail(upheld, _named(error))
         for upheld in again:
             yield from self._compared(upheld, lambda upheld=upheld: self._begun(upheld))  # type: ignore[misc]
 
@@ -297,13 +308,10 @@ class Standing:
         self._due.pop(upheld, None)
         try:
             found = now()
-        except OxiseqError as error:
-            self._fail(upheld, str(error))
-            return
+            told = upheld.answer.replaced(found.rows, found.weight)
         except Exception as error:
-            self._fail(upheld, f"{type(error).__name__}: {error}")
+            self._fail(upheld, _named(error))
             return
-        told = upheld.answer.replaced(found.rows, found.weight)
         if len(told):
             yield Outcome(upheld, told)
 
@@ -334,3 +342,8 @@ class Standing:
         runs = [upheld.run.bytes for upheld in self._all if upheld.run is not None]
         answers = [upheld.answer.bytes for upheld in self._all]
         return sum(leaf.bytes for leaf in self._leaves) + sum(runs) + sum(answers)
+
+
+def _named(error: Exception) -> str:
+    """What has happened; a fault of ours by its kind."""
+    return str(error) if isinstance(error, OxiseqError) else f"{type(error).__name__}: {error}"

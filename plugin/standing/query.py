@@ -6,6 +6,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from oxiseq.engine.errors import OxiseqError
@@ -67,10 +68,14 @@ class StandingQuery:
         self._handed_out = number
         self._subscriptions: tuple[Subscription, ...] = ()
         self._closed = False
-        self._graph: Constructed | None = None
-        if self.form == "CONSTRUCT":
-            self._graph = Constructed(upheld.query.template, upheld.plan.told)
-            self._graph.take(self._solutions(upheld.told))
+        self._stale = False
+        """Whether its graph misses a change."""
+        self._graph = self._constructed() if self.form == "CONSTRUCT" else None
+
+    def _constructed(self) -> Constructed:
+        made = Constructed(self._upheld.query.template, self._upheld.plan.told)
+        made.take(self._solutions(self._upheld.told))
+        return made
 
     # --- facts ----------------------------------------------------------------------------------------
 
@@ -136,6 +141,7 @@ class StandingQuery:
             return Snapshot(self.form, self._number, time.time_ns() // 1000, lambda: weighed)
 
     def _answered(self) -> Weighed:
+        self._refresh()
         if self._graph is not None:
             return [(triple, 1) for triple in self._graph.triples]
         return self._rows(self._upheld.told)
@@ -237,9 +243,26 @@ class StandingQuery:
 
     def receive(self, told: Told, at: int) -> None:
         """What a change made at a time has changed of the rows. With the lock held."""
+        if self._stale:
+            self.lose()
+            return
         change = self._changed(told, at)
         if change is not None:
             self._tell(change)
+
+    def lose(self) -> None:
+        """A change could not be told: whoever has read those before begins with a snapshot. With the lock held."""
+        self._changes.clear()
+        self._number += 1
+        self._held, self._first = 0, self._number
+        self._stale = self._graph is not None
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """A graph that a change was lost of is made again; where that fails it stays, and this is tried later."""
+        if self._stale:
+            with suppress(Exception):
+                self._graph, self._stale = self._constructed(), False
 
     def _tell(self, change: StoreChange) -> None:
         self._number = change.number

@@ -183,8 +183,15 @@ class Standings:
         return True
 
     def _tell(self, outcomes: Iterable[Outcome], at: int) -> None:
+        """One that cannot be told fails, alone."""
         for outcome in outcomes:
-            self._of[outcome.upheld].receive(outcome.told, at)
+            query = self._of[outcome.upheld]
+            try:
+                query.receive(outcome.told, at)
+            except Exception as error:
+                LOG.exception("query %s: a change could not be told", query.name)
+                self._engine.fail(outcome.upheld, error)
+                query.lose()
         self.arrived.notify_all()
         self._engine.terms.collect_if_due()
 

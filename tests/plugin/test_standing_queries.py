@@ -6,7 +6,7 @@ import gc
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyoxigraph as ox
 import pytest
@@ -15,6 +15,7 @@ import oxiseq
 from oxiseq.engine.errors import LimitError, OxiseqError, QueryError
 from oxiseq.engine.standing.run import StoreRun
 from oxiseq.journal import CursorError
+from oxiseq.standing.graphs import Constructed
 
 E = "http://e/"
 P = f"PREFIX : <{E}> "
@@ -186,11 +187,11 @@ def test_callbacks_come_from_a_thread_of_their_own(store: oxiseq.Store) -> None:
             query.close()
             done.set()
 
-    query.on_change(tell)
+    store.add(knows("b", "c"))
+    query.catch_up()
     with store._lock:
-        store.add(knows("b", "c"))
+        query.on_change(tell, since=0)
         assert len(query.snapshot()) == 2
-        assert len(query.take(since=0)) == 1
     assert done.wait(30)
     assert threading.current_thread() not in threads
 
@@ -351,6 +352,45 @@ def test_operators_that_fail_are_replaced_by_asking(store: oxiseq.Store, monkeyp
     assert named(query.take()[0].added) == ["c d"]
     query.restart()
     assert query.state == "followed"
+
+
+def test_a_change_that_cannot_be_told_harms_one_query(store: oxiseq.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [P + "CONSTRUCT { ?y :of ?x } WHERE { ?x :knows ?y }", KNOWS]
+    query, other = [stand(store, text) for text in texts]
+
+    def fail(self: Constructed, solutions: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Constructed, "take", fail)
+        store.add(knows("b", "c"))
+        assert named(other.take()[0].added) == ["b c"]
+        assert (query.state, other.state) == ("failed", "followed")
+    assert "a fault of ours" in query.reason
+    with pytest.raises(CursorError):
+        query.take(since=0)
+    query.restart()
+    assert query.state == "followed"
+    store.add(knows("c", "d"))
+    assert len(query.snapshot()) == len(other.snapshot()) == 3
+
+
+@pytest.mark.parametrize("way", [StoreRun.close, StoreRun.begin], ids=["close", "begin"])
+def test_a_query_that_cannot_begin_anew_harms_nobody(
+    store: oxiseq.Store, monkeypatch: pytest.MonkeyPatch, way: Callable[..., object]
+) -> None:  # fmt: skip
+    query, other = stand(store), stand(store, P + "SELECT ?x WHERE { ?x :knows ?y }")
+
+    def fail(self: StoreRun, *given: object) -> object:
+        if self is query._upheld.run:
+            raise RuntimeError("a fault of ours")
+        return way(self, *given)
+
+    monkeypatch.setattr(StoreRun, way.__name__, fail)
+    store.inner.add(knows("b", "c"))
+    store.touch()
+    assert named(other.take()[0].added) == ["b"]
+    assert (query.state, other.state) == ("failed" if way.__name__ == "begin" else "followed", "followed")
 
 
 def test_changes_that_are_not_told_are_found(store: oxiseq.Store) -> None:
