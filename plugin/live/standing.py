@@ -137,9 +137,9 @@ class StandingQueries:
             before = known.get(name)
             if before is not None and not replace:
                 raise ConflictError(f"there is a query {name!r} already")
-            if before is not None and name in self._at_work and before.text == text:
-                if _is_unnamed(before) == bool(options.get(_UNNAMED)):
-                    return
+            same = before is not None and before.text == text and _is_unnamed(before) == bool(options.get(_UNNAMED))
+            if same and name in self._at_work:
+                return
             if before is None and len(known) >= self._settings.queries and not self._let_go_unread(0.0):
                 raise BoundError(f"there are {self._settings.queries} queries, which is the most")
             query = self._followed(text)

@@ -29,8 +29,8 @@ snapshot and all changes above its number make the answer of now. ORDER BY witho
 **How it is read.** `query.changes(since=None, timeout=None)` waits for the next ones; without `since` it goes on behind
 what has been handed out before, with `since` behind that number. `query.take()`: all that are there. `query.on_change(
 callback, since=None)` calls back from another thread, first with those kept above `since`; `close()` what it returns to
-end that. `query.catch_up()`: all updates made before are taken in (callbacks may come later). `keep`: how many rows of changes are kept to resume
-from; a `since` before those raises CursorError: take a new snapshot.
+end that. `query.catch_up()`: all updates made before are taken in (callbacks may come later). `keep`: how many rows of
+changes are kept to resume from; a `since` before those raises CursorError: take a new snapshot.
 
 **What is promised.** Each change of the store is one step: changes are complete and in their order, whoever makes them
 (`update`, `add`, `extend`, bulk loads, the server), and none is told twice. The update does no more than queue what has

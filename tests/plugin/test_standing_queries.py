@@ -428,6 +428,20 @@ def test_arguments_of_streams_and_names_that_are_taken_are_refused(store: oxiseq
         store.register(KNOWS, language="sparql", name="one")
 
 
+@pytest.mark.parametrize(
+    ("language", "given"),
+    [
+        ("sparql", {"keep": -1}), ("sparql", {"keep": "x"}), ("sparql", {"keep": True}), ("sparql", {"name": ""}),
+        ("sparql", {"most_triples": -1}), ("sparql", {"most_rows": 1.5}), ("sparql", {"name": 5}),
+        ("rspql", {"keep": 5}), ("rspql", {"most_rows": 5}), ("spaseq", {"name": "one"}),
+    ],
+)  # fmt: skip
+def test_arguments_that_make_no_sense_are_refused(store: oxiseq.Store, language: str, given: dict[str, object]) -> None:
+    (what,) = given
+    with pytest.raises(OxiseqError, match=what):
+        store.register(KNOWS, language=language, **given)  # type: ignore[call-overload]
+
+
 def test_a_store_that_nobody_holds_is_closed_at_once() -> None:
     made = oxiseq.Store()
     stand(made)
