@@ -37,7 +37,7 @@ _PER_ROW: Final = 150
 @dataclass(frozen=True, slots=True)
 class Limits:
     """most_triples: quads of one query's patterns, past which it is asked of the store instead; most_rows: rows of its
-    answer, or of one of its operators at once, and pairs that a path connects."""
+    answer, each as often as it is there, or of one of its operators at once, and pairs that a path connects."""
 
     most_triples: int = 5_000_000
     most_rows: int = 5_000_000
@@ -267,6 +267,8 @@ class Answer:
     def __init__(self, width: int) -> None:
         self._width = width
         self._counts: dict[bytes, int] = {}
+        self.size = 0
+        """Its rows, each as often as it is there."""
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -274,6 +276,7 @@ class Answer:
     def take(self, told: Told) -> None:
         """What has come and gone."""
         counts = self._counts
+        self.size += int(told.weight.sum())
         for key, weight in zip(_keys(told.rows), told.weight.tolist(), strict=True):
             count = counts.get(key, 0) + weight
             if count:
@@ -284,6 +287,7 @@ class Answer:
     def replaced(self, rows: Ids, weight: I64) -> Told:
         """Hold these rows and no others; what that changes."""
         now: dict[bytes, int] = {}
+        self.size = int(weight.sum())
         for key, count in zip(_keys(rows), weight.tolist(), strict=True):
             now[key] = now.get(key, 0) + count
         before, self._counts = self._counts, now

@@ -128,9 +128,9 @@ class Standing:
         except BaseException:
             self._let_go(upheld)
             raise
-        if len(rows) > upheld.limits.most_rows:
+        if (size := int(rows.weight.sum())) > upheld.limits.most_rows:
             self._let_go(upheld)
-            raise LimitError(len(rows), upheld.limits.most_rows, "rows of an answer")
+            raise LimitError(size, upheld.limits.most_rows, "rows of an answer")
         return rows
 
     def _ask_from_now(self, upheld: Upheld, reason: str) -> None:
@@ -257,8 +257,8 @@ class Standing:
         except Exception as error:
             self._fall_back(upheld, error)
             return []
-        if len(upheld.answer) > upheld.limits.most_rows:
-            self._fail(upheld, str(LimitError(len(upheld.answer), upheld.limits.most_rows, "rows of an answer")))
+        if upheld.answer.size > upheld.limits.most_rows:
+            self._fail(upheld, str(LimitError(upheld.answer.size, upheld.limits.most_rows, "rows of an answer")))
         return [Outcome(upheld, told)]
 
     def _fall_back(self, upheld: Upheld, error: Exception) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.standing import Told, Upheld
 from oxiseq.explanation import Explanation
@@ -282,7 +284,8 @@ class StandingQuery:
                 return None
             return StoreChange(self.form, self._number + len(triples), at, len(triples), lambda: triples)
         self._standings.hold(told.rows)
-        return StoreChange(self.form, self._number + len(told), at, len(told), lambda: self._rows(told))
+        count = int(np.abs(told.weight).sum())
+        return StoreChange(self.form, self._number + count, at, count, lambda: self._rows(told))
 
     def _solutions(self, told: Told) -> list[tuple[Solution, int]]:
         return [*zip(self._standings.decoded(told.rows), told.weight.tolist(), strict=True)]
@@ -293,7 +296,7 @@ class StandingQuery:
         return [(dict(zip(names, row, strict=True)), w) for row, w in zip(rows, told.weight.tolist(), strict=True)]
 
     def _repr_html_(self) -> str:
-        facts = [("state", self.state), ("rows", f"{len(self._upheld.answer):,}"), ("last change", f"{self._number:,}")]
+        facts = [("state", self.state), ("rows", f"{self._upheld.answer.size:,}"), ("last change", f"{self._number:,}")]
         return f"<div>{html_table(self.name, facts, self.text)}</div>"
 
     def __repr__(self) -> str:

@@ -66,11 +66,19 @@ def test_what_changes_nothing_is_not_told(store: oxiseq.Store) -> None:
 
 
 def test_rows_come_as_often_as_they_are_there(store: oxiseq.Store) -> None:
-    query = stand(store, P + "SELECT ?x WHERE { ?x :knows ?y }")
+    query = stand(store, P + "SELECT ?x WHERE { ?x :knows ?y }", keep=2, most_rows=4)
     store.extend([knows("a", "c"), knows("a", "d")])
     (change,) = query.take()
     assert named(change.added) == ["a", "a"]
+    assert (change.number, len(change)) == (2, 2)
     assert named(query.snapshot()) == ["a", "a", "a"]
+    store.add(knows("a", "e"))
+    assert (query.snapshot().number, query.first, query.state) == (3, 2, "followed")
+    store.add(knows("a", "f"))
+    query.catch_up()
+    assert query.state == "failed"
+    with pytest.raises(LimitError):
+        query = stand(store, query.text, most_rows=4)
 
 
 def test_ask_tells_true_and_false(store: oxiseq.Store) -> None:
