@@ -75,6 +75,8 @@ class StoreRun:
             if isinstance(node, Reach):
                 node.most_pairs = limits.most_rows
         self._root = self.nodes[plan.flow.root]
+        self.joins_too_much = False
+        """Whether `begin` has failed at a join: to ask the store for it might take for ever."""
 
     def _shared(self, forms: tuple[p.Form, ...]) -> dict[int, Node]:
         """The nodes that stand for other queries, too: leaves, and what arranges them."""
@@ -159,7 +161,7 @@ class StoreRun:
                 )
             for node in self._working:
                 if node.begin(tick) or any(node.inputs):
-                    node.step()
+                    self._step_first(node)
             self._check()
             return _copied(self._root.out.delta)
         finally:
@@ -168,6 +170,13 @@ class StoreRun:
             for leaf in contents:
                 leaf.clear()
             self.clear()
+
+    def _step_first(self, node: Node) -> None:
+        try:
+            node.step()
+        except LimitError:
+            self.joins_too_much = isinstance(node, Join)
+            raise
 
     # --- at a change ----------------------------------------------------------------------------------
 

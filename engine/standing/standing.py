@@ -92,7 +92,7 @@ class Standing:
 
     def add(self, query: RspQuery, text: str, limits: Limits) -> Upheld:
         """A query over what the store holds now, all changes so far being taken in. Raises QueryError; LimitError for
-        an answer of too many rows; KbError."""
+        an answer, or a join, of too many rows; KbError."""
         upheld = Upheld(query, text, limits)
         upheld.plan = compile_over_store(query, self._size)
         upheld.answer = Answer(upheld.width)
@@ -108,7 +108,8 @@ class Standing:
         self._let_go(upheld)
 
     def _begun(self, upheld: Upheld) -> Told:
-        """Follow it, or ask it where that would hold too much; its answer. Raises LimitError, KbError."""
+        """Follow it, or ask it where that would hold too much; its answer. Raises LimitError, also for a join of too
+        many rows; KbError."""
         self._due.pop(upheld, None)
         try:
             upheld.run = StoreRun(upheld.plan, self._leaves, self.terms, upheld.limits)
@@ -118,7 +119,10 @@ class Standing:
             self._open_gates(upheld, upheld.run)
             upheld.state, upheld.reason = "followed", ""
         except LimitError as error:
+            joins_too_much = upheld.run is not None and upheld.run.joins_too_much
             self._let_go(upheld)
+            if joins_too_much:  # whoever changes the store would wait for it at each change
+                raise
             self._ask_from_now(upheld, str(error))
             try:
                 return self._asked(upheld)

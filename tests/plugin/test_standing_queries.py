@@ -314,6 +314,19 @@ def test_too_many_rows_are_refused(store: oxiseq.Store) -> None:
     assert len(query.take()) == 1
 
 
+def test_joins_of_too_many_rows_are_refused_and_not_asked_for(store: oxiseq.Store) -> None:
+    """Though the answer is small: the store would be locked as long as it takes."""
+    count = P + "SELECT (COUNT(*) AS ?n) WHERE { ?x :knows ?y . ?v :knows ?w . ?s :knows ?t }"
+    query = stand(store, count, most_rows=50)
+    store.extend([knows("a", f"n{i}") for i in range(10)])
+    with pytest.raises(LimitError):
+        stand(store, count, most_rows=50)
+    query.catch_up()
+    assert query.state == "failed"
+    query.restart()
+    assert query.state == "failed"
+
+
 def test_paths_that_connect_too_much_are_asked_for(store: oxiseq.Store) -> None:
     store.extend([knows(f"n{i}", f"n{i + 1}") for i in range(20)])
     query = stand(store, P + "SELECT ?y WHERE { :n15 :knows+ ?y }", most_rows=100)
