@@ -181,7 +181,7 @@ def test_all_that_changes_the_store_counts(here: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "hint"),
     [
-        ("SELECT ?x WHERE {\n  ?x ?p ?y FILTER(?y > NOW())\n}", 1, 1, "SELECT"),
+        ("SELECT ?x WHERE {\n  ?x ?p ?y FILTER(?y > NOW())\n}", 1, 1, "each change"),
         ("SELECT ?x WHERE {\n  SERVICE <http://e/> { ?x ?p ?y }\n}", 2, 3, "GRAPH"),
         ("SELECT ?x WHERE {\n  ?x ?p", 1, 17, "}"),
         ("DESCRIBE <http://e/a>", 1, 1, "CONSTRUCT"),
