@@ -291,7 +291,10 @@ class Store:
         """
         if language == "sparql":
             _only_standing(start, lateness, stream_names, report, instants, consumption, rules)
+            _sensible(name, keep=keep, most_triples=most_triples, most_rows=most_rows)
             return self._standings.register(text, name, keep, Limits(most_triples, most_rows))
+        if (name, keep, most_triples, most_rows) != (None, KEEP, _LIMITS.most_triples, _LIMITS.most_rows):
+            raise OxiseqError('name, keep, most_triples and most_rows are for language="sparql" only')
         query = load(text, language)
         front = front_of(query)
         begin = None if start is None else to_microseconds(start)
@@ -359,3 +362,12 @@ def _only_standing(start: Any, lateness: Duration, *others: Any) -> None:
     """Raises OxiseqError for what is said about streams."""
     if start is not None or duration(lateness, "lateness") or any(others):
         raise OxiseqError("a query over the store reads no stream: it takes name, keep, most_triples, most_rows")
+
+
+def _sensible(name: object, **numbers: object) -> None:
+    """Raises OxiseqError for a name that is none, and for what are no natural numbers."""
+    if name is not None and not (isinstance(name, str) and name):
+        raise OxiseqError(f"name: a text that is not empty, not {name!r}")
+    for what, number in numbers.items():
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            raise OxiseqError(f"{what}: a whole number, 0 or more, not {number!r}")

@@ -70,6 +70,15 @@ class Gates(Generic[Q]):
             held.pop((leaf, columns, each), None)
             if not queries:
                 del by_key[each]
+        self._tidy(leaf, columns)
+
+    def _tidy(self, leaf: Leaf, columns: Columns) -> None:
+        """Hold nothing of a leaf without gates."""
+        by_columns = self._open[leaf]
+        if not by_columns[columns]:
+            del by_columns[columns]
+        if not by_columns:
+            del self._open[leaf]
 
     def through(self, leaf: Leaf, delta: Delta) -> Iterator[Q]:
         """The queries that a change of a leaf may matter to, some more than once."""
@@ -85,10 +94,7 @@ class Gates(Generic[Q]):
             by_key[each].pop(query, None)
             if not by_key[each]:
                 del by_key[each]
-            if not by_key:
-                del self._open[leaf][columns]
-            if not self._open[leaf]:
-                del self._open[leaf]
+            self._tidy(leaf, columns)
 
     def size(self, query: Q) -> int:
         """How many keys it holds."""

@@ -37,7 +37,7 @@ _PER_ROW: Final = 150
 @dataclass(frozen=True, slots=True)
 class Limits:
     """most_triples: quads of one query's patterns, past which it is asked of the store instead; most_rows: rows of its
-    answer, or of one of its operators at once, and pairs that a path connects."""
+    answer, each as often as it is there, or of one of its operators at once, and pairs that a path connects."""
 
     most_triples: int = 5_000_000
     most_rows: int = 5_000_000
@@ -75,6 +75,8 @@ class StoreRun:
             if isinstance(node, Reach):
                 node.most_pairs = limits.most_rows
         self._root = self.nodes[plan.flow.root]
+        self.joins_too_much = False
+        """Whether `begin` has failed at a join: to ask the store for it might take for ever."""
 
     def _shared(self, forms: tuple[p.Form, ...]) -> dict[int, Node]:
         """The nodes that stand for other queries, too: leaves, and what arranges them."""
@@ -159,7 +161,7 @@ class StoreRun:
                 )
             for node in self._working:
                 if node.begin(tick) or any(node.inputs):
-                    node.step()
+                    self._step_first(node)
             self._check()
             return _copied(self._root.out.delta)
         finally:
@@ -168,6 +170,13 @@ class StoreRun:
             for leaf in contents:
                 leaf.clear()
             self.clear()
+
+    def _step_first(self, node: Node) -> None:
+        try:
+            node.step()
+        except LimitError:
+            self.joins_too_much = isinstance(node, Join)
+            raise
 
     # --- at a change ----------------------------------------------------------------------------------
 
@@ -241,6 +250,11 @@ class StoreRun:
     # --- what it holds --------------------------------------------------------------------------------
 
     @property
+    def quads(self) -> int:
+        """Quads of its patterns that are held, for others too."""
+        return sum(leaf.records for leaf in self.leaves)
+
+    @property
     def records(self) -> int:
         """Rows that it keeps for itself."""
         return sum(node.records for node in self._working)
@@ -262,6 +276,8 @@ class Answer:
     def __init__(self, width: int) -> None:
         self._width = width
         self._counts: dict[bytes, int] = {}
+        self.size = 0
+        """Its rows, each as often as it is there."""
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -269,6 +285,7 @@ class Answer:
     def take(self, told: Told) -> None:
         """What has come and gone."""
         counts = self._counts
+        self.size += int(told.weight.sum())
         for key, weight in zip(_keys(told.rows), told.weight.tolist(), strict=True):
             count = counts.get(key, 0) + weight
             if count:
@@ -279,6 +296,7 @@ class Answer:
     def replaced(self, rows: Ids, weight: I64) -> Told:
         """Hold these rows and no others; what that changes."""
         now: dict[bytes, int] = {}
+        self.size = int(weight.sum())
         for key, count in zip(_keys(rows), weight.tolist(), strict=True):
             now[key] = now.get(key, 0) + count
         before, self._counts = self._counts, now

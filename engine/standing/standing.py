@@ -80,6 +80,9 @@ class Standing:
         """Those that are not."""
         self._due: dict[Upheld, None] = {}
         """Those that are to be asked."""
+        self._enough: dict[Leaf, int] = {}
+        """So many quads a leaf may hold until its queries' limits are looked at again (a little late where others that
+        they read have shrunk meanwhile)."""
         self._tick = 0
 
     def __len__(self) -> int:
@@ -89,7 +92,7 @@ class Standing:
 
     def add(self, query: RspQuery, text: str, limits: Limits) -> Upheld:
         """A query over what the store holds now, all changes so far being taken in. Raises QueryError; LimitError for
-        an answer of too many rows; KbError."""
+        an answer, or a join, of too many rows; KbError."""
         upheld = Upheld(query, text, limits)
         upheld.plan = compile_over_store(query, self._size)
         upheld.answer = Answer(upheld.width)
@@ -105,15 +108,21 @@ class Standing:
         self._let_go(upheld)
 
     def _begun(self, upheld: Upheld) -> Told:
-        """Follow it, or ask it where that would hold too much; its answer. Raises LimitError, KbError."""
+        """Follow it, or ask it where that would hold too much; its answer. Raises LimitError, also for a join of too
+        many rows; KbError."""
         self._due.pop(upheld, None)
         try:
             upheld.run = StoreRun(upheld.plan, self._leaves, self.terms, upheld.limits)
+            for leaf in upheld.run.leaves:
+                self._enough.pop(leaf, None)
             rows = upheld.run.begin(self._store(), self._next(2))
             self._open_gates(upheld, upheld.run)
             upheld.state, upheld.reason = "followed", ""
         except LimitError as error:
+            joins_too_much = upheld.run is not None and upheld.run.joins_too_much
             self._let_go(upheld)
+            if joins_too_much:  # whoever changes the store would wait for it at each change
+                raise
             self._ask_from_now(upheld, str(error))
             try:
                 return self._asked(upheld)
@@ -123,9 +132,9 @@ class Standing:
         except BaseException:
             self._let_go(upheld)
             raise
-        if len(rows) > upheld.limits.most_rows:
+        if (size := int(rows.weight.sum())) > upheld.limits.most_rows:
             self._let_go(upheld)
-            raise LimitError(len(rows), upheld.limits.most_rows, "rows of an answer")
+            raise LimitError(size, upheld.limits.most_rows, "rows of an answer")
         return rows
 
     def _ask_from_now(self, upheld: Upheld, reason: str) -> None:
@@ -171,6 +180,7 @@ class Standing:
             readers.pop(upheld, None)
             if not readers:
                 self._readers.pop(leaf, None)
+            self._enough.pop(leaf, None)
         for leaf in upheld.watched:
             self._leaves.let_go(leaf)
         upheld.watched = ()
@@ -213,7 +223,28 @@ class Standing:
             outcomes += self._stepped(upheld)
         for leaf in fed:
             leaf.clear()
+        for leaf in fed:
+            self._check(leaf)
         return outcomes
+
+    def _check(self, leaf: Leaf) -> None:
+        """Queries that hold too many quads by now are asked, as at their registration. A leaf is looked at again when
+        it has grown by its part of what its queries may still hold."""
+        if leaf.records < self._enough.get(leaf, 0):
+            return
+        more: list[int] = []
+        for upheld in [*self._all]:
+            if upheld.run is None or leaf not in upheld.run.leaves:
+                continue
+            held, most = upheld.run.quads, upheld.limits.most_triples
+            if held <= most:
+                more.append((most - held) // len(upheld.run.leaves))
+                continue
+            self._let_go(upheld)
+            self._ask_from_now(upheld, str(LimitError(held, most, "quads of a query's patterns")))
+            self._due[upheld] = None
+        if more:
+            self._enough[leaf] = leaf.records + min(more) + 1
 
     def _stepped(self, upheld: Upheld) -> list[Outcome]:
         if upheld.run is None:
@@ -224,14 +255,14 @@ class Standing:
             told = upheld.run.step()
             self._turn_gates(upheld, upheld.run)
             upheld.run.clear()
+            if not len(told):
+                return []
+            upheld.answer.take(told)
         except Exception as error:
             self._fall_back(upheld, error)
             return []
-        if not len(told):
-            return []
-        upheld.answer.take(told)
-        if len(upheld.answer) > upheld.limits.most_rows:
-            self._fail(upheld, str(LimitError(len(upheld.answer), upheld.limits.most_rows, "rows of an answer")))
+        if upheld.answer.size > upheld.limits.most_rows:
+            self._fail(upheld, str(LimitError(upheld.answer.size, upheld.limits.most_rows, "rows of an answer")))
         return [Outcome(upheld, told)]
 
     def _fall_back(self, upheld: Upheld, error: Exception) -> None:
@@ -240,11 +271,19 @@ class Standing:
         if isinstance(error, LimitError):
             self._fail(upheld, str(error))
         else:
-            self._ask_from_now(upheld, f"its operators failed: {type(error).__name__}: {error}")
+            self._ask_from_now(upheld, f"its operators failed: {_named(error)}")
             self._due[upheld] = None
 
+    def fail(self, upheld: Upheld, error: Exception) -> None:
+        """What is made of its answer has failed: it stands still until it is begun anew."""
+        self._fail(upheld, _named(error))
+
     def _fail(self, upheld: Upheld, reason: str) -> None:
-        self._let_go(upheld)
+        try:
+            self._let_go(upheld)
+        except Exception as error:  # what it was read by is told nothing more all the same
+            reason = f"{reason}; {_named(error)}"
+            upheld.watched, upheld.run = (), None
         upheld.state, upheld.reason = "failed", reason
         self._due.pop(upheld, None)
 
@@ -262,7 +301,10 @@ class Standing:
         """Begin again, all or one: what differs from the answers of before. For a change that cannot be told."""
         again = [*self._all] if only is None else [only]
         for upheld in again:
-            self._let_go(upheld)
+            try:
+                self._let_go(upheld)
+            except Exception as error:
+                self._fail(upheld, _named(error))
         for upheld in again:
             yield from self._compared(upheld, lambda upheld=upheld: self._begun(upheld))  # type: ignore[misc]
 
@@ -270,13 +312,10 @@ class Standing:
         self._due.pop(upheld, None)
         try:
             found = now()
-        except OxiseqError as error:
-            self._fail(upheld, str(error))
-            return
+            told = upheld.answer.replaced(found.rows, found.weight)
         except Exception as error:
-            self._fail(upheld, f"{type(error).__name__}: {error}")
+            self._fail(upheld, _named(error))
             return
-        told = upheld.answer.replaced(found.rows, found.weight)
         if len(told):
             yield Outcome(upheld, told)
 
@@ -307,3 +346,8 @@ class Standing:
         runs = [upheld.run.bytes for upheld in self._all if upheld.run is not None]
         answers = [upheld.answer.bytes for upheld in self._all]
         return sum(leaf.bytes for leaf in self._leaves) + sum(runs) + sum(answers)
+
+
+def _named(error: Exception) -> str:
+    """What has happened; a fault of ours by its kind."""
+    return str(error) if isinstance(error, OxiseqError) else f"{type(error).__name__}: {error}"

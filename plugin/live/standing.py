@@ -69,6 +69,8 @@ _LOOK: Final = 0.5
 _RETRY: Final = 1.0
 _UNKNOWN: Final = -1
 """The number of a query whose answer has not been compared yet with what was told."""
+_UNNAMED: Final = "unnamed"
+"""The option of a query that has no name of its own; nobody but `unnamed` sets it."""
 _ANSWERS: Final = 4
 """Answers that are kept for the next reader who asks for one."""
 
@@ -126,12 +128,17 @@ class StandingQueries:
     def register(self, name: str, text: str, options: Mapping[str, Any], *, replace: bool = False) -> None:
         """A query whose answer is followed from now on. The same text again changes nothing; with another one readers
         of before begin anew. Raises QueryError, ConflictError, BoundError, LimitError, KbError, FullError."""
+        given = {option: value for option, value in options.items() if option != _UNNAMED}
+        self._register(name, text, given, replace)
+
+    def _register(self, name: str, text: str, options: Mapping[str, Any], replace: bool) -> None:
         with self._lock:
             known = {record.name: record for record in self._journal.queries.all()}
             before = known.get(name)
             if before is not None and not replace:
                 raise ConflictError(f"there is a query {name!r} already")
-            if before is not None and name in self._at_work and before.text == text:
+            same = before is not None and before.text == text and _is_unnamed(before) == bool(options.get(_UNNAMED))
+            if same and name in self._at_work:
                 return
             if before is None and len(known) >= self._settings.queries and not self._let_go_unread(0.0):
                 raise BoundError(f"there are {self._settings.queries} queries, which is the most")
@@ -148,6 +155,7 @@ class StandingQueries:
                 query.close()
                 raise
             self._leave(name)
+            self._unread.pop(name, None)
             at_work = _AtWork(query, name, answer.number, 0, 0, answer.size, answer.at)
             try:
                 self._begin(at_work, answer)
@@ -167,12 +175,15 @@ class StandingQueries:
 
         Raises as `register`.
         """
-        name = f"unnamed-{blake2b(text.encode(), digest_size=8).hexdigest()}"
+        short = f"unnamed-{blake2b(text.encode(), digest_size=8).hexdigest()}"
         with self._lock:
+            ours = {record.name: _is_unnamed(record) for record in self._journal.queries.all()}
+            names = (short, *(f"{short}-{number}" for number in range(len(ours))))
+            name = next(name for name in names if ours.get(name, True))  # somebody's own may be called so
             if name not in self._at_work:
-                if sum(each.startswith("unnamed-") for each in self._at_work) >= self._settings.subscribers:
+                if sum(ours.get(each, False) for each in self._at_work) >= self._settings.subscribers:
                     self._let_go_unread(0.0)
-                self.register(name, text, {"unnamed": True}, replace=True)
+                self._register(name, text, {_UNNAMED: True}, replace=True)
             self._unread[name] = time.monotonic()
         return name
 
@@ -209,7 +220,7 @@ class StandingQueries:
         """At the start. A query that cannot be brought back has failed."""
         with self._lock:
             try:
-                if record.options.get("unnamed"):
+                if _is_unnamed(record):
                     self._unread[record.name] = time.monotonic()
                 if record.state == "running":
                     self._restore(record)
@@ -337,7 +348,7 @@ class StandingQueries:
             left = self._readers.pop(name, 1) - 1
             if left:
                 self._readers[name] = left
-            elif name.startswith("unnamed-") and name in self._at_work:
+            elif name in self._at_work and _is_unnamed(self._journal.queries.get(name)):
                 self._unread[name] = time.monotonic()
 
     def let_go_unread(self) -> None:
@@ -348,9 +359,13 @@ class StandingQueries:
     def _let_go_unread(self, seconds: float) -> bool:
         now = time.monotonic()
         gone = [name for name, since in self._unread.items() if now - since >= seconds and name not in self._readers]
+        ours = {record.name for record in self._journal.queries.all() if _is_unnamed(record)} if gone else set()
         for name in gone:
-            self.delete(name)
-        return bool(gone)
+            if name in ours:
+                self.delete(name)
+            else:
+                del self._unread[name]
+        return any(name in ours for name in gone)
 
     # --- changes --------------------------------------------------------------------------------------
 
@@ -512,6 +527,11 @@ class StandingQueries:
         self._journal.queries.set_state(name, "failed", reason)
         self._topics.close(name, f"failed: {reason}")
         self._metrics.failures.labels(name).inc()
+
+
+def _is_unnamed(record: QueryRecord) -> bool:
+    """Whether it goes when nobody reads it."""
+    return record.language == STANDING and bool(record.options.get(_UNNAMED))
 
 
 def _answer(query: StandingQuery, snapshot: Snapshot, number: int) -> Answer:

@@ -29,8 +29,8 @@ snapshot and all changes above its number make the answer of now. ORDER BY witho
 **How it is read.** `query.changes(since=None, timeout=None)` waits for the next ones; without `since` it goes on behind
 what has been handed out before, with `since` behind that number. `query.take()`: all that are there. `query.on_change(
 callback, since=None)` calls back from another thread, first with those kept above `since`; `close()` what it returns to
-end that. `query.catch_up()`: all updates made before are taken in. `keep`: how many rows of changes are kept to resume
-from; a `since` before those raises CursorError: take a new snapshot.
+end that. `query.catch_up()`: all updates made before are taken in (callbacks may come later). `keep`: how many rows of
+changes are kept to resume from; a `since` before those raises CursorError: take a new snapshot.
 
 **What is promised.** Each change of the store is one step: changes are complete and in their order, whoever makes them
 (`update`, `add`, `extend`, bulk loads, the server), and none is told twice. The update does no more than queue what has
@@ -40,9 +40,14 @@ compared. Queries do not harm one another, nor updates: `query.state` is
 
     followed  by operators, which are given the quads that came and went
     asked     of the store, when a quad of one of its patterns has changed; `reason` says why: more than `most_triples`
-              quads to hold, mostly. Several updates in a row may then be told as one
-    failed    `reason` says why: an answer of more than `most_rows` rows, mostly. It changes no more; `restart()` begins
-              anew and tells the difference
+              quads to hold, mostly. Several updates in a row may then be told as one. Updates wait while the store is
+              asked, however long that takes: lower `most_triples` with care
+    failed    `reason` says why: an answer, or one step of a join, of more than `most_rows` rows, mostly (at its
+              registration such a query is refused). It changes no more; `restart()` begins anew and
+              tells the difference
+
+What is asked differs from what is followed in three things that Oxigraph answers in its own way: `:zz :p* ?o` where
+`:zz` is nowhere in the store, a triple that several graphs of FROM hold (it is there more than once), `!(^:p|:q)`.
 
 `query.explain()` shows the operators. `query.close()` ends it. `store.standing`: all of them.
 """

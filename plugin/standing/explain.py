@@ -90,7 +90,7 @@ def explain_standing(upheld: Upheld) -> StandingExplanation:
     run = upheld.run
     kept, shared = (0, 0) if run is None else (run.records, sum(leaf.records for leaf in run.leaves))
     return StandingExplanation(
-        plan.query.form, plan.columns, upheld.state, evaluation, operators, len(upheld.answer), kept, shared
+        plan.query.form, plan.columns, upheld.state, evaluation, operators, upheld.answer.size, kept, shared
     )
 
 

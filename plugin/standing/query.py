@@ -6,7 +6,10 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.standing import Told, Upheld
@@ -35,8 +38,12 @@ class Subscription:
 
     def close(self) -> None:
         """It is called no more."""
-        self._closed = True
+        self.end()
         self._query.unsubscribe(self)
+
+    def end(self) -> None:
+        """Nor is it told what waits for it."""
+        self._closed = True
 
     def tell(self, change: StoreChange) -> None:
         """Call it; its error is logged."""
@@ -63,10 +70,14 @@ class StandingQuery:
         self._handed_out = number
         self._subscriptions: tuple[Subscription, ...] = ()
         self._closed = False
-        self._graph: Constructed | None = None
-        if self.form == "CONSTRUCT":
-            self._graph = Constructed(upheld.query.template, upheld.plan.told)
-            self._graph.take(self._solutions(upheld.told))
+        self._stale = False
+        """Whether its graph misses a change."""
+        self._graph = self._constructed() if self.form == "CONSTRUCT" else None
+
+    def _constructed(self) -> Constructed:
+        made = Constructed(self._upheld.query.template, self._upheld.plan.told)
+        made.take(self._solutions(self._upheld.told))
+        return made
 
     # --- facts ----------------------------------------------------------------------------------------
 
@@ -132,6 +143,7 @@ class StandingQuery:
             return Snapshot(self.form, self._number, time.time_ns() // 1000, lambda: weighed)
 
     def _answered(self) -> Weighed:
+        self._refresh()
         if self._graph is not None:
             return [(triple, 1) for triple in self._graph.triples]
         return self._rows(self._upheld.told)
@@ -187,6 +199,9 @@ class StandingQuery:
         subscription = Subscription(self, callback)
         self._standings.catch_up()
         with self._standings.lock:
+            if self._closed:
+                subscription.end()
+                return subscription
             for change in [] if since is None else self._behind(since):
                 self._standings.deliver_later(subscription, change)
             self._subscriptions = (*self._subscriptions, subscription)
@@ -199,7 +214,8 @@ class StandingQuery:
             self._subscriptions = tuple(each for each in self._subscriptions if each is not subscription)
 
     def catch_up(self) -> None:
-        """All updates made before are taken in. Raises nothing: look at `state`."""
+        """All updates made before are taken in: snapshots and changes have them; callbacks may still be on their way.
+        Raises nothing: look at `state`."""
         self._standings.catch_up()
 
     def restart(self) -> None:
@@ -223,13 +239,32 @@ class StandingQuery:
     def end(self) -> None:
         """It has been closed."""
         self._closed = True
+        for subscription in self._subscriptions:
+            subscription.end()
         self._subscriptions = ()
 
     def receive(self, told: Told, at: int) -> None:
         """What a change made at a time has changed of the rows. With the lock held."""
+        if self._stale:
+            self.lose()
+            return
         change = self._changed(told, at)
         if change is not None:
             self._tell(change)
+
+    def lose(self) -> None:
+        """A change could not be told: whoever has read those before begins with a snapshot. With the lock held."""
+        self._changes.clear()
+        self._number += 1
+        self._held, self._first = 0, self._number
+        self._stale = self._graph is not None
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """A graph that a change was lost of is made again; where that fails it stays, and this is tried later."""
+        if self._stale:
+            with suppress(Exception):
+                self._graph, self._stale = self._constructed(), False
 
     def _tell(self, change: StoreChange) -> None:
         self._number = change.number
@@ -249,7 +284,8 @@ class StandingQuery:
                 return None
             return StoreChange(self.form, self._number + len(triples), at, len(triples), lambda: triples)
         self._standings.hold(told.rows)
-        return StoreChange(self.form, self._number + len(told), at, len(told), lambda: self._rows(told))
+        count = int(np.abs(told.weight).sum())
+        return StoreChange(self.form, self._number + count, at, count, lambda: self._rows(told))
 
     def _solutions(self, told: Told) -> list[tuple[Solution, int]]:
         return [*zip(self._standings.decoded(told.rows), told.weight.tolist(), strict=True)]
@@ -260,7 +296,7 @@ class StandingQuery:
         return [(dict(zip(names, row, strict=True)), w) for row, w in zip(rows, told.weight.tolist(), strict=True)]
 
     def _repr_html_(self) -> str:
-        facts = [("state", self.state), ("rows", f"{len(self._upheld.answer):,}"), ("last change", f"{self._number:,}")]
+        facts = [("state", self.state), ("rows", f"{self._upheld.answer.size:,}"), ("last change", f"{self._number:,}")]
         return f"<div>{html_table(self.name, facts, self.text)}</div>"
 
     def __repr__(self) -> str:

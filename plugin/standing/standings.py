@@ -5,7 +5,8 @@ Where it stands: `Store.listen` → queue → **Standings** → engine/standing 
 Who changes the store only puts the change into the queue, with the store's lock held. A thread that lives as long as
 the queue is not empty works it through; so does whoever wants to know what holds now. What asks the store is done with
 its lock held, so that what it answers is what the last change in the queue has made. Locks are taken in this order: the
-store's, ours. Callbacks are called with neither.
+store's, ours. Callbacks are called by a thread that does nothing else and holds neither: who wants to know what holds
+may hold the store's lock.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Standings:
         self._worker: threading.Thread | None = None
         self._starting = threading.Lock()
         self._deliveries: deque[tuple[Subscription, StoreChange]] = deque()
-        self._delivering = threading.Lock()
+        self._deliverer: threading.Thread | None = None
         self._unnamed = 0
 
     # --- queries --------------------------------------------------------------------------------------
@@ -182,8 +183,15 @@ class Standings:
         return True
 
     def _tell(self, outcomes: Iterable[Outcome], at: int) -> None:
+        """One that cannot be told fails, alone."""
         for outcome in outcomes:
-            self._of[outcome.upheld].receive(outcome.told, at)
+            query = self._of[outcome.upheld]
+            try:
+                query.receive(outcome.told, at)
+            except Exception as error:
+                LOG.exception("query %s: a change could not be told", query.name)
+                self._engine.fail(outcome.upheld, error)
+                query.lose()
         self.arrived.notify_all()
         self._engine.terms.collect_if_due()
 
@@ -194,14 +202,21 @@ class Standings:
         self._deliveries.append((subscription, change))
 
     def deliver(self) -> None:
-        """Call back; with no lock held. Where another thread is at it, it goes on with these, too."""
-        while self._deliveries and self._delivering.acquire(blocking=False):
-            try:
-                while self._deliveries:
-                    subscription, change = self._deliveries.popleft()
-                    subscription.tell(change)
-            finally:
-                self._delivering.release()
+        """Have those called back who wait for it, soon."""
+        with self._starting:
+            if self._deliveries and (self._deliverer is None or not self._deliverer.is_alive()):
+                self._deliverer = threading.Thread(target=self._call_back, name="oxiseq-standing-calls", daemon=True)
+                self._deliverer.start()
+
+    def _call_back(self) -> None:
+        while True:
+            while self._deliveries:
+                subscription, change = self._deliveries.popleft()
+                subscription.tell(change)
+            with self._starting:
+                if not self._deliveries:
+                    self._deliverer = None
+                    return
 
     # --- terms ----------------------------------------------------------------------------------------
 

@@ -253,6 +253,18 @@ def test_who_asks_for_a_text_shares_one_query_until_nobody_reads(tmp_path: Path)
         assert service.queries.all() == []
 
 
+def test_a_query_of_somebodys_own_stays_whatever_it_is_called(tmp_path: Path) -> None:
+    with live(tmp_path, LiveSettings(idle=None, heartbeat=0.05, unread=0.0), Store()) as service:
+        name = service.standing.unnamed(OTHERS)
+        service.queries.register(name, OTHERS, "sparql", {"unnamed": True}, replace=True)
+        heard(service, name)
+        other = service.standing.unnamed(OTHERS)
+        assert other != name
+        heard(service, other)
+        service.standing.let_go_unread()
+        assert [status.record.name for status in service.queries.all()] == [name]
+
+
 def test_what_cannot_stand_is_refused(tmp_path: Path) -> None:
     with live(tmp_path, LiveSettings(idle=None, queries=2), Store()) as service:
         for text in ("SELECT ?x { ?x ?p NOW() }", P + "SELECT ?x { SERVICE <http://e/> { ?x :p 1 } }", "ASK {", ""):

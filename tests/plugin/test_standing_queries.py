@@ -6,7 +6,7 @@ import gc
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyoxigraph as ox
 import pytest
@@ -15,6 +15,7 @@ import oxiseq
 from oxiseq.engine.errors import LimitError, OxiseqError, QueryError
 from oxiseq.engine.standing.run import StoreRun
 from oxiseq.journal import CursorError
+from oxiseq.standing.graphs import Constructed
 
 E = "http://e/"
 P = f"PREFIX : <{E}> "
@@ -65,11 +66,19 @@ def test_what_changes_nothing_is_not_told(store: oxiseq.Store) -> None:
 
 
 def test_rows_come_as_often_as_they_are_there(store: oxiseq.Store) -> None:
-    query = stand(store, P + "SELECT ?x WHERE { ?x :knows ?y }")
+    query = stand(store, P + "SELECT ?x WHERE { ?x :knows ?y }", keep=2, most_rows=4)
     store.extend([knows("a", "c"), knows("a", "d")])
     (change,) = query.take()
     assert named(change.added) == ["a", "a"]
+    assert (change.number, len(change)) == (2, 2)
     assert named(query.snapshot()) == ["a", "a", "a"]
+    store.add(knows("a", "e"))
+    assert (query.snapshot().number, query.first, query.state) == (3, 2, "followed")
+    store.add(knows("a", "f"))
+    query.catch_up()
+    assert query.state == "failed"
+    with pytest.raises(LimitError):
+        query = stand(store, query.text, most_rows=4)
 
 
 def test_ask_tells_true_and_false(store: oxiseq.Store) -> None:
@@ -174,6 +183,27 @@ def test_callbacks_come_in_order_and_their_errors_harm_nobody(store: oxiseq.Stor
     assert told == [*range(2, 23)]
 
 
+def test_callbacks_come_from_a_thread_of_their_own(store: oxiseq.Store) -> None:
+    """Who catches up may hold the store's lock, for which the callback waits."""
+    query, threads = stand(store), list[threading.Thread]()
+    done = threading.Event()
+
+    def tell(change: oxiseq.StoreChange) -> None:
+        threads.append(threading.current_thread())
+        store.add(knows("a", f"n{change.number}"))
+        if len(threads) == 3:
+            query.close()
+            done.set()
+
+    store.add(knows("b", "c"))
+    query.catch_up()
+    with store._lock:
+        query.on_change(tell, since=0)
+        assert len(query.snapshot()) == 2
+    assert done.wait(30)
+    assert threading.current_thread() not in threads
+
+
 def test_a_callback_may_change_the_store(store: oxiseq.Store) -> None:
     query = stand(store)
     done = threading.Event()
@@ -198,6 +228,27 @@ def test_closing_ends_who_waits(store: oxiseq.Store) -> None:
     assert store.standing == ()
     store.add(knows("b", "c"))
     assert query.number == 0
+
+
+def test_a_query_that_is_closed_calls_nobody_back(store: oxiseq.Store) -> None:
+    query, other = stand(store), stand(store)
+    called, go_on, last = list[int](), threading.Event(), threading.Event()
+
+    def tell(change: oxiseq.StoreChange) -> None:
+        called.append(change.number)
+        go_on.wait(30)
+
+    query.on_change(tell)
+    other.on_change(lambda change: last.set() if change.number == 3 else None)
+    for name in "cde":
+        store.add(knows("a", name))
+    while not called:
+        time.sleep(0.001)
+    other.catch_up()
+    query.close()
+    go_on.set()
+    assert last.wait(30)
+    assert called == [1]
 
 
 def test_many_threads_change_and_register(store: oxiseq.Store) -> None:
@@ -234,6 +285,25 @@ def test_too_many_triples_are_asked_for(store: oxiseq.Store) -> None:
     assert named(query.take()[0].removed) == ["a c"]
 
 
+@pytest.mark.parametrize("text", ["?x :knows ?y . ?y :knows ?z", ":a :likes ?x . ?x :knows ?z"])
+def test_too_many_triples_are_asked_for_also_when_they_come_later(store: oxiseq.Store, text: str) -> None:
+    """The second query is told only of what it joins with, which is nothing."""
+    query = stand(store, P + f"SELECT ?x ?z WHERE {{ {text} }}", most_triples=5)
+    other = stand(store)
+    for number in range(4):
+        store.add(knows("b", f"n{number}"))
+        query.catch_up()
+        assert query.state == "followed"
+    store.add(knows("b", "n4"))
+    query.catch_up()
+    assert (query.state, other.state) == ("asked", "followed")
+    assert "6 given, at most 5" in query.reason
+    store.update(P + "INSERT DATA { :a :likes :n4 . :n4 :knows :c }")
+    assert "c" in {name.split()[-1] for change in query.take() for name in named(change.added)}
+    query.close()
+    assert store._standings.records["quads"] == 0
+
+
 def test_too_many_rows_are_refused(store: oxiseq.Store) -> None:
     store.extend([knows("a", f"n{i}") for i in range(10)])
     with pytest.raises(LimitError):
@@ -242,6 +312,19 @@ def test_too_many_rows_are_refused(store: oxiseq.Store) -> None:
     query = stand(store)
     store.add(knows("b", "c"))
     assert len(query.take()) == 1
+
+
+def test_joins_of_too_many_rows_are_refused_and_not_asked_for(store: oxiseq.Store) -> None:
+    """Though the answer is small: the store would be locked as long as it takes."""
+    count = P + "SELECT (COUNT(*) AS ?n) WHERE { ?x :knows ?y . ?v :knows ?w . ?s :knows ?t }"
+    query = stand(store, count, most_rows=50)
+    store.extend([knows("a", f"n{i}") for i in range(10)])
+    with pytest.raises(LimitError):
+        stand(store, count, most_rows=50)
+    query.catch_up()
+    assert query.state == "failed"
+    query.restart()
+    assert query.state == "failed"
 
 
 def test_paths_that_connect_too_much_are_asked_for(store: oxiseq.Store) -> None:
@@ -292,6 +375,45 @@ def test_operators_that_fail_are_replaced_by_asking(store: oxiseq.Store, monkeyp
     assert query.state == "followed"
 
 
+def test_a_change_that_cannot_be_told_harms_one_query(store: oxiseq.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [P + "CONSTRUCT { ?y :of ?x } WHERE { ?x :knows ?y }", KNOWS]
+    query, other = [stand(store, text) for text in texts]
+
+    def fail(self: Constructed, solutions: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Constructed, "take", fail)
+        store.add(knows("b", "c"))
+        assert named(other.take()[0].added) == ["b c"]
+        assert (query.state, other.state) == ("failed", "followed")
+    assert "a fault of ours" in query.reason
+    with pytest.raises(CursorError):
+        query.take(since=0)
+    query.restart()
+    assert query.state == "followed"
+    store.add(knows("c", "d"))
+    assert len(query.snapshot()) == len(other.snapshot()) == 3
+
+
+@pytest.mark.parametrize("way", [StoreRun.close, StoreRun.begin], ids=["close", "begin"])
+def test_a_query_that_cannot_begin_anew_harms_nobody(
+    store: oxiseq.Store, monkeypatch: pytest.MonkeyPatch, way: Callable[..., object]
+) -> None:  # fmt: skip
+    query, other = stand(store), stand(store, P + "SELECT ?x WHERE { ?x :knows ?y }")
+
+    def fail(self: StoreRun, *given: object) -> object:
+        if self is query._upheld.run:
+            raise RuntimeError("a fault of ours")
+        return way(self, *given)
+
+    monkeypatch.setattr(StoreRun, way.__name__, fail)
+    store.inner.add(knows("b", "c"))
+    store.touch()
+    assert named(other.take()[0].added) == ["b"]
+    assert (query.state, other.state) == ("failed" if way.__name__ == "begin" else "followed", "followed")
+
+
 def test_changes_that_are_not_told_are_found(store: oxiseq.Store) -> None:
     query = stand(store)
     store.inner.add(knows("b", "c"))
@@ -327,6 +449,20 @@ def test_arguments_of_streams_and_names_that_are_taken_are_refused(store: oxiseq
         store.register(KNOWS, language="sparql", name="one")
 
 
+@pytest.mark.parametrize(
+    ("language", "given"),
+    [
+        ("sparql", {"keep": -1}), ("sparql", {"keep": "x"}), ("sparql", {"keep": True}), ("sparql", {"name": ""}),
+        ("sparql", {"most_triples": -1}), ("sparql", {"most_rows": 1.5}), ("sparql", {"name": 5}),
+        ("rspql", {"keep": 5}), ("rspql", {"most_rows": 5}), ("spaseq", {"name": "one"}),
+    ],
+)  # fmt: skip
+def test_arguments_that_make_no_sense_are_refused(store: oxiseq.Store, language: str, given: dict[str, object]) -> None:
+    (what,) = given
+    with pytest.raises(OxiseqError, match=what):
+        store.register(KNOWS, language=language, **given)  # type: ignore[call-overload]
+
+
 def test_a_store_that_nobody_holds_is_closed_at_once() -> None:
     made = oxiseq.Store()
     stand(made)
@@ -350,6 +486,15 @@ def test_leaves_are_held_once(store: oxiseq.Store) -> None:
     assert len(queries[0].take()[0].added) == 101
     queries[0].close()
     assert standings.records == {"quads": 0, "rows": 0, "answers": 0}
+
+
+def test_nothing_is_left_of_gates_that_have_closed(store: oxiseq.Store) -> None:
+    query = stand(store, P + "SELECT * WHERE { :a :likes ?y . ?y :knows ?z }")
+    for text in ("INSERT DATA { :a :likes :b . :b :knows :c }", "DELETE DATA { :a :likes :b }"):
+        store.update(P + text)
+        query.catch_up()
+    query.close()
+    assert (store._standings._engine._gates._open, store._standings._engine._gates._held) == ({}, {})
 
 
 def test_explanations_show_operators(store: oxiseq.Store) -> None:

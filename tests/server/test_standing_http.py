@@ -153,6 +153,18 @@ def test_a_text_is_followed_without_a_name(here: str, method: str) -> None:
         assert (kind, len(change["added"])) == ("change", 1)
 
 
+def test_a_page_has_as_many_changes_as_are_asked_for(here: str) -> None:
+    put(here, "q", KNOWS)
+    begin = int(ask(here, "GET", "/queries/q/answer").headers["oxiseq-last-id"])
+    for name in "ab":
+        update(here, f"INSERT DATA {{ :{name} :knows :c }}")
+    for limit, count in ((0, 0), (1, 1), (5, 2)):
+        page = ask(here, "GET", f"/queries/q/changes?since={begin}&limit={limit}")
+        told = json.loads(page.body)
+        assert (len(told["changes"]), told["last"]) == (count, begin + count)
+        assert ("link" in page.headers) == (count < 2)
+
+
 def test_all_that_changes_the_store_counts(here: str) -> None:
     put(here, "all", P + "SELECT ?g ?o WHERE { { ?s :p ?o } UNION { GRAPH ?g { ?s :p ?o } } }")
     begin = int(ask(here, "GET", "/queries/all/answer").headers["oxiseq-last-id"])
@@ -169,7 +181,7 @@ def test_all_that_changes_the_store_counts(here: str) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "hint"),
     [
-        ("SELECT ?x WHERE {\n  ?x ?p ?y FILTER(?y > NOW())\n}", 1, 1, "SELECT"),
+        ("SELECT ?x WHERE {\n  ?x ?p ?y FILTER(?y > NOW())\n}", 1, 1, "each change"),
         ("SELECT ?x WHERE {\n  SERVICE <http://e/> { ?x ?p ?y }\n}", 2, 3, "GRAPH"),
         ("SELECT ?x WHERE {\n  ?x ?p", 1, 17, "}"),
         ("DESCRIBE <http://e/a>", 1, 1, "CONSTRUCT"),

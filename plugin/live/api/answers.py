@@ -82,7 +82,8 @@ def _page(call: Call, name: str, since: int | None) -> Response:
     record = call.service.queries.get(name).record
     if record.language != STANDING:
         raise UnknownError(f"{name!r} reads streams: it has matches, no changes")
-    limit = min(call.number("limit") or call.service.settings.page, call.service.settings.page)
+    given, most = call.number("limit"), call.service.settings.page
+    limit = most if given is None else min(given, most)
     call.service.standing.catch_up(name)
     record = call.service.queries.get(name).record
     cursor = record.first - 1 if since is None else since
