@@ -29,7 +29,6 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.timed import Waiting
-from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -146,7 +145,7 @@ class IntervalRun(AloneRun):
         found: list[MatchBatch] = []
         for passed in self._kb.stretches(self._waiting.passed):
             if self._waiting.complete(passed):
-                if not self._kb.is_known(later=bool(found) and self._waiting.passed != AFTER_ALL):
+                if not self._kb.is_known(later=bool(found)):
                     break
                 found += self._work(self._waiting.take(passed))
         return found

@@ -111,10 +111,10 @@ class RspRun(AloneRun):
 
     def _knows(self, passed: int, found: bool) -> bool:
         """Ask the KB before anything is taken in, if something may be answered. Raises KbError, unless rows have been
-        found that can be handed out before, since there will be another call."""
+        found that can be handed out before: the next call meets the error again."""
         if self._plan.rhythm.every_instant and not self._arrivals.complete(passed):
             return True
-        return self._kb.is_known(later=found and self._arrivals.passed != AFTER_ALL)
+        return self._kb.is_known(later=found)
 
     def _see(self, batches: list[EventBatch]) -> None:
         """How far streams have come."""
