@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import KnowledgeBase, Solution
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -116,17 +115,6 @@ class KbInTime:
         any more. Raises KbError."""
         for part in self._parts.values():
             part.of(self.version)
-
-    def is_known(self, *, later: bool) -> bool:
-        """`ask`, before events are taken in, so that an error loses none of them. later: the error can wait, as there
-        is something to hand out first; then this answers False. Raises KbError."""
-        try:
-            self.ask()
-        except KbError:
-            if later:
-                return False
-            raise
-        return True
 
     def materialised(self, name: str, reader: Reader[A]) -> Materialised[A]:
         """What a reader makes; one that takes the place of another of the same name finds what that has made."""

@@ -124,7 +124,7 @@ class Schedule:
         if before is not None and last <= before:
             return Stretches(none, none, before, self._filled)
         turns = windows.turns(before, last)
-        if before is not None and self._filled:
+        if before is not None:  # what has turned before may have its first tick now
             turns = np.append(turns, before + 1)
         ticks = _in_order(self._at_or_after(turns), last)
         filled = windows.filled(ticks)

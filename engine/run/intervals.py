@@ -142,10 +142,10 @@ class IntervalRun(AloneRun):
     def advance(self) -> list[MatchBatch]:
         """Work through all instants that are complete by now; the answers, in order of their ends. Raises LimitError,
         KbError. An error of the KB loses nothing: the next call tells what this one did not."""
-        found: list[MatchBatch] = []
+        found, self._left = [*self._left], ()
         for passed in self._kb.stretches(self._waiting.passed):
             if self._waiting.complete(passed):
-                if not self._kb.is_known(later=bool(found)):
+                if not self._asked(self._kb, found):
                     break
                 found += self._work(self._waiting.take(passed))
         return found

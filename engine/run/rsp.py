@@ -82,6 +82,8 @@ class RspRun(AloneRun):
         yield from self._arrivals.held_ids()
         yield from self._answers.held_ids()
         yield from self._blanks.held_ids()
+        for batch in self._left:
+            yield batch.values
 
     # --- events in, answers out ---------------------------------------------------------------------
 
@@ -92,10 +94,11 @@ class RspRun(AloneRun):
     def advance(self) -> list[MatchBatch]:
         """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError. An error
         of the KB loses nothing: the next call tells what this one did not."""
-        found: list[MatchBatch] = []
+        found, self._left = [*self._left], ()
         for passed in self._kb.stretches(self._arrivals.passed):
-            if not self._knows(passed, bool(found)):
-                break  # the next call meets the error again, or goes on
+            answering = not self._plan.rhythm.every_instant or self._arrivals.complete(passed)
+            if answering and not self._asked(self._kb, found):
+                break
             batches = self._arrivals.take(passed)
             self._see(batches)
             for at, rows in self._answer(batches, passed):
@@ -108,13 +111,6 @@ class RspRun(AloneRun):
         self.matches += len(found[0])
         self._terms.hold(found[0].values)
         return found
-
-    def _knows(self, passed: int, found: bool) -> bool:
-        """Ask the KB before anything is taken in, if something may be answered. Raises KbError, unless rows have been
-        found that can be handed out before: the next call meets the error again."""
-        if self._plan.rhythm.every_instant and not self._arrivals.complete(passed):
-            return True
-        return self._kb.is_known(later=found)
 
     def _see(self, batches: list[EventBatch]) -> None:
         """How far streams have come."""

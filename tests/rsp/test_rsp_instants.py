@@ -170,6 +170,21 @@ def test_what_comes_after_an_interval_is_not_kept(other: str) -> None:
     assert sum(len(ids) for ids in run.run.held_ids()) < 20_000
 
 
+@pytest.mark.parametrize("report", ["RSTREAM", "ISTREAM"])
+def test_a_tick_comes_behind_a_change_of_the_kb(report: str) -> None:
+    where = "{ WINDOW :w { ?s :v ?a } GRAPH :g { ?s :n ?n } }"
+    text = f"{P} FROM NAMED WINDOW :w ON <urn:S> [RANGE 3 SLIDE 2] WHERE {where}"
+    store = Store()
+    kb = StoreKb(store)
+    run = Run(f"{text} REPORT EVERY 2", "rspql", report, kb)
+    run.push((15, graph("a v 1")))
+    run.run.keep_answers()  # up to the event; the first tick that sees it is behind the change
+    store.add(Quad(NamedNode("urn:a"), NamedNode("urn:n"), graph("a n 7")[0].object, NamedNode("urn:g")))
+    kb.touch()
+    run.run.close()
+    assert run.advance().found == [(16, 1, 7)]
+
+
 # --- errors of the KB ----------------------------------------------------------------------------------
 
 
