@@ -58,6 +58,7 @@ class RspRun(AloneRun):
         self._blanks = KbBlanks(terms)
         self._newest: int | None = None
         self._schedule = Schedule(plan.rhythm)
+        self._in_turn = draws_in_turn(plan.flow.plan)
         self._told = Columns(plan.flow.told, terms)
         self.resets = Resets()
         """How often it has forgotten its windows."""
@@ -140,7 +141,7 @@ class RspRun(AloneRun):
         if self._plan.volatile:
             self._schedule.check(due)
         self._schedule.go_on(due)
-        most = 1 if draws_in_turn(self._plan.flow.plan) else MOST_INSTANTS
+        most = 1 if self._in_turn else MOST_INSTANTS
         for low in range(0, len(due), most):
             some = due.slice(low, low + most)
             yield self._again(*general.told(some, self._schedule))

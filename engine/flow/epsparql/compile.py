@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.flow.epsparql.algebra import (
     Answered,
     ClosurePlan,
@@ -38,6 +37,7 @@ from oxiseq.engine.flow.epsparql.algebra import (
 )
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
 from oxiseq.engine.flow.epsparql.times import has_time, length_of
+from oxiseq.engine.flow.plan import is_pure
 from oxiseq.grammar.algebra import (
     Ask,
     Bind,
@@ -483,6 +483,4 @@ def _kept(plan: Plan, condition: Expression) -> Plan:
 
 
 def _impure(condition: Expression) -> bool:
-    return any(
-        (isinstance(e, Call) and e.name in IMPURE) or isinstance(e, FunctionCall) for e in subexpressions(condition)
-    )
+    return not is_pure(condition) or any(isinstance(e, FunctionCall) for e in subexpressions(condition))

@@ -11,7 +11,6 @@ from typing import Final
 
 from pyoxigraph import NamedNode, Variable
 
-from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around
@@ -41,7 +40,6 @@ from oxiseq.grammar.scope import (
     inner_groups,
     nested_elements,
     sub_select_expressions,
-    subexpressions,
     visible_variables,
 )
 
@@ -152,13 +150,8 @@ def expressions_of(elements: Iterable[PatternElement]) -> Iterator[Expression]:
                 yield from sub_select_expressions(element)
 
 
-def impure(expression: Expression) -> bool:
-    """Whether a function in it answers otherwise each time."""
-    return any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
-
-
 def _impure(elements: Iterable[PatternElement]) -> bool:
-    return any(map(impure, expressions_of(elements)))
+    return not all(map(p.is_pure, expressions_of(elements)))
 
 
 def _names_go_astray(pattern: Group, ground: Ground) -> bool:

@@ -12,7 +12,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.events import Events, Used
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around, Matched
-from oxiseq.engine.flow.sparql.asking import Asking, impure
+from oxiseq.engine.flow.sparql.asking import Asking
 from oxiseq.engine.flow.sparql.correlation import correlated
 from oxiseq.engine.flow.sparql.existence import Conditions
 from oxiseq.engine.flow.sparql.grounds import Cases, Contexts, EachGraph, Ground, Merge, Scope
@@ -168,7 +168,7 @@ class Groups:
     def _optional(self, a: Relation, inner: Group, scope: Scope) -> Relation:
         b, conditions = self.opened(inner, scope)
         a, b = self.contexts.aligned((a, b))
-        if any(holds_exists(c) or impure(c) for c in conditions):
+        if any(holds_exists(c) or not p.is_pure(c) for c in conditions):
             return self._relations.left_join_where(
                 a, b, lambda pairs: self.conditions.filtered(pairs, conditions, scope)
             )

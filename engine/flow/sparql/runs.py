@@ -16,7 +16,7 @@ from pyoxigraph import BlankNode, NamedNode, Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Relation, Relations
-from oxiseq.engine.flow.sparql.asking import Asking, impure
+from oxiseq.engine.flow.sparql.asking import Asking
 from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge, Scope
 from oxiseq.engine.flow.sparql.leaves import Conjunction, Key, Leaves, Where, connected, is_own, keys_of
 from oxiseq.engine.flow.sparql.paths import Paths
@@ -177,7 +177,7 @@ class Runs:
 
 def decided(condition: Expression, known: frozenset[Variable]) -> bool:
     """Whether a condition is the same of all rows that agree on these variables, which they bind."""
-    return not holds_exists(condition) and not impure(condition) and plain_variables(condition) <= known
+    return not holds_exists(condition) and p.is_pure(condition) and plain_variables(condition) <= known
 
 
 def _is_plain(group: Group) -> bool:
