@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.full_rows import FullRows
@@ -23,12 +22,10 @@ from oxiseq.engine.rsp.general import GeneralAnswers
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
-from oxiseq.engine.run.alone import AloneRun
-from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
-from oxiseq.engine.terms.blanks import KbBlanks
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.run.with_kb import KbRun
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -40,22 +37,18 @@ _NO_LETTERS: Final = np.zeros(0, np.int32)
 _NO_TIMES: Final = np.zeros(0, np.int64)
 
 
-class RspRun(AloneRun):
+class RspRun(KbRun):
     """The running state of a query over windows. `lateness` in microseconds; events before `start` are not seen.
 
     Its matches are rows: `time` is the instant at which a row is told; a row that carries an event mapping has two
-    events, with the letters START and END and the mapping's times. Counter: `matches` told.
+    events, with the letters START and END and the mapping's times.
     """
 
     def __init__(
         self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None = None, lateness: int = 0
     ) -> None:
+        super().__init__(terms, kb, plan.streams, start, lateness)
         self._plan = plan
-        self._terms = terms
-        self.matches = 0
-        self._arrivals = Arrivals(len(plan.streams), lateness, start)
-        self._kb = KbInTime(kb)
-        self._blanks = KbBlanks(terms)
         self._newest: int | None = None
         self._schedule = Schedule(plan.rhythm)
         self._in_turn = draws_in_turn(plan.flow.plan)
@@ -74,17 +67,9 @@ class RspRun(AloneRun):
     def plan(self) -> RspPlan:
         return self._plan
 
-    @property
-    def order(self) -> Arrivals:
-        return self._arrivals
-
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
-        """The terms of all that it may still look at (see `TermDictionary`)."""
-        yield from self._arrivals.held_ids()
+    def held_ids(self) -> Iterator[AnyIds]:
+        yield from super().held_ids()
         yield from self._answers.held_ids()
-        yield from self._blanks.held_ids()
-        for batch in self._left:
-            yield batch.values
 
     # --- events in, answers out ---------------------------------------------------------------------
 
@@ -92,26 +77,15 @@ class RspRun(AloneRun):
         late = self._arrivals.push(self._plan.streams.index(stream), batch)
         return late if len(late) else None
 
-    def advance(self) -> list[MatchBatch]:
-        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError. An error
-        of the KB loses nothing: the next call tells what this one did not."""
-        found, self._left = [*self._left], ()
-        for passed in self._kb.stretches(self._arrivals.passed):
-            answering = not self._plan.rhythm.every_instant or self._arrivals.complete(passed)
-            if answering and not self._asked(self._kb, found):
-                break
-            batches = self._arrivals.take(passed)
-            self._see(batches)
-            for at, rows in self._answer(batches, passed):
-                if len(rows):
-                    found.append(self._batch(at, rows))
-        if not found:
-            return found
-        if len(found) > 1:
-            found = [MatchBatch.concat(found, len(self._plan.columns))]
-        self.matches += len(found[0])
-        self._terms.hold(found[0].values)
-        return found
+    def _asks(self, passed: int) -> bool:
+        return not self._plan.rhythm.every_instant or self._arrivals.complete(passed)
+
+    def _through(self, passed: int) -> Iterator[MatchBatch]:
+        batches = self._arrivals.take(passed)
+        self._see(batches)
+        for at, rows in self._answer(batches, passed):
+            if len(rows):
+                yield self._batch(at, rows)
 
     def _see(self, batches: list[EventBatch]) -> None:
         """How far streams have come."""
@@ -183,16 +157,9 @@ class RspRun(AloneRun):
 
     # --- the KB, state ------------------------------------------------------------------------------
 
-    def keep_answers(self) -> bool:
-        return self._kb.keep(self._arrivals.unfinished)
-
     @property
     def reads_kb(self) -> bool:
         return self._plan.reads_kb
-
-    @property
-    def kb_texts(self) -> tuple[str, ...]:
-        return self._kb.texts
 
     def save(self, terms: SavedTerms) -> State:
         return {
