@@ -17,11 +17,11 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.matching.matcher import Rows
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import AnswerWriter
+from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.clock import Clock, Instants

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.matching.matcher import Rows, StreamMatcher
-from oxiseq.engine.matching.plan import StreamPlan, combine
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
+from oxiseq.engine.patterns.plan import StreamPlan, combine
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.query import CHUNK, QueryRun
@@ -251,7 +251,7 @@ class _Pass:
         for stream in range(len(runs[0].plan.streams)):
             plans = [run.plan.requests[stream] or _NO_REQUESTS for run in runs]
             plan, owners = combine(plans, terms)
-            self._matchers.append(StreamMatcher(plan, terms) if plan.requests else None)
+            self._matchers.append(StreamMatcher(plan, terms) if plan.kernel else None)
             self._owners.append(owners)
 
     def rows(self, part: Instants) -> dict[QueryRun, list[list[Rows]] | None] | None:
@@ -275,4 +275,4 @@ class _Pass:
         return found
 
 
-_NO_REQUESTS = StreamPlan((), None, (), (), (), (), ())
+_NO_REQUESTS = StreamPlan((), None, (), (), (), (), (), ())

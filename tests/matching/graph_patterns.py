@@ -15,8 +15,8 @@ from reference.patterns import Mu, answer_kb, match_event, take_apart
 from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.matching.matcher import Occurrences, StreamMatcher
-from oxiseq.engine.matching.plan import GpmRequest
+from oxiseq.engine.patterns.matcher import Occurrences, StreamMatcher
+from oxiseq.engine.patterns.plan import GpmRequest
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Gpm, Term
 from oxiseq.grammar.parser import parse

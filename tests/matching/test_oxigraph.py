@@ -30,8 +30,8 @@ from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, Store, Triple
 from reference.patterns import Mu
 from reference.values import normal_term
 
-from oxiseq.engine.matching.matcher import StreamMatcher
-from oxiseq.engine.matching.plan import compile_stream
+from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.patterns.plan import compile_stream
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.scope import split_gpm
 

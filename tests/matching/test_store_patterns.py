@@ -20,10 +20,10 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Store, Tr
 from reference.patterns import answer_kb, match_event, take_apart
 
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.matching.fallback import FallbackMatcher
-from oxiseq.engine.matching.fallback_plan import compile_fallback
-from oxiseq.engine.matching.matcher import StreamMatcher
-from oxiseq.engine.matching.plan import compile_stream
+from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.patterns.plan import compile_stream
+from oxiseq.engine.patterns.store import FallbackMatcher
+from oxiseq.engine.patterns.store_plan import compile_fallback
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.scope import split_gpm
 
