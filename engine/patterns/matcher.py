@@ -25,7 +25,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
-from oxiseq.engine.patterns.operators import OperatorMatcher
+from oxiseq.engine.patterns.operators import CHUNK, OperatorMatcher
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.patterns.store import FallbackMatcher
 from oxiseq.engine.terms.blanks import KbBlanks
@@ -59,6 +59,8 @@ class MatchLimits:
     hash_from: int = 16
     """Triples of a view from which on it is searched by hash."""
     grow_heads: bool = True
+    chunk: int = CHUNK
+    """Events that operators get in one step."""
 
 
 _Id = TypeVar("_Id", np.int64, np.uint32)
@@ -110,7 +112,7 @@ class StreamMatcher:
         self._terms = terms
         self._limits = limits
         self._memo = ConditionMemo(plan.memo, terms)
-        self._operators = [OperatorMatcher(gpm, terms, limits.rows) for gpm in plan.operators]
+        self._operators = [OperatorMatcher(gpm, terms, limits.rows, limits.chunk) for gpm in plan.operators]
         self._fallback: FallbackMatcher | None = None
         if plan.fallback:
             self._fallback = FallbackMatcher(plan.fallback, terms, kb, limits.rows, blanks=blanks)

@@ -40,9 +40,14 @@ class OperatorMatcher:
         self._events = np.zeros(0, np.uint32)
         """The terms of a step's events: their numbers, by which the rows of different events stay apart."""
         self._begin()
+        terms.register(self)
 
     def _begin(self) -> None:
         self._flow, self._tick = Flow(self.gpm.flow, self._terms), 0
+
+    def held_ids(self) -> Iterator[Ids]:
+        """The terms that the plan keeps: those of VALUES."""
+        yield from self._flow.held_ids()
 
     def match(self, batch: EventBatch, leaves: Sequence[Found]) -> Found:
         """Its occurrences, kept columns only. leaves: the rows of its basic graph patterns. Raises LimitError

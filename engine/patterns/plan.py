@@ -72,6 +72,11 @@ class StreamPlan:
         return not (self.operators or self.everywhere or self.fallback)
 
     @property
+    def asks_every_event(self) -> bool:
+        """Whether an event can have rows though the kernel finds nothing in it."""
+        return bool(self.everywhere or self.fallback) or any(gpm.every is not None for gpm in self.operators)
+
+    @property
     def widths(self) -> tuple[int, ...]:
         """How many columns the rows of each request have, then those of each leaf."""
         return (*(len(request.keep) for request in self.requests), *(width for _, width in self.leaves))

@@ -1,4 +1,4 @@
-"""Patterns beyond BGPs: Oxigraph, a batch of events per query (matching.md, section 7).
+"""Patterns with GRAPH inside them: Oxigraph, a batch of events per query (matching.md, section 7).
 
 Where it stands: event batch → a scratch store with a graph per event → solutions → rows. Top-level FILTERs are
 not the store's business: they run on the stack machine and `exact`, as they do for BGPs. Filters inside
