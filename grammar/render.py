@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from oxiseq.grammar.algebra import (
     Atom,
+    Bounded,
     Conjunction,
     Disjunction,
     Expression,
@@ -57,6 +58,7 @@ def render(query: AnyQuery) -> str:
         lines.append(render_consumption(query.consumption))
     lines += [f"FROM STREAM {s.name} <{s.iri.value}>" for s in query.streams]
     lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
+    lines += [f"  FILTER({writer.expression(f.condition)})" for f in query.filters]
     lines += [f"  {_gpm(gpm, writer)}" for gpm in query.gpms]
     lines.append("}")
     if query.limit is not None:
@@ -85,11 +87,13 @@ def render_sequence(element: SequenceElement) -> str:
                 text += f"{_spaced(op)}{_operand(item, Sequence)}"
             return text
         case Disjunction(items):
-            return " | ".join(_operand(i, Sequence, Disjunction) for i in items)
+            return " | ".join(_operand(i, Sequence, Disjunction, Bounded) for i in items)
         case Conjunction(items):
-            return " & ".join(_operand(i, Sequence, Disjunction, Conjunction) for i in items)
-        case Maybe(item):
-            return _postfixed(item) + "?"
+            return " & ".join(_operand(i, Sequence, Disjunction, Conjunction, Bounded) for i in items)
+        case Bounded(item, kind, size):
+            return f"{_operand(item, Sequence)} {kind.value} {render_extent(size)}"
+        case Maybe(item):  # `A+?` would be SQL's reluctant repeat
+            return _operand(item, Sequence, Disjunction, Conjunction, Bounded, Repeat, Maybe) + "?"
         case Not(item):
             return _postfixed(item) + "!"
         case Repeat(item, least, most, chain):
@@ -113,7 +117,7 @@ def _operand(element: SequenceElement, *loose: type) -> str:
 
 
 def _postfixed(element: SequenceElement) -> str:
-    return _operand(element, Sequence, Disjunction, Conjunction)
+    return _operand(element, Sequence, Disjunction, Conjunction, Bounded)
 
 
 def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
@@ -123,10 +127,14 @@ def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
 def render_window(window: Window) -> str:
     """`WITHIN 10 MINUTES SLIDING`."""
     end = " SLIDING" if window.sliding else ""
-    if window.events:
-        return f"WITHIN {window.size} EVENTS{end}"
-    for unit, size in reversed(MICROSECONDS.items()):
-        if window.size % size == 0 and window.size:
-            return f"WITHIN {window.size // size} {unit}S{end}"
-    seconds, micros = divmod(window.size, 1_000_000)
-    return f"WITHIN PT{seconds}.{micros:06d}S{end}"
+    extent = f"{window.size} EVENTS" if window.events else render_extent(window.size)
+    return f"WITHIN {extent}{end}"
+
+
+def render_extent(size: int) -> str:
+    """Microseconds as `10 MINUTES`, or as a duration where no unit divides them."""
+    for unit, micros in reversed(MICROSECONDS.items()):
+        if size % micros == 0 and size:
+            return f"{size // micros} {unit}S"
+    seconds, rest = divmod(size, 1_000_000)
+    return f"PT{seconds}.{rest:06d}S"

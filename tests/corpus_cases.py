@@ -18,7 +18,8 @@ Found: TypeAlias = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 
 @dataclass(frozen=True)
 class Case:
-    """One case; `streams`: IRI → (time, N-Triples) within its bounds."""
+    """One case; `streams`: IRI → (time, N-Triples) within its bounds. `refused`: what the checks say of it, where
+    the engine cannot answer it."""
 
     name: str
     query: str
@@ -27,6 +28,7 @@ class Case:
     start: int | None
     rows: Counter[Row]
     matches: Counter[Found]
+    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,4 +93,5 @@ def _case(name: str, data: dict[str, Any]) -> Case:
         data.get("start"),
         Counter((r["time"], tuple(sorted(r["bindings"].items()))) for r in data["rows"]),
         Counter(found(m) for m in data["matches"]),
+        data.get("refused", ""),
     )
