@@ -21,6 +21,9 @@ from oxiseq.engine.kernels.sequence.partitions import collect_partitions, sweep,
 from oxiseq.engine.sequence.tables import SequenceTables
 
 _ASKED = 256
+_CHAINS = 1024
+_MEMO = 1024
+"""Slots to begin with where anything is asked of Python; `keep_answers` doubles them at most once for _ASKED more."""
 _MEMO_LIMIT = 1 << 20
 
 
@@ -28,11 +31,11 @@ _MEMO_LIMIT = 1 << 20
 class Capacities:
     """Numbers of records to begin with; the smallest are for tests."""
 
-    nodes: int = 4096
-    groups: int = 256
-    pending: int = 64
-    out: int = 4096
-    stack: int = 256
+    nodes: int = 256
+    groups: int = 32
+    pending: int = 16
+    out: int = 128
+    stack: int = 32
 
     @classmethod
     def smallest(cls) -> Capacities:
@@ -47,7 +50,8 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK]] = -1
     scalars[[k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
     uses = max((int(f["uses1"] - f["uses0"]) for f in compiled.tables.filters), default=0)
-    chains = np.zeros(1024, k.CHAIN)
+    entries = bool((compiled.tables.edges["op"] == k.STRICT).any())
+    chains = np.zeros(_CHAINS if entries else 1, k.CHAIN)
     chains["stamp"] = k.BEFORE_ALL
     groups, buckets = sizes.groups, max(sizes.groups, 1) * probes
     return k.Memory(
@@ -68,8 +72,8 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         fired=np.zeros(sizes.pending, np.int32),
         finals=np.zeros((sizes.pending, 2), np.int64),
         closings=np.zeros(sizes.pending, k.CLOSING),
-        memo=np.zeros((1024, 2 + uses), np.int64),
-        asked=np.zeros((_ASKED, 1 + compiled.vector), np.int64),
+        memo=np.zeros((_MEMO if compiled.filters else 1, 2 + uses), np.int64),
+        asked=np.zeros((_ASKED if compiled.filters else 1, 1 + compiled.vector), np.int64),
         lead_table=np.full(table_size(sizes.groups), -1, np.int32),
         lead_keys=np.zeros((sizes.groups, 2 + width + _lead_width(compiled)), np.int64),
         stack=np.zeros((sizes.stack, 2), np.int64),
