@@ -75,6 +75,10 @@ class Runs:
             self._shared.punctuate(stream, time), stream, lambda run: _outcome(run, lambda: run.punctuate(stream, time))
         )
 
+    def keep_answers(self, run: AnyRun) -> bool:
+        """The KB is about to change: see `AloneRun.keep_answers`. Raises KbError."""
+        return run.keep_answers() if isinstance(run, AloneRun) else self._shared.keep_answers(run)
+
     def settle(self, run: AnyRun) -> list[Outcome]:
         """One query takes everything seen so far as complete."""
         return [_outcome(run, run.settle)] if isinstance(run, AloneRun) else self._shared.settle(run)
