@@ -109,8 +109,10 @@ class Engine:
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
+        budget = query.watch.budget
+        alone = budget.records is not None or budget.bytes is not None  # it is about what the query has by itself
         self._live[query.run] = query
-        self._runs.add(query.run, query.start)
+        self._runs.add(query.run, query.start, shares=not alone)
 
     def remove(self, query: LiveQuery) -> None:
         """They do no longer."""
