@@ -25,9 +25,8 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import AnyQuery
-from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_ceql import render_ceql
-from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.grammar.render_clauses import render_consumption, render_when, time_span
 from oxiseq.grammar.render_ep import render_ep
 from oxiseq.grammar.render_forms import render_form
 from oxiseq.grammar.render_rsp import render_rsp
@@ -59,8 +58,11 @@ def render(query: AnyQuery) -> str:
     lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
     lines += [f"  {_gpm(gpm, writer)}" for gpm in query.gpms]
     lines.append("}")
+    lines += writer.clauses_of_groups(query.summary.group_by, query.summary.having, query.summary.order_by, "")
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit.count}")
+    if query.summary.report is not None:
+        lines.append(render_when(query.summary.report))
     return "\n".join(lines) + "\n"
 
 
@@ -125,8 +127,4 @@ def render_window(window: Window) -> str:
     end = " SLIDING" if window.sliding else ""
     if window.events:
         return f"WITHIN {window.size} EVENTS{end}"
-    for unit, size in reversed(MICROSECONDS.items()):
-        if window.size % size == 0 and window.size:
-            return f"WITHIN {window.size // size} {unit}S{end}"
-    seconds, micros = divmod(window.size, 1_000_000)
-    return f"WITHIN PT{seconds}.{micros:06d}S{end}"
+    return f"WITHIN {time_span(window.size)}{end}"

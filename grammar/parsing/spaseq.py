@@ -12,14 +12,20 @@ from lark import Token, Tree
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
+    NOWHERE,
+    Aggregate,
     Ask,
     Atom,
     Conjunction,
     Construct,
     Disjunction,
+    Every,
+    Expression,
     Gpm,
     Maybe,
     Not,
+    OnChange,
+    OnClose,
     Op,
     Partition,
     Projection,
@@ -30,10 +36,13 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
     Span,
     Stream,
+    Summary,
     TermOrVariable,
     TriplePattern,
+    When,
     Window,
 )
+from oxiseq.grammar.functions import ITERATION_VALUES
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
 from oxiseq.grammar.parsing.sparql import Node, between, kind, tokens, trees, where
@@ -64,6 +73,7 @@ class SpaseqBuilder(ClauseBuilder):
             self.partition(trees(tree, "partition")),
             self.consumption(trees(tree, "consume")),
             self.limit(trees(tree, "limit")),
+            self.summary(tree),
             span=where(tree),
             text=self.text,
         )
@@ -161,18 +171,54 @@ class SpaseqBuilder(ClauseBuilder):
         node = self.only(nodes, "WITHIN", "window")
         if node is None:
             return None
-        first, *rest = node.children
-        assert isinstance(first, Token)
         sliding, span = bool(tokens(node, "SLIDING")), where(node)
+        if tokens(node, "EVENTS"):
+            return Window(self.size(node.children[0]), True, sliding, span=span)
+        return Window(self.span_of_time(node, "WITHIN", "window"), False, sliding, span=span)
+
+    def span_of_time(self, node: Tree[Token], clause: str, code: str) -> int:
+        """`30 MINUTES`, PT30M or "PT30M"^^xsd:duration in microseconds."""
+        first = node.children[0]
+        assert isinstance(first, Token)
         if kind(first) == "NUMBER":
-            (unit,) = tokens(node, "UNIT", "EVENTS")
-            events = kind(unit) == "EVENTS"
-            return Window(self.size(first) if events else self.time(first, unit), events, sliding, span=span)
-        datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
+            return self.time(first, tokens(node, "UNIT")[0])
+        datatype = [self.iri_of(c) for c in node.children if isinstance(c, Tree)]
         if datatype and datatype[0] not in DURATIONS:
-            raise self.error("WITHIN takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code="window")
-        text = str(first) if kind(first) == "DURATION" else self.string(first)
-        return Window(self.duration(text, first), False, sliding, span=span)
+            hint = 'write "PT30M"^^xsd:duration'
+            raise self.error(f"{clause} takes an xsd:duration", where(node), hint=hint, code=code)
+        return self.duration(str(first) if kind(first) == "DURATION" else self.string(first), first)
+
+    # --- behind WHERE -----------------------------------------------------------------------------
+
+    def summary(self, tree: Tree[Token]) -> Summary:
+        """GROUP BY, HAVING, ORDER BY, REPORT."""
+        clauses = trees(tree, "group_by", "having", "order_by", "report")
+        reports = trees(tree, "report")
+        return Summary(
+            tuple(self.group_key(c) for g in trees(tree, "group_by") for c in g.children),
+            tuple(self.expression(c) for h in trees(tree, "having") for c in h.children),
+            tuple(self.order_key(k) for o in trees(tree, "order_by") for k in trees(o, "order_key")),
+            self.report(reports[0]) if reports else None,
+            span=where(clauses[0]) if clauses else NOWHERE,
+        )
+
+    def report(self, node: Tree[Token]) -> When:
+        """When an answer over matches is reported."""
+        if tokens(node, "CONTENT"):
+            return OnChange(span=where(node))
+        if not node.children:
+            return OnClose(span=where(node))
+        return Every(self.span_of_time(node, "REPORT EVERY", "report"), span=where(node))
+
+    def call(self, node: Tree[Token], span: Span) -> Expression:
+        """As ever, and FIRST(?v), LAST(?v) of a repeated GPM."""
+        head, *args = node.children
+        if isinstance(head, Token) and head.upper() in ITERATION_VALUES:
+            if len(args) != 1 or kind(args[0]) in ("NAME", "STAR"):
+                name = head.upper()
+                raise self.error(f"{name} takes one expression", span, hint=f"write {name}(?v)", code="function")
+            return Aggregate(head.upper(), self.expression(args[0]), span=span)
+        return super().call(node, span)
 
     # --- SEQ --------------------------------------------------------------------------------------
 
