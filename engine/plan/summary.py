@@ -77,7 +77,8 @@ def summary_of(seen: Overview, answer: Answer) -> SummaryPlan | None:
             column = written.index(aggregate.arg, len(known))
         measures.append(Measure(aggregate, column))
 
-    inside: dict[Expression, Expression] = {m.aggregate: m.aggregate for m in measures}  # what they run over is of a match, not of a group
+    # what an aggregate runs over is of a match, not of a group
+    inside: dict[Expression, Expression] = {m.aggregate: m.aggregate for m in measures}
     rewrite: dict[Expression, Expression] = {**known, **inside}
     return SummaryPlan(
         tuple(known.values()),
