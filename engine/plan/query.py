@@ -121,7 +121,7 @@ def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
     by = query.partition.by if query.partition is not None else ()
     builder = StateBuilder(automaton, parts, sliding, by)
     graph = builder.build()
-    deferred = bool(query.selection or query.limit) and any(not edge.arms for edge in graph.edges)
+    deferred = bool(query.selection or query.limit) and any(edge.waits for edge in graph.edges)
     clauses = _clauses(query, automaton)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)

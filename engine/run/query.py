@@ -338,7 +338,8 @@ class QueryRun:
             if sources:
                 self._write_rows(sources, times, number, answers, split)
             until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
-            found = self._sequence.feed(self._letters.buffer if sources else None, until, self._rows.times)
+            passed = self._time_until(int(times[-1]) if count else None, last, instants.passed)
+            found = self._sequence.feed(self._letters.buffer if sources else None, until, self._rows.times, passed)
             if self._deferred is not None:
                 self._deferred.hold(found, self._rows)
                 found = self._deferred.release(until, self._window_start, self._seen(bool(sources)))
@@ -404,6 +405,10 @@ class QueryRun:
             return BEFORE_ALL  # windows close when the partition goes on
         if self._by_number:
             return number
+        return self._time_until(time, last, passed)
+
+    def _time_until(self, time: int | None, last: bool, passed: int) -> int:
+        """The smallest time (µs) that may still come, after the instant at `time`."""
         return passed if last or time is None else time + 1
 
     @property
@@ -439,10 +444,10 @@ class QueryRun:
 def _deferred(plan: QueryPlan) -> DeferredMatches | None:
     if not plan.deferred:
         return None
-    assert plan.window is not None, "a trailing negation needs a window"
     selection = plan.query.selection
     column = plan.stored.index(PARTITION) if plan.query.partition is not None else None
-    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column)
+    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column,
+                           plan.sequence.graph.longest_wait)  # fmt: skip
 
 
 class _Counters(NamedTuple):

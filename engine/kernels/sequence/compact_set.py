@@ -14,6 +14,7 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.records import (
+    AGED_TOP,
     DONE,
     EMITTED,
     ENTRY_TOP,
@@ -181,10 +182,18 @@ def collect(S: Any, marks: Any, tau: int) -> int:
     for g in range(scalars[GROUP_TOP]):
         if groups[g].edge < 0:
             continue
-        if groups[g].maxs >= tau:
-            marks[groups[g].node] = 1
-        else:
+        if groups[g].maxs < tau:
             groups[g].node = -1
+        _mark(marks, groups[g].node)
+    for x in range(scalars[AGED_TOP]):
+        entry = v.aged(S)[x]
+        if entry.group >= 0:
+            if entry.node >= 0 and nodes[entry.node].maxs < tau:
+                entry.node = -1
+            if entry.union >= 0 and nodes[entry.union].maxs < tau:
+                entry.union = -1
+            _mark(marks, entry.node)
+            _mark(marks, entry.union)
     for i in range(top - 1, -1, -1):
         if marks[i]:
             node = nodes[i]
@@ -217,6 +226,11 @@ def move_marked(S: Any, marks: Any) -> int:
     for g in range(scalars[GROUP_TOP]):
         if groups[g].edge >= 0 and groups[g].node >= 0:
             groups[g].node = marks[groups[g].node]
+    for x in range(scalars[AGED_TOP]):
+        entry = v.aged(S)[x]
+        if entry.group >= 0:
+            entry.node = marks[entry.node] if entry.node >= 0 else -1
+            entry.union = marks[entry.union] if entry.union >= 0 else -1
     for i in range(scalars[PENDING]):
         v.pending(S)[i, 1] = marks[v.pending(S)[i, 1]]
     for i in range(scalars[FINALS]):

@@ -17,6 +17,7 @@ from oxiseq.engine.kernels.sequence.closings import end_wait
 from oxiseq.engine.kernels.sequence.compact_set import mark_roots_of_instant, move_marked
 from oxiseq.engine.kernels.sequence.groups import remove_group
 from oxiseq.engine.kernels.sequence.records import (
+    AGED_TOP,
     BEFORE_ALL,
     CLOSINGS,
     CONSUMED,
@@ -119,6 +120,13 @@ def used_partitions(T: Any, S: Any, used: Any) -> None:
         used[v.lead_keys(S)[at, 2 + lead.part] - 1] = 1
 
 
+@inner
+def _keep(marks: Any, low: Any, node: int, tau: int) -> None:
+    if node >= 0:
+        marks[node] = 1
+        low[node] = min(low[node], tau)
+
+
 @kernel
 def collect_partitions(T: Any, S: Any, marks: Any, low: Any) -> int:
     """`compact_set.collect`, with a floor for each partition. `low` is i64[nodes]: scratch."""
@@ -136,9 +144,17 @@ def collect_partitions(T: Any, S: Any, marks: Any, low: Any) -> int:
         tau = _floor(T, S, _partition_of(T, S, g))
         if groups[g].maxs < tau:
             groups[g].node = -1
-            continue
-        marks[groups[g].node] = 1
-        low[groups[g].node] = min(low[groups[g].node], tau)
+        _keep(marks, low, np.int64(groups[g].node), tau)
+    for x in range(scalars[AGED_TOP]):
+        entry = v.aged(S)[x]
+        if entry.group >= 0:
+            tau = _floor(T, S, _partition_of(T, S, np.int64(entry.group)))
+            if entry.node >= 0 and nodes[entry.node].maxs < tau:
+                entry.node = -1
+            if entry.union >= 0 and nodes[entry.union].maxs < tau:
+                entry.union = -1
+            _keep(marks, low, np.int64(entry.node), tau)
+            _keep(marks, low, np.int64(entry.union), tau)
     for i in range(top - 1, -1, -1):
         if marks[i] == 0:
             continue
