@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.kernels.sequence.records import PLACE_BITS
+from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.sequence.run import Found
 from oxiseq.engine.terms.saved import State

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, PLACE_BITS
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
@@ -211,7 +212,7 @@ class AnswerWriter:
         return values
 
     def _oldest_end(self, clock: int, rows: RowStore, time: NDArray[np.int64]) -> int:
-        """No later match ends before this time: trailing negations wait for a window at the most, or for their bound."""
+        """No later match ends before this time: what trailing negations decide waits for a window at most."""
         window = self._plan.window
         if window is None:
             return int(time.max()) - (self._plan.sequence.graph.longest_wait or 0)

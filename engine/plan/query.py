@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from pyoxigraph import Variable
 
-from oxiseq.engine.kernels.sequence.records import EVERYTHING, NO_LIMIT, NOTHING, THE_PARTITION
+from oxiseq.engine.kernels.matches.records import NO_LIMIT
+from oxiseq.engine.kernels.sequence.records import EVERYTHING, NOTHING, THE_PARTITION
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of

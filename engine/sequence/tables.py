@@ -15,6 +15,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.program import compile_program
+from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, live_keys
@@ -74,7 +75,7 @@ class Clauses:
     `limit` found are emitted. `consumes`: what they make forgotten, k.NOTHING, k.EVERYTHING or
     k.THE_PARTITION."""
 
-    limit: int = k.NO_LIMIT
+    limit: int = NO_LIMIT
     strategy: Strategy | None = None
     consumes: int = k.NOTHING
     partitioned: bool = False
@@ -272,7 +273,7 @@ class _TableBuilder:
             "stamps": int(any(p["index"] == k.STAMP for p in self.probes[first:])),
             "part": slots.get(_PARTITION_VALUE, -1),
             "limit": k.NO_AGE if edge.limit is None else edge.limit, "then": -1 if edge.then is None else edge.then,
-            "least": edge.least, "most": k.NO_LIMIT if edge.most is None else edge.most,
+            "least": edge.least, "most": k.NEVER_CLOSES if edge.most is None else edge.most,
             "lasting0": len(self.lasting), "lasting1": len(self.lasting) + len(edge.lasting),
         })
         self.chain += common
@@ -401,8 +402,8 @@ class _TableBuilder:
 
     def _place_of(self, position: int, again: int | None) -> int:
         place = self.places.setdefault((position, again), len(self.places))
-        if place >= 1 << k.PLACE_BITS:
-            raise LimitError(place + 1, 1 << k.PLACE_BITS, "ways into positions of the unrolled sequence")
+        if place >= 1 << PLACE_BITS:
+            raise LimitError(place + 1, 1 << PLACE_BITS, "ways into positions of the unrolled sequence")
         return place
 
     def _lead(self, negated: Letter, starting: Letter) -> None:

@@ -17,10 +17,21 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.emit import emit
+from oxiseq.engine.kernels.matches.records import (
+    CHOSEN,
+    DONE,
+    EMITTED,
+    FINALS,
+    NEED_CHOICE,
+    NO_LIMIT,
+    NODE_BASE,
+    NODE_TOP,
+    PROGRESS,
+)
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.ages import pass_time
 from oxiseq.engine.kernels.sequence.closings import close_waits
-from oxiseq.engine.kernels.sequence.compact_set import emit
 from oxiseq.engine.kernels.sequence.groups import expire
 from oxiseq.engine.kernels.sequence.joining import measured, order_kind
 from oxiseq.engine.kernels.sequence.partitions import close_waits_of, enter_partition
@@ -30,31 +41,22 @@ from oxiseq.engine.kernels.sequence.records import (
     BEFORE_ALL,
     BEGIN,
     CHOICE,
-    CHOSEN,
     COLUMNS,
     CONSUMED,
     CONSUMES,
     COUNTED,
-    DONE,
     EMIT,
     EMIT_CLOSED,
-    EMITTED,
     EVERYTHING,
-    FINALS,
     FORGOTTEN,
     HEAP_TIME,
     INSTANT,
     LIMIT,
     MOVING,
-    NEED_CHOICE,
-    NO_LIMIT,
-    NODE_BASE,
-    NODE_TOP,
     OPENED,
     PARTITIONED,
     PENDING,
     PHASE,
-    PROGRESS,
     READ,
     TAU,
     THE_PARTITION,
@@ -99,7 +101,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
                 _open(T, S, R, k, clock)
                 scalars[PHASE] = READ
         if scalars[PHASE] == EMIT_CLOSED:
-            need = emit(S, NO_LIMIT)
+            need = emit(S, NO_LIMIT, scalars[WAVE])
             if need != DONE:
                 return need
             scalars[FINALS] = 0
@@ -126,7 +128,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
         if scalars[FINALS] > 0:
             if v.sizes(T)[CHOICE] and not scalars[CHOSEN]:
                 return NEED_CHOICE
-            need = emit(S, v.sizes(T)[LIMIT])
+            need = emit(S, v.sizes(T)[LIMIT], scalars[WAVE])
             if need != DONE:
                 return need
             scalars[FINALS] = 0

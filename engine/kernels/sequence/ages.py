@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.records import DONE, FINALS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.closings import add_final, close_first
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
@@ -19,9 +20,7 @@ from oxiseq.engine.kernels.sequence.records import (
     AGEING,
     BEFORE_ALL,
     CLOSINGS,
-    DONE,
     DUE,
-    FINALS,
     MOMENT,
     MOVING,
     NEED_FINALS,

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.records import DONE, FINALS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
 from oxiseq.engine.kernels.sequence.queues import is_queue, pop, turn
-from oxiseq.engine.kernels.sequence.records import CLOSINGS, DONE, FINALS, NEED_FINALS, SLIDING, WINDOW
+from oxiseq.engine.kernels.sequence.records import CLOSINGS, NEED_FINALS, SLIDING, WINDOW
 
 
 @inner

@@ -15,19 +15,10 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.nodes import SPINE, meld
+from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld
-from oxiseq.engine.kernels.sequence.records import (
-    AGED_COUNT,
-    AGED_FREE,
-    AGED_TOP,
-    BEFORE_ALL,
-    DONE,
-    DUE,
-    NEED_NODES,
-    NO_AGE,
-    NODE_TOP,
-)
+from oxiseq.engine.kernels.sequence.records import AGED_COUNT, AGED_FREE, AGED_TOP, BEFORE_ALL, DUE, NO_AGE
 
 
 @inner

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
+from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NEED_STACK, NODE_BASE, NODE_TOP, PLACE_BITS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
-from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
 from oxiseq.engine.kernels.sequence.groups import find_group, killed, mark
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import ASK, NO, YES, joins
@@ -25,9 +26,7 @@ from oxiseq.engine.kernels.sequence.records import (
     ATTEMPT,
     CHAINED,
     DIRECT,
-    DONE,
     ENTRY_TIME,
-    FINALS,
     FIRED,
     FROM_CLOCK,
     FROM_NEGATED,
@@ -39,16 +38,11 @@ from oxiseq.engine.kernels.sequence.records import (
     NEED_FINALS,
     NEED_FIRED,
     NEED_LEADS,
-    NEED_NODES,
     NEED_PENDING,
-    NEED_STACK,
     NEVER,
     NO_AGE,
     NO_SLOT,
-    NODE_BASE,
-    NODE_TOP,
     PENDING,
-    PLACE_BITS,
     PROBES,
     SLIDING,
     STAMP,

@@ -9,20 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from oxiseq.engine.kernels.matches.records import MATCH_NEEDS, MATCH_SCALARS, begins_with_matches
 from oxiseq.engine.kernels.memory.pointers import Array
-
-NODE = np.dtype(
-    [
-        ("pos", "i8"),  # output: row id << PLACE_BITS | place
-        ("maxs", "i8"),  # largest start clock below it
-        ("left", "i4"),  # output: the prefixes it extends (-1: none); heap: left sub-heap
-        ("right", "i4"),  # heap: right sub-heap
-        ("leaf", "i4"),  # heap: its output node; -1 marks an output node
-        ("rank", "i4"),  # heap: length of the right spine
-    ],
-    align=True,
-)
-"""The compact set: output nodes, and persistent leftist heaps of them by largest start."""
 
 GROUP = np.dtype(
     [
@@ -162,10 +150,6 @@ LEAD = np.dtype(
 """A leading negation as one start sees it: (column of the negated row, column of the starting row) pairs.
 `part`: which of them is the partition's number + 1."""
 
-PLACE_BITS = 13
-"""An output names its row and its *place*: the position that the row took and whether a repeat began anew there.
-Which variables a match shows is resolved from this path."""
-
 # how a probe finds its groups
 DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS = range(6)
 # in which order a group stands in a bucket
@@ -176,7 +160,6 @@ NO_SLOT, AT_START = -1, -2
 
 # numbered scalars of the running state
 (
-    NODE_TOP,  # nodes in use
     GROUP_TOP,  # groups ever used
     GROUP_FREE,  # head of the free list
     GROUP_COUNT,
@@ -188,7 +171,6 @@ NO_SLOT, AT_START = -1, -2
     ENTRY_TOP,
     PENDING,
     FIRED,
-    FINALS,
     CLOSINGS,
     ATTEMPT,
     SERIAL,
@@ -197,18 +179,11 @@ NO_SLOT, AT_START = -1, -2
     LEADS,
     PHASE,
     INSTANT,  # index of the instant that is being worked on
-    PROGRESS,  # within the phase
-    STACK,
-    OUT_ROWS,
-    OUT_MATCHES,
-    NODE_BASE,  # nodes in use when the instant began, or before the strategy made its own
     TOUCHED,  # groups and entries looked at, for tests of complexity
     TAU,  # everything that starts before is dead in the instant that is being worked on
     OPENED,  # everything that starts before is out of the window, in every partition
     FORGOTTEN,  # CONSUME BY ANY: everything that starts before it is forgotten; with partitions: that started by then
     CONSUMED,  # with partitions: the last moment with matches, FORGOTTEN from the next one on
-    EMITTED,  # matches of the instant that have been enumerated
-    CHOSEN,  # 1: the strategy has chosen among the finals
     WAVE,  # rises with each set of finals; odd: they waited for their windows to close
     AGED_TOP,  # entries of age segments ever used
     AGED_FREE,
@@ -218,15 +193,13 @@ NO_SLOT, AT_START = -1, -2
     WAITING,  # groups that become matches with time
     ENTRY_TIME,  # time of the `,` waits, in µs
     SCALARS,
-) = range(42)
+) = range(MATCH_SCALARS, MATCH_SCALARS + 33)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
 
 # why the kernel returned
 (
-    DONE,
-    NEED_NODES,
     NEED_GROUPS,
     NEED_BUCKETS,
     NEED_ENTRIES,
@@ -235,12 +208,9 @@ BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
     NEED_FINALS,
     NEED_CLOSINGS,
     NEED_LEADS,
-    NEED_STACK,
     NEED_DECISIONS,
-    NEED_CHOICE,
-    OUT_FULL,
     NEED_AGED,
-) = range(15)
+) = range(MATCH_NEEDS, MATCH_NEEDS + 10)
 
 
 class Tables(NamedTuple):
@@ -283,7 +253,7 @@ MOVING: how many of the aged edges make no matches by themselves; AGEING: how ma
 numbers of instants."""
 NO_AGE = -1
 NOTHING, EVERYTHING, THE_PARTITION = range(3)
-NO_LIMIT = NEVER_CLOSES = 1 << 62
+NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""
 # specials in Tables.fill
@@ -291,10 +261,17 @@ FROM_CLOCK, FROM_NEGATED, FROM_TIME = -2, -3, -4
 
 
 class Memory(NamedTuple):
-    """The running state."""
+    """The running state; it begins as every runner's does (matches/records.py)."""
 
     scalars: Array
     nodes: Array
+    finals: Array
+    stack: Array
+    path: Array
+    out_rows: Array
+    out_ends: Array
+    out_marks: Array  # the wave of a match
+    spine: Array
     groups: Array
     keys: Array  # i64[groups, width]
     links: Array
@@ -308,25 +285,21 @@ class Memory(NamedTuple):
     pending: Array  # i32[n, 2]: edge, node
     pending_keys: Array
     fired: Array
-    finals: Array  # i64[n, 2]: node, cut-off
     closings: Array
     memo: Array  # i64[n, 2 + uses]: filter + 1, answer, values
     asked: Array  # i64[n, 1 + values]: filter, value vector
     lead_table: Array
     lead_keys: Array  # i64[n, 2 + width]: lead, clock, values
-    stack: Array  # i64[n, 2]: node, depth
-    path: Array
-    out_rows: Array
-    out_ends: Array
-    out_waves: Array  # i64[n, 2]: the wave of a match, and in an odd one the cut-off of its window
     key: Array  # i64[width]: a key under construction
     vector: Array  # i64: unbound, row columns, key slots, coalesced values; what filters read
-    spine: Array  # i64: right spine of a meld
     aged: Array
     ages: Array  # by edge
     floors: Array  # i64 by partition: everything that starts before is dead
     moments: Array  # i64: when it was seen last
     numbers: Array  # i64: the number of its instant then
+
+
+assert begins_with_matches(Memory._fields)
 
 
 class Rows(NamedTuple):

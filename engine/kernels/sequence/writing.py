@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.nodes import SPINE, meld
+from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
 from oxiseq.engine.kernels.sequence.closings import push_closing
-from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld
 from oxiseq.engine.kernels.sequence.groups import enqueue, find_group, killed, new_group, remove_group
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import key_order
@@ -27,7 +28,6 @@ from oxiseq.engine.kernels.sequence.records import (
     CHAINED,
     CLOSINGS,
     DIRECT,
-    DONE,
     ENTRY_TIME,
     ENTRY_TOP,
     FIRED,
@@ -39,14 +39,11 @@ from oxiseq.engine.kernels.sequence.records import (
     NEED_CLOSINGS,
     NEED_ENTRIES,
     NEED_GROUPS,
-    NEED_NODES,
     NEVER,
     NEVER_CLOSES,
-    NODE_TOP,
     PARTITIONED,
     PENDING,
     PROBES,
-    PROGRESS,
     SLIDING,
     STAMP,
     STRICT,

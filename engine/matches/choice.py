@@ -1,4 +1,4 @@
-"""A selection strategy at work: the room that `kernels.sequence.choice` needs, which grows when it asks.
+"""A selection strategy at work: the room that `kernels.matches.choice` needs, which grows when it asks.
 
 Where it stands: finals of an instant → **those that the strategy keeps** → enumeration.
 """
@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels.matches import records as k
+from oxiseq.engine.kernels.matches.choice import memory as c
+from oxiseq.engine.kernels.matches.choice.choose import choose
+from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.memory.growing import longer
-from oxiseq.engine.kernels.memory.pointers import Array, Pointers
-from oxiseq.engine.kernels.sequence import records as k
-from oxiseq.engine.kernels.sequence.choice import memory as c
-from oxiseq.engine.kernels.sequence.choice.choose import choose
-from oxiseq.engine.kernels.sequence.compact_set import SPINE
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.matches.memory import M, put_finals
 from oxiseq.grammar.algebra import Strategy
 
 MOST_STEPS: Final = 2_000_000_000
@@ -42,23 +43,31 @@ class Chooser:
         self._by_node(0)
         self._for_classes(max(capacity, 2))
 
-    def choose(
-        self, nodes: Array, scalars: Array, finals: Array, count: int, positions: NDArray[np.int64], offset: int
-    ) -> tuple[Array, NDArray[np.int64]]:
-        """The compact set with more nodes behind `scalars[NODE_TOP]`, in a longer array if need be, and the nodes
-        picked. For the first `count` finals, all of one cut; see kernels/sequence/choice. Raises LimitError."""
-        self._state[[c.CUT, c.FINAL_COUNT, c.OFFSET]] = finals[0, 1], count, offset
+    def choose(self, S: M, positions: NDArray[np.int64], offset: int) -> M:
+        """Memory whose finals, all of one cut, are those that the strategy keeps; `scalars[CHOSEN]` says so.
+
+        Nodes that it makes stand behind `scalars[NODE_BASE]`, for the kernel to take back after their enumeration. For
+        `positions` and `offset` see kernels/matches/choice. Raises LimitError.
+        """
+        scalars, nodes = S.scalars, S.nodes
+        scalars[k.CHOSEN], scalars[k.NODE_BASE] = 1, scalars[k.NODE_TOP]
+        finals = S.finals[: scalars[k.FINALS]]
+        finals = np.ascontiguousarray(finals[nodes["maxs"][finals[:, 0]] >= finals[:, 1]])
+        if not len(finals):
+            return S
+        self._state[[c.CUT, c.FINAL_COUNT, c.OFFSET]] = finals[0, 1], len(finals), offset
         while True:
             if len(self._best) < len(nodes):
                 self._by_node(len(nodes))
-            if len(self._picked) < count:
-                self._picked = np.zeros(2 * count, np.int64)
+            if len(self._picked) < len(finals):
+                self._picked = np.zeros(2 * len(finals), np.int64)
             outcome = choose(Pointers(c.ChoiceMemory(
                 nodes, scalars, finals, positions, self._state, self._best, self._kept, self._done, self._stack,
                 self._leaves, self._classes, self._table, self._sets, self._picked, self._spine,
             )).address)  # fmt: skip
             if outcome == c.CHOSEN:
-                return nodes, self._picked[: self._state[c.PICKED]]
+                picked = self._picked[: self._state[c.PICKED]]
+                return put_finals(S if nodes is S.nodes else S._replace(nodes=nodes), picked)
             if outcome == c.MORE_NODES:
                 nodes = longer(nodes, 2 * len(nodes))
             else:
@@ -86,15 +95,3 @@ class Chooser:
     def _for_classes(self, size: int) -> None:
         self._classes = np.zeros(size, c.CLASS)
         self._table = np.full(1 << (2 * size).bit_length(), -1, np.int32)
-
-
-def put_picked(S: k.Memory, picked: NDArray[np.int64]) -> k.Memory:
-    """The nodes picked become the finals, of the same cut."""
-    if len(picked) > len(S.finals):
-        finals = np.zeros((2 * len(picked), 2), np.int64)
-        finals[:, 1] = S.finals[0, 1]
-        S = S._replace(finals=finals)
-    S.finals[: len(picked), 0] = picked
-    S.finals[: len(picked), 1] = S.finals[0, 1]
-    S.scalars[k.FINALS] = len(picked)
-    return S

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.sequence.choice import memory as m
-from oxiseq.engine.kernels.sequence.choice.classes import wins, with_row
-from oxiseq.engine.kernels.sequence.compact_set import meld, output
+from oxiseq.engine.kernels.matches.choice import memory as m
+from oxiseq.engine.kernels.matches.choice.classes import wins, with_row
+from oxiseq.engine.kernels.matches.nodes import meld, output
 
 
 @inner

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.nodes import SPINE
+from oxiseq.engine.kernels.matches.records import NODE, NODE_TOP, PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
-from oxiseq.engine.kernels.sequence.compact_set import SPINE
-from oxiseq.engine.kernels.sequence.records import NODE, NODE_TOP, PLACE_BITS
 
 CLASS: Final = np.dtype(
     [

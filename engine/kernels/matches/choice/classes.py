@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.sequence.choice import memory as m
-from oxiseq.engine.kernels.sequence.hashing import mix
+from oxiseq.engine.kernels.matches.choice import memory as m
+from oxiseq.engine.kernels.matches.mixing import mix
 
 
 @inner

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from oxiseq.engine.kernels.compiling.options import kernel
-from oxiseq.engine.kernels.sequence.choice import memory as m
-from oxiseq.engine.kernels.sequence.choice.best import choose_best
-from oxiseq.engine.kernels.sequence.choice.maximal import choose_maximal
-from oxiseq.engine.kernels.sequence.records import NODE_TOP
+from oxiseq.engine.kernels.matches.choice import memory as m
+from oxiseq.engine.kernels.matches.choice.best import choose_best
+from oxiseq.engine.kernels.matches.choice.maximal import choose_maximal
+from oxiseq.engine.kernels.matches.records import NODE_TOP
 
 
 @kernel

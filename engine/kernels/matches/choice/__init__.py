@@ -3,7 +3,7 @@
 Where it stands: finals of an instant → **the finals that a strategy keeps** → enumeration. It knows compact sets and
 nothing of the language that they come from: any engine may call it with
 
-    nodes      the compact set (records.NODE, compact_set.py); new nodes are put behind NODE_TOP, the caller takes
+    nodes      the compact set (records.NODE, nodes.py); new nodes are put behind NODE_TOP, the caller takes
                them back (sets NODE_TOP to what it was) when the matches have been enumerated
     finals     nodes whose prefixes are the complex events, all of one cut: what starts before it is dead
     positions  row id + OFFSET → the position of the row's event; any numbers that rise with the stream will do. Of
