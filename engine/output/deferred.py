@@ -134,15 +134,24 @@ class DeferredMatches:
         ends = np.cumsum([0, *(len(held.rows) for held in kept)])
         return Found(np.concatenate([np.zeros(0, np.int64), *(held.rows for held in kept)]), ends)
 
-    def _decided(
-        self, key: tuple[int, int], end: int, until: int, start: int, seen: PartitionInstants | None
-    ) -> int | None:
-        """When it was known that no more matches have this end; None: not yet."""
+    def deadline(self, start: int) -> int | None:
+        """When the clock has passed this, an end is decided; None if none is held. `start` as in `release`."""
+        return min([self._known_at(end.clock, start) - 1 for end in self._ends.values()], default=None)
+
+    def _known_at(self, end: int, start: int) -> int:
+        """From which clock on all matches are known that end at `end`."""
         first = _AT_LAST if self._wait is None else end + self._wait + 1
         if self._window is not None:
             size = self._window.size
             closed = end + size + 1 if self._window.sliding else start + ((end - start) // size + 1) * size
             first = min(first, closed)
+        return first
+
+    def _decided(
+        self, key: tuple[int, int], end: int, until: int, start: int, seen: PartitionInstants | None
+    ) -> int | None:
+        """When it was known that no more matches have this end; None: not yet."""
+        first = self._known_at(end, start)
         if seen is not None:
             at = np.flatnonzero((seen.partition + 1 == key[1]) & (seen.number >= first))
             if len(at):

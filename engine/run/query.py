@@ -387,6 +387,22 @@ class QueryRun:
         return self._sequence.waits or (self._deferred is not None and self._deferred.waits)
 
     @property
+    def deadline(self) -> int | None:
+        """A match may be complete, without a later event, when time has passed this (µs); None if there is none, or if
+        windows count instants."""
+        if self._by_number:
+            return None
+        held = None if self._deferred is None else self._deferred.deadline(self._window_start)
+        due = [each for each in (self._sequence.deadline, held) if each is not None]
+        return min(due, default=None)
+
+    @property
+    def silence(self) -> int | None:
+        """How long (µs) nothing may come, behind the newest event, until `deadline` has passed; None without one."""
+        deadline = self.deadline
+        return None if deadline is None else deadline + 1 - self.clock.newest
+
+    @property
     def _window_start(self) -> int:
         """The first clock of the first tumbling window."""
         return 0 if self._by_number else self._start or 0

@@ -12,6 +12,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -75,9 +76,9 @@ class Runs:
             self._shared.punctuate(stream, time), stream, lambda run: _outcome(run, lambda: run.punctuate(stream, time))
         )
 
-    def settle(self, run: AnyRun) -> list[Outcome]:
-        """One query takes everything seen so far as complete."""
-        return [_outcome(run, run.settle)] if isinstance(run, AloneRun) else self._shared.settle(run)
+    def settle(self, run: AnyRun, until: int = BEFORE_ALL) -> list[Outcome]:
+        """One query takes everything seen so far as complete; one of SPAseq also all before `until` (µs)."""
+        return [_outcome(run, run.settle)] if isinstance(run, AloneRun) else self._shared.settle(run, until)
 
     def close(self, run: AnyRun) -> list[Outcome]:
         """The streams have ended for one query; `remove` it afterwards."""

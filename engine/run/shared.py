@@ -22,6 +22,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.query import CHUNK, QueryRun
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -116,10 +117,10 @@ class SharedRuns:
             outcomes += self._advance(group)
         return self._settled(groups, outcomes)
 
-    def settle(self, run: QueryRun) -> list[Outcome]:
-        """One query takes every instant seen so far as complete."""
+    def settle(self, run: QueryRun, until: int = BEFORE_ALL) -> list[Outcome]:
+        """One query takes every instant seen so far as complete, and all before `until` (µs)."""
         group = self._alone(run)
-        group.clock.settle()
+        group.clock.settle(until)
         return self._settled([group], self._advance(group))
 
     def close(self, run: QueryRun) -> list[Outcome]:
