@@ -312,8 +312,7 @@ class ContinuousQuery(Generic[M]):
 
     def before_change(self) -> None:
         """The KB is about to change: instants up to the newest one so far keep the answers of now."""
-        with self._arrived:
-            self._run.keep_answers()
+        self._feed.keep_answers(self._run)
 
     def _repr_html_(self) -> str:
         rows = [("reads", ", ".join(self.reads)), ("events", f"{self.events:,}"), ("late", f"{self.late:,}")]

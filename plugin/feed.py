@@ -80,6 +80,11 @@ class Feed:
         with self.lock:
             self._hand_on(self._runs.punctuate(stream, until))
 
+    def keep_answers(self, run: AnyRun) -> None:
+        """The KB is about to change: instants up to the newest one so far keep the answers of now."""
+        with self.lock:
+            self._runs.keep_answers(run)
+
     def settle(self, run: AnyRun, until: int = BEFORE_ALL) -> None:
         """A query takes all that has been pushed as complete, and all before `until` (µs)."""
         with self.lock:

@@ -15,7 +15,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.kernels.matches.records import NO_LIMIT
 from oxiseq.engine.kernels.sequence.records import EVERYTHING, NOTHING, THE_PARTITION
 from oxiseq.engine.matching.enrich import KbPattern
-from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
+from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import PARTITION, StateBuilder, own_filters

@@ -17,11 +17,11 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.matching.matcher import Rows
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.write import AnswerWriter
+from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.clock import Clock, Instants
@@ -64,7 +64,9 @@ class QueryRun:
         self._capacities = capacities or Capacities()
         self._begin()
         terms.register(self)
-        self._partly_native = any(request is not None and not request.all_native for request in plan.requests)
+        requests = [request for request in plan.requests if request is not None]
+        self._partly_native = not all(request.all_native for request in requests)
+        self._asks_every_event = any(request.asks_every_event for request in requests)
         window = plan.window
         if window is not None and self._partitions is None:
             settings = self._letters.settings
@@ -292,7 +294,7 @@ class QueryRun:
     @property
     def watchful(self) -> bool:
         """Whether it must be told of instants in which the kernel has found nothing for it."""
-        return self._partly_native or self.waits or (self._start is None and self.plan.window is not None)
+        return self._asks_every_event or self.waits or (self._start is None and self.plan.window is not None)
 
     @property
     def nothing(self) -> list[list[Rows]]:

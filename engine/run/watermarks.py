@@ -69,6 +69,11 @@ class Watermarks(ABC, Generic[S]):
             self.advance(stream, AFTER_ALL)
 
     @property
+    def start(self) -> int | None:
+        """What was before, the query does not see."""
+        return self._start
+
+    @property
     @abstractmethod
     def open(self) -> bool:
         """Whether events wait."""

@@ -14,7 +14,7 @@ from oxiseq.engine.expressions.program import is_native
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.bgp import basic_patterns
 from oxiseq.engine.matching.conditions import Condition
-from oxiseq.engine.matching.plan import StreamPlan
+from oxiseq.engine.patterns.plan import StreamPlan
 from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
@@ -115,16 +115,15 @@ class _Explainer:
         gpm = self.plan.gpms[name]
         stream = self.plan.requests[gpm.stream]
         assert stream is not None, "a GPM's stream has requests"
-        answered, conditions, asked = _way(stream, gpm.order)
-        store = answered == "store"
+        answered, conditions, asked, patterns = _way(stream, gpm.order)
         return GpmFacts(
             name=name,
             stream=gpm.parts.gpm.stream,
             negated=not any(letter.positive and name in letter.letter for letter in self.plan.letters),
             answered=answered,
-            reason=store_reason(gpm.parts) if store else "",
+            reason=more_than_basic(gpm.parts) if answered in ("operators", "store") else "",
             asked=asked,
-            patterns=0 if store else len(basic_patterns(gpm.parts.pattern) or ()),
+            patterns=patterns,
             filters=tuple(FilterFacts(self.write.expression(c.expression), _decided(c)) for c in conditions),
             keeps=_names(gpm.keep),
             kb=self.kb_facts(gpm),
@@ -256,16 +255,22 @@ def _names(variables: tuple[Variable, ...]) -> tuple[str, ...]:
     return tuple(f"?{v.value}" for v in variables)
 
 
-def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], str]:
-    """How a request is answered, its conditions, and how the store is asked."""
+def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], str, int]:
+    """How a request is answered, its conditions, how the store is asked, and how many triple patterns are matched in
+    columns."""
     for kernel in plan.kernel:
         if kernel.request == request:
-            return "columns", kernel.conditions, ""
+            found = basic_patterns(plan.requests[request].parts.pattern)
+            return "columns", kernel.conditions, "", len(found or ())
     for number, conditions in plan.everywhere:
         if number == request:
-            return "always", conditions, ""
+            return "always", conditions, "", 0
+    for gpm in plan.operators:
+        if gpm.request == request:
+            return "operators", gpm.conditions, "", sum(len(leaf.patterns) for leaf in gpm.leaves)
     fallback = next(f for f in plan.fallback if f.request == request)
-    return "store", fallback.conditions, "one event at a time" if fallback.by_event else "a batch of events per query"
+    asked = "one event at a time" if fallback.by_event else "a batch of events per query"
+    return "store", fallback.conditions, asked, 0
 
 
 def _decided(condition: Condition) -> str:
@@ -276,7 +281,7 @@ def _decided(condition: Condition) -> str:
     return "in the kernel"
 
 
-# --- why the store --------------------------------------------------------------------------------
+# --- what is more than a basic graph pattern -------------------------------------------------------
 
 _ELEMENTS: Mapping[type, str] = {
     Bind: "BIND",
@@ -290,7 +295,7 @@ _ELEMENTS: Mapping[type, str] = {
 }
 
 
-def store_reason(parts: GpmParts) -> str:
+def more_than_basic(parts: GpmParts) -> str:
     """What in a pattern is more than a BGP: `it has OPTIONAL, a property path`."""
     found = list(dict.fromkeys(_beyond(parts.pattern)))
     if parts.in_place:

@@ -29,9 +29,10 @@ class KbFacts:
 class GpmFacts:
     """How one graph pattern is answered.
 
-    `answered`: "columns" (the match kernel), "store" (Oxigraph) or "always" (an empty pattern); `reason` says why
-    it is the store, `asked` whether a batch of events or one event at a time. `patterns`: triple patterns of
-    a BGP. `keeps`: the variables that its rows hand on.
+    `answered`: "columns" (the match kernel), "operators" (over rows of the match kernel), "store" (Oxigraph) or
+    "always" (an empty pattern). `reason`: what makes it more than a basic graph pattern; `asked`: whether the store
+    gets a batch of events or one event at a time; `patterns`: triple patterns that the kernel matches. `keeps`: the
+    variables that its rows hand on.
     """
 
     name: str
