@@ -131,7 +131,7 @@ def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
     graph = builder.build()
     summarised = summarises(seen)
     chosen = query.selection is not None or query.limit is not None or summarised
-    deferred = chosen and any(not edge.arms for edge in graph.edges)
+    deferred = chosen and any(edge.waits for edge in graph.edges)
     clauses = _clauses(query, automaton, summarised)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)

@@ -354,7 +354,8 @@ class QueryRun:
         if sources or self.waits:
             if sources:
                 self._write_rows(sources, times, number, answers, split)
-            found = self._sequence.feed(self._letters.buffer if sources else None, until, self._rows.times)
+            passed = self._time_until(int(times[-1]) if count else None, last, instants.passed)
+            found = self._sequence.feed(self._letters.buffer if sources else None, until, self._rows.times, passed)
             if self._deferred is not None:
                 self._deferred.hold(found, self._rows)
                 found = self._deferred.release(until, self._window_start, self._seen(bool(sources)))
@@ -423,6 +424,22 @@ class QueryRun:
         return self._sequence.waits or (self._deferred is not None and self._deferred.waits)
 
     @property
+    def deadline(self) -> int | None:
+        """A match may be complete, without a later event, when time has passed this (µs); None if there is none, or if
+        windows count instants."""
+        if self._by_number:
+            return None
+        held = None if self._deferred is None else self._deferred.deadline(self._window_start)
+        due = [each for each in (self._sequence.deadline, held) if each is not None]
+        return min(due, default=None)
+
+    @property
+    def silence(self) -> int | None:
+        """How long (µs) nothing may come, behind the newest event, until `deadline` has passed; None without one."""
+        deadline = self.deadline
+        return None if deadline is None else deadline + 1 - self.clock.newest
+
+    @property
     def _window_start(self) -> int:
         """The first clock of the first tumbling window."""
         return 0 if self._by_number else self._start or 0
@@ -441,6 +458,10 @@ class QueryRun:
             return BEFORE_ALL  # windows close when the partition goes on
         if self._by_number:
             return number
+        return self._time_until(time, last, passed)
+
+    def _time_until(self, time: int | None, last: bool, passed: int) -> int:
+        """The smallest time (µs) that may still come, after the instant at `time`."""
         return passed if last or time is None else time + 1
 
     @property
@@ -476,10 +497,10 @@ class QueryRun:
 def _deferred(plan: QueryPlan) -> DeferredMatches | None:
     if not plan.deferred:
         return None
-    assert plan.window is not None, "a trailing negation needs a window"
     selection = plan.query.selection
     column = plan.stored.index(PARTITION) if plan.query.partition is not None else None
-    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column)
+    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column,
+                           plan.sequence.graph.longest_wait)  # fmt: skip
 
 
 class _Counters(NamedTuple):

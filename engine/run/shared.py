@@ -23,6 +23,7 @@ from oxiseq.engine.patterns.plan import StreamPlan, combine
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.query import CHUNK, QueryRun
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -137,10 +138,10 @@ class SharedRuns:
             self._group(run).keeping.add(run)
         return kept
 
-    def settle(self, run: QueryRun) -> list[Outcome]:
-        """One query takes every instant seen so far as complete."""
+    def settle(self, run: QueryRun, until: int = BEFORE_ALL) -> list[Outcome]:
+        """One query takes every instant seen so far as complete, and all before `until` (µs)."""
         group = self._alone(run)
-        group.clock.settle()
+        group.clock.settle(until)
         return self._settled([group], self._advance(group))
 
     def close(self, run: QueryRun) -> list[Outcome]:

@@ -51,12 +51,15 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
     arrays = match_arrays(k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out)
     scalars = arrays["scalars"]
-    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK]] = -1
+    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE]] = -1
+    scalars[k.DUE] = k.NEVER_CLOSES
     scalars[[k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
     uses = max((int(f["uses1"] - f["uses0"]) for f in compiled.tables.filters), default=0)
     entries = bool((compiled.tables.edges["op"] == k.STRICT).any())
     chains = np.zeros(_CHAINS if entries else 1, k.CHAIN)
     chains["stamp"] = k.BEFORE_ALL
+    ages = np.zeros(len(compiled.tables.edges), k.AGES)
+    ages["oldest"] = ages["newest"] = -1
     groups, buckets = sizes.groups, max(sizes.groups, 1) * probes
     return k.Memory(
         **arrays,
@@ -80,6 +83,8 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         lead_keys=np.zeros((sizes.groups, 2 + width + _lead_width(compiled)), np.int64),
         key=np.zeros(width + _lead_width(compiled), np.int64),
         vector=np.zeros(compiled.vector, np.int64),
+        aged=np.zeros(sizes.pending if compiled.tables.sizes[k.AGEING] else 0, k.AGED),
+        ages=ages,
         floors=np.zeros(1, np.int64),
         moments=np.zeros(1, np.int64),
         numbers=np.zeros(1, np.int64),
@@ -125,7 +130,7 @@ def grow(S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory
         return widen(S, "pending", "pending_keys")
     if need == matches.NEED_STACK:
         return widen(S, "stack", "path")
-    names = {k.NEED_FIRED: "fired", k.NEED_FINALS: "finals", k.NEED_CLOSINGS: "closings"}
+    names = {k.NEED_FIRED: "fired", k.NEED_FINALS: "finals", k.NEED_CLOSINGS: "closings", k.NEED_AGED: "aged"}
     return widen(S, names[need])
 
 

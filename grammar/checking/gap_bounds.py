@@ -13,6 +13,7 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
+from oxiseq.grammar.checking.sequence import trailing_negations
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import error, lint_finding
 from oxiseq.grammar.places import Overview, atoms, children, elements, negation, without_bounds
@@ -30,11 +31,14 @@ def check_gap_bounds(seen: Overview) -> Iterator[Finding]:
 
 
 def _not_built(seen: Overview) -> Iterator[Finding]:
-    """What the engine cannot answer so far."""
-    for element in elements(seen.query.sequence):
-        if isinstance(element, Bounded):
-            message = f"the engine does not know {element.kind.value} in SEQ yet"
-            yield error("bounds", message, element.span, "bound the whole match: WITHIN 10 MINUTES SLIDING")
+    """What the engine cannot answer."""
+    window = seen.query.window
+    if window is not None and window.events:
+        for element in trailing_negations(seen.query.sequence):
+            if isinstance(element, Bounded):
+                message = f"`{render_sequence(element)}` at the end cannot stand with a window that counts EVENTS"
+                hint = "write the window as a time, or leave the bound out: the match then waits for the window's end"
+                yield error("bounds", message, element.span, hint)
     for each in seen.query.filters:
         hint = "put the condition into the GPM that binds its last variable"
         yield error("bounds", "the engine does not know FILTER behind SEQ yet", each.span, hint)

@@ -19,7 +19,7 @@ from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.positions import START, Letter
-from oxiseq.engine.sequence.states import PARTITION, Check, GuardCheck, Value, ValueKind, own_filters
+from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Value, ValueKind, own_filters
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
@@ -171,7 +171,10 @@ class _Explainer:
 
     def edges(self) -> Iterator[EdgeFacts]:
         tables = self.plan.sequence
+        low = 0
         for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):
+            low = low if edge.follows else edge.least
+            limit = edge.most if edge.limit is None else edge.limit
             at_start = edge.source == START
             index = iter(words)
             arms = tuple(
@@ -181,8 +184,12 @@ class _Explainer:
             )
             guards = tuple(self.guard(g, "looked up at the start" if at_start else _INDEX_WORDS[next(index)])
                            for g in edge.guards)  # fmt: skip
-            op = edge.op.value if edge.arms else "window"
-            yield EdgeFacts(edge.source, op, arms, guards, tuple(value_text(v) for v in key))
+            op = "window" if edge.waits else edge.op.value
+            yield EdgeFacts(
+                edge.source, op, arms, guards, tuple(value_text(v) for v in key), age_text(low, limit),
+                _then(edge), tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting),
+            )  # fmt: skip
+            low = 0 if limit is None else limit + 1
 
     def guard(self, guard: GuardCheck, index: str) -> WaitFacts:
         return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.letter, guard.check))
@@ -223,6 +230,27 @@ def value_text(value: Value) -> str:
             return "start of the match"
         case ValueKind.NEGATED:
             return "last time of the leading negation"
+        case ValueKind.SPAN:
+            return "beginning of what LASTING bounds"
+
+
+def _then(edge: Edge) -> str:
+    """What becomes of a run that is older than an age segment holds."""
+    if edge.limit is None:
+        return ""
+    if edge.then is not None:
+        return "it goes on waiting"
+    return "it is a match" if edge.waits else "it is dropped"
+
+
+def age_text(low: int, limit: int | None) -> str:
+    """The ages (µs) of an age segment in words: `from 5 SECONDS on, up to 10 SECONDS`."""
+    begins = f"from {span_text(low)} on" if low % 1_000 == 0 else f"more than {span_text(low - 1)}"
+    ends = ""
+    if limit is not None:
+        whole = (limit + 1) % 1_000 == 0 and limit % 1_000 != 0  # AFTER takes a microsecond off
+        ends = f"less than {span_text(limit + 1)}" if whole else f"up to {span_text(limit)}"
+    return ", ".join(x for x in (begins if low else "", ends) if x)
 
 
 def window_text(window: Window | None) -> str:
@@ -232,9 +260,14 @@ def window_text(window: Window | None) -> str:
     kind = "sliding" if window.sliding else "tumbling"
     if window.events:
         return f"{window.size} EVENTS {kind}"
-    unit, size = next((u, size) for u, size in _UNITS if window.size % size == 0)
-    number = window.size // size
-    return f"{number} {unit}{'' if number == 1 else 'S'} {kind}"
+    return f"{span_text(window.size)} {kind}"
+
+
+def span_text(micros: int) -> str:
+    """`60 MINUTES`."""
+    unit, size = next((u, size) for u, size in _UNITS if micros % size == 0)
+    number = micros // size
+    return f"{number} {unit}{'' if number == 1 else 'S'}"
 
 
 def _line_of(text: str, beginning: str) -> str:

@@ -73,13 +73,18 @@ class WaitFacts:
 @dataclass(frozen=True, slots=True)
 class EdgeFacts:
     """A wait. `source`: a state, −1 where a match begins. `op`: `,` `;` `:`, or "window" for the wait for the
-    window's end. `live`: the values that tell its runs apart; runs that agree on them are one group."""
+    window's end or for a bound to pass. `live`: the values that tell its runs apart; runs that agree on them are one
+    group. `age`: how long runs have waited that are here, "" where the gap has no bounds; `then`: what becomes of those
+    that have waited longer. `lasting`: how long the parts may last that the gap lies in."""
 
     source: int
     op: str
     arms: tuple[WaitFacts, ...]
     guards: tuple[WaitFacts, ...]
     live: tuple[str, ...]
+    age: str = ""
+    then: str = ""
+    lasting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
