@@ -134,6 +134,8 @@ class _Describing:
                 return ("arranged by", "its rows", self.keys(child, key, loose))
             case p.Join():
                 return ("join", "nothing: its inputs are arranged")
+            case p.Lookup(child, _, key):
+                return ("looks up", "nothing: the table is arranged", self.keys(child, key, ()))
             case p.Distinct():
                 return ("distinct", "its rows")
             case p.Consolidate():

@@ -15,6 +15,7 @@ orders of terms do not look at raw columns.
     Filter, Extend, Pick, Negate, Union   row by row, without memory
     Hull, Lasting                         intervals, row by row
     Arrange, Join                         pairs; the memory of joins is in what is arranged
+    Lookup                                rows and what a table has for them, without memory of the rows
     Follow, Extreme                       pairs in order of time; the first or last rows
     Distinct, Consolidate, Once, Group    rows counted
     Best                                  ranks
@@ -230,6 +231,16 @@ class Join:
     right: int
 
 
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The pairs of rows with those of an arrangement that have the same columns at its key: all columns of both. What
+    is arranged is there before the first row comes, and does not change: so the rows need not be kept."""
+
+    child: int
+    table: int
+    key: tuple[int, ...]
+
+
 # --- order of time --------------------------------------------------------------------------------
 
 
@@ -429,7 +440,7 @@ class Reach:
 
 Form: TypeAlias = (
     Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting
-    | Arrange | Join | Follow | Extreme | Distinct | Consolidate | Once | Group | Best | Reach | Triples | Look
+    | Arrange | Join | Lookup | Follow | Extreme | Distinct | Consolidate | Once | Group | Best | Reach | Triples | Look
     | Cover | Sometime | TimeTerm | Closure
 )  # fmt: skip
 
@@ -458,7 +469,7 @@ def inputs(form: Form) -> tuple[int, ...]:
             return left, right
         case Follow(left, right):
             return left.child, right.child
-        case Look(child, kept):
+        case Look(child, kept) | Lookup(child, kept):
             return child, kept
         case _:
             return (form.child,)
@@ -484,8 +495,18 @@ def is_one_to_one(plan: FlowPlan) -> bool:
 
 def is_consolidated(plan: FlowPlan) -> bool:
     """Whether no row of the root comes and goes within one tick."""
-    settled = Distinct | Consolidate | Group | Best | Reach
-    return isinstance(plan.forms[plan.root], settled) or is_one_to_one(plan)
+    return is_settled(plan.forms[plan.root]) or is_one_to_one(plan)
+
+
+def is_settled(form: Form) -> bool:
+    """Whether an operator hands on the outcome of a tick, whatever comes and goes within it."""
+    return isinstance(form, Distinct | Consolidate | Group | Best | Reach)
+
+
+def draws(plan: FlowPlan) -> bool:
+    """Whether some value is drawn by chance."""
+    drawn = (each.expression for each in plan.forms if isinstance(each, Extend))
+    return not all(map(is_pure, drawn))
 
 
 def is_pure(expression: Expression) -> bool:
@@ -523,6 +544,15 @@ class Sheet:
             self._raw.append(self._raw_of(form))
             self._widths.append(self._width_of(form))
         return place
+
+    def __len__(self) -> int:
+        return len(self._forms)
+
+    def shorten(self, count: int) -> None:
+        """Keep the first so many forms."""
+        for form in self._forms[count:]:
+            del self._places[form]
+        del self._forms[count:], self._widths[count:], self._raw[count:]
 
     def form(self, place: int) -> Form:
         """An operator."""
@@ -588,7 +618,7 @@ class Sheet:
             case Pick(child, columns):
                 kept = {each[0] for each in columns if len(each) == 1}
                 return len(kept) == self._widths[child] and self.is_set(child)
-            case Join() | Follow() as form:
+            case Join() | Follow() | Lookup() as form:
                 return all(map(self.is_set, inputs(form)))
             case _:
                 return False
@@ -617,7 +647,7 @@ class Sheet:
                 return len(columns)
             case Union(children):
                 return self._widths[children[0]]
-            case Join(left, right):
+            case Join(left, right) | Lookup(left, right):
                 return self._widths[left] + self._widths[right]
             case Follow(left, right):
                 return self._widths[left.child] + self._widths[right.child]
@@ -651,7 +681,7 @@ class Sheet:
                 return self._of_terms(child, {*key, *(s.place for s in sums)})
             case Reach(child):
                 return self._of_terms(child, range(self._widths[child]))
-            case Join() | Follow() | Look(what="PAIRS"):
+            case Join() | Follow() | Lookup() | Look(what="PAIRS"):
                 left, right = inputs(form)
                 return (*self._raw[left], *(self._widths[left] + place for place in self._raw[right]))
             case _:
@@ -691,6 +721,8 @@ def renamed(form: Form, places: Mapping[int, int]) -> Form:
             return Join(places[left], places[right])
         case Look(child, kept):
             return replace(form, child=places[child], kept=places[kept])
+        case Lookup(child, table):
+            return replace(form, child=places[child], table=places[table])
         case Follow(left, right):
             here = replace(left, child=places[left.child]), replace(right, child=places[right.child])
             return replace(form, left=here[0], right=here[1])

@@ -127,6 +127,16 @@ class AloneRun(ABC):
         return self.state.get("bytes", 0)
 
     @property
+    def deadline(self) -> None:
+        """Nothing that it tells waits for time alone (see `QueryRun.deadline`)."""
+        return None
+
+    @property
+    def silence(self) -> None:
+        """See `QueryRun.silence`."""
+        return None
+
+    @property
     def lateness(self) -> int:
         """How much a stream may be out of order, in microseconds."""
         return self.order.lateness

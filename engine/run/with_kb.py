@@ -42,6 +42,10 @@ class KbRun(AloneRun):
             if self._asks(passed) and not self._asked(found):
                 break
             found += self._through(passed)
+        return self._counted(found)
+
+    def _counted(self, found: list[MatchBatch]) -> list[MatchBatch]:
+        """What has been found, as one batch, for whoever is given it."""
         if not found:
             return found
         if len(found) > 1:

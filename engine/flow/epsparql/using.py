@@ -32,6 +32,8 @@ class Uses:
         for choice in plan.choices:
             for part in (choice.first, choice.second, choice.shared, choice.own):
                 parts += [place[c] for c in part]
+                if part is choice.own:  # operands that bind the same are told apart by their triples, all of a number
+                    parts += [place[c] + 1 for c in choice.second]
                 begin.append(len(parts))
         uses = [place[c] for c in plan.columns if c in place]
         scalars = np.zeros(k.SCALARS, np.int64)

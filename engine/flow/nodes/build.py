@@ -17,6 +17,7 @@ from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.group import Group
 from oxiseq.engine.flow.nodes.join import Join
+from oxiseq.engine.flow.nodes.lookup import Lookup
 from oxiseq.engine.flow.nodes.node import ALL_TIME, Node
 from oxiseq.engine.flow.nodes.reach import Reach
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -70,6 +71,8 @@ def _node(
             return Arrange(form, children[0], clock=clock)
         case p.Join(left, right):
             return Join(_arranged(nodes[left]), _arranged(nodes[right]))
+        case p.Lookup(_, table):
+            return Lookup(form, children[0], _arranged(nodes[table]))
         case p.Triples():
             return happening.Triples(form, children[0], terms)
         case p.Look(_, kept):
