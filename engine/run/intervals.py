@@ -1,6 +1,6 @@
 """One EP-SPARQL query over its streams: events in, answers out. All its state is here.
 
-    push ─ timed triples ─ complete instants ─ rules, stratum by stratum ─ the query's operators ─ answers
+    push ─ arrivals ─ events of complete instants ─ facts ─ rules, stratum by stratum ─ the query's operators ─ answers
 
 Instants are worked through many at a time, unless rules feed each other: then one by one, each to its fixpoint.
 """

@@ -18,7 +18,7 @@ from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.happening import Look
-from oxiseq.engine.flow.nodes.node import Chosen, Node
+from oxiseq.engine.flow.nodes.node import Chosen
 from oxiseq.engine.flow.times import NO_END, NO_START, halves_of, times_at
 from oxiseq.engine.kernels.flow.clocks import OVER
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -126,11 +126,6 @@ class Standing:
         return np.array(ids, np.uint32).reshape(len(plan.rows), len(plan.columns))
 
     # --- what it keeps --------------------------------------------------------------------------------
-
-    @property
-    def nodes(self) -> list[Node]:
-        """Its operators."""
-        return self.flow.nodes
 
     def forget(self, passed: int, *, now: bool = False) -> None:
         """Instants before `passed` are over: let go of what is of use to no other, if there may be much, or `now`."""
