@@ -1,4 +1,4 @@
-"""Patterns beyond basic ones, as operators or asked of a store, against the reference, which asks event by event."""
+"""Patterns beyond basic ones against the reference, which asks Oxigraph event by event."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from reference.patterns import answer_kb, match_event, take_apart
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.patterns.matcher import DEFAULT_LIMITS, StreamMatcher
 from oxiseq.engine.patterns.plan import compile_stream
-from oxiseq.engine.patterns.store import FallbackMatcher
-from oxiseq.engine.patterns.store_plan import compile_fallback
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.scope import split_gpm
 
@@ -109,39 +107,11 @@ def test_small_chunks_give_the_same_rows_in_the_same_order(seed: int) -> None:
     terms = TermDictionary()
     events = [random_event(dice, 10, odd=True) for _ in range(5)]
     batch, _ = batch_of(events, terms)
-    plan = [compile_fallback(0, "A", parts, parts.pattern_variables)]
-    whole = FallbackMatcher(plan, terms, None, 1000).match(batch)[0]
-    pieces = FallbackMatcher(plan, terms, None, 1000, chunk=2).match(batch)[0]
-    assert whole[0].tolist() == pieces[0].tolist()
-    assert whole[1].tolist() == pieces[1].tolist()
     stream = compile_stream([request(gpm)], terms)
     (found,) = StreamMatcher(stream, terms).match(batch)
     (cut,) = StreamMatcher(stream, terms, limits=replace(DEFAULT_LIMITS, chunk=2)).match(batch)
     assert found.event.tolist() == cut.event.tolist()
     assert found.values.tolist() == cut.values.tolist()
-
-
-@pytest.mark.parametrize(
-    ("text", "by_event", "anchored"),
-    [
-        ("?x :p ?y OPTIONAL { ?x :q ?z }", False, True),
-        ("?x :p ?y MINUS { ?x :q ?z }", False, True),
-        ("?x :p ?y MINUS { ?u :q ?z }", False, True),
-        ("?x :p ?y OPTIONAL { ?x :q ?z } MINUS { ?z :r ?u }", True, True),
-        ("?x :p ?y MINUS { OPTIONAL { ?x :q ?z } ?x :r ?u }", True, True),
-        ("OPTIONAL { ?x :q ?z } ?x :r ?u", True, True),
-        ("{ ?x :p ?y } UNION { FILTER EXISTS { ?x :q ?z } }", True, False),
-        ("VALUES ?x { 1 2 }", False, False),
-        ("{ ?x :p ?y } UNION { VALUES ?x { 1 } }", False, False),
-        ("?x :p* ?y", False, False),
-        ("{ SELECT ?x { ?x :p ?y } LIMIT 1 } ?x :q ?z", True, True),
-        ("?x :p ?y FILTER EXISTS { SELECT ?x { ?x :q ?z } }", True, True),
-    ],
-)
-def test_how_a_pattern_is_asked(text: str, by_event: bool, anchored: bool) -> None:
-    parts = split_gpm(parsed(text))
-    plan = compile_fallback(0, "A", parts, parts.pattern_variables)
-    assert (plan.by_event, plan.anchored) == (by_event, anchored)
 
 
 KB = """
