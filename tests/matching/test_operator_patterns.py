@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from graph_patterns import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Store, Triple, Variable, parse
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Store, Triple, Variable, parse
 from reference.patterns import answer_kb, match_event, take_apart
 
 from oxiseq.engine.kb import StoreKb
@@ -90,6 +91,53 @@ def test_rows_are_those_of_the_reference(seed: int) -> None:
         events = [random_event(dice, dice.choice([0, 6, 12]), odd=False) for _ in range(4)]
         comparable = [not any(stands_apart(gpm, event) for event in events) for gpm in gpms]
         assert_as_expected(gpms, matcher, wanted, events, terms, comparable)
+
+
+GRAPHS = [NamedNode(f"http://e/{name}") for name in ("kb", "other")]
+
+
+def random_kb(dice: random.Random) -> Store:
+    """Facts about the nodes and values of events."""
+    store = Store()
+    for graph in (*GRAPHS, DefaultGraph()):
+        facts = [each for each in random_event(dice, 6, odd=False) if "_:" not in str(each)]
+        store.extend(Quad(each.subject, each.predicate, each.object, graph) for each in facts)
+    return store
+
+
+def with_graphs(dice: random.Random, text: str) -> str:
+    """Some of its groups read the knowledge base."""
+    parts = text.split("{ ")
+    return parts[0] + "".join(
+        f"{{ GRAPH {dice.choice([':kb', ':kb', ':other', ':none', '?g'])} {{ {triple(dice)} }} {part}"
+        if dice.random() < 0.5 and not part.startswith(("SELECT", "GRAPH")) and "VALUES" not in before[-12:]
+        else f"{{ {part}"
+        for before, part in pairwise(parts)
+    )
+
+
+@given(st.integers(0, 2**62))
+def test_graphs_inside_patterns_are_the_knowledge_base(seed: int) -> None:
+    """Also after it has changed."""
+    dice = random.Random(seed)
+    try:
+        gpms = [parsed(with_graphs(dice, body(dice)), f"G{i}") for i in range(2)]
+    except ValueError:
+        return
+    gpms = [gpm for gpm in gpms if not split_gpm(gpm).stateful and "limit=1" not in str(gpm)]
+    gpms = [gpm for gpm in gpms if split_gpm(gpm).in_place]
+    wanted = [request(gpm) for gpm in gpms]
+    terms = TermDictionary()
+    store = random_kb(dice)
+    kb = StoreKb(store)
+    matcher = StreamMatcher(compile_stream(wanted, terms), terms, kb)
+    for _ in range(2):
+        events = [random_event(dice, dice.choice([0, 6, 12]), odd=False) for _ in range(3)]
+        comparable = [not any(stands_apart(gpm, event) for event in events) for gpm in gpms]
+        assert_as_expected(gpms, matcher, wanted, events, terms, comparable, store)
+        store.clear()
+        store.extend(random_kb(dice))
+        kb.touch()
 
 
 @given(st.integers(0, 2**62))
