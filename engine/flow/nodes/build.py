@@ -16,7 +16,7 @@ from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.group import Group
 from oxiseq.engine.flow.nodes.join import Join
-from oxiseq.engine.flow.nodes.lookup import Lookup
+from oxiseq.engine.flow.nodes.lookup import Lookup, LookupBetween
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.nodes.reach import Reach
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -66,7 +66,10 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
         case p.Join(left, right):
             return Join(_arranged(nodes[left]), _arranged(nodes[right]))
         case p.Lookup(_, table):
-            return Lookup(form, children[0], _arranged(nodes[table]))
+            arranged = _arranged(nodes[table])
+            if form.bound is not None:
+                return LookupBetween(form.bound, children[0], arranged, terms)
+            return Lookup(form, children[0], arranged)
         case p.Triples():
             return happening.Triples(form, children[0], terms)
         case p.Look(_, kept):
