@@ -15,6 +15,7 @@ from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
 from oxiseq.engine.run.together import Together, kind_of
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -96,9 +97,13 @@ class Runs:
         found = self._shared.punctuate(stream, time)
         return self._with_others(found, self._together.punctuate(stream, time, alone), stream, alone)
 
-    def settle(self, run: AnyRun) -> list[Outcome]:
-        """One query takes everything seen so far as complete."""
-        return [_outcome(run, run.settle)] if isinstance(run, AloneRun) else self._shared.settle(run)
+    def keep_answers(self, run: AnyRun) -> bool:
+        """The KB is about to change: see `AloneRun.keep_answers`. Raises KbError."""
+        return run.keep_answers() if isinstance(run, AloneRun) else self._shared.keep_answers(run)
+
+    def settle(self, run: AnyRun, until: int = BEFORE_ALL) -> list[Outcome]:
+        """One query takes everything seen so far as complete; one of SPAseq also all before `until` (µs)."""
+        return [_outcome(run, run.settle)] if isinstance(run, AloneRun) else self._shared.settle(run, until)
 
     def close(self, run: AnyRun) -> list[Outcome]:
         """The streams have ended for one query; `remove` it afterwards."""

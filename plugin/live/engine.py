@@ -141,7 +141,7 @@ class Engine:
     def keep_answers(self) -> None:
         """The KB is about to change: instants up to the newest one so far keep the answers of now. Raises KbError."""
         for query in self.kb_readers:
-            if query.run.keep_answers():
+            if self._runs.keep_answers(query.run):
                 query.saved = -1  # the answers are part of its state
 
     def clear(self) -> tuple[LiveQuery, ...]:
