@@ -103,12 +103,11 @@ class _Group:
         if self.arrivals.complete(passed):
             self.taken = self.arrivals.take(passed)
             for part in self._at_work(terms).advance(self.taken):
-                self._deal(part, found)
+                self._deal(part, found, terms)
             self.recent.add(self.taken)
             self.events += sum(map(len, self.taken))
         for run, batch in found.items():
             run.matches += len(batch)
-            terms.hold(batch.values)
         if late is None:
             return [Outcome(run, [batch]) for run, batch in found.items()]
         return [Outcome(run, [found[run]] if run in found else [], late) for run in self.runs]
@@ -124,16 +123,29 @@ class _Group:
             self._answers, self.events = answers, 0
         return self._answers
 
-    def _deal(self, part: Part, found: dict[RspRun, MatchBatch]) -> None:
+    def _deal(self, part: Part, found: dict[RspRun, MatchBatch], terms: TermDictionary) -> None:
         """Each query of a part has its rows, in the columns that it shows."""
         shown: dict[int, MatchBatch] = {}
-        for number in part.queries:
-            run = self._built[number]
-            if run is not None:
-                way = self._ways[number]
-                if way not in shown:
-                    shown[way] = run.batch(part.at, part.rows)
-                found[run] = shown[way]
+        for queries, low, high in part.pieces:
+            mine: dict[int, MatchBatch] = {}
+            for number in queries:
+                run, way = self._built[number], self._ways[number]
+                if run is None:
+                    continue
+                if way not in mine:
+                    if way not in shown:
+                        shown[way] = run.batch(part.at, part.rows)
+                        terms.hold(shown[way].values)
+                    mine[way] = _slice(shown[way], low, high)
+                found[run] = mine[way]
+
+
+def _slice(batch: MatchBatch, low: int, high: int) -> MatchBatch:
+    """Some matches, one after the other, of those without events."""
+    if high - low == len(batch):
+        return batch
+    ends = batch.ends[: high - low + 1]
+    return MatchBatch(batch.time[low:high], batch.values[low:high], ends, batch.event_letter, batch.event_time)
 
 
 _Any: TypeAlias = _Group | RspRun
