@@ -26,6 +26,7 @@ from oxiseq.grammar.checking.patterns import check_patterns
 from oxiseq.grammar.checking.rsp import RSP_CHECKS
 from oxiseq.grammar.checking.scope import check_scope
 from oxiseq.grammar.checking.sequence import check_sequence
+from oxiseq.grammar.checking.summary import check_summary
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.languages import AnyQuery
@@ -41,6 +42,7 @@ CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
     check_patterns,
     check_scope,
     check_output,
+    check_summary,
     check_functions,
     lint,
 )

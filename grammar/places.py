@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
-    Aggregate,
     Atom,
     Bounded,
     Conjunction,
@@ -26,7 +25,7 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
-from oxiseq.grammar.scope import GpmParts, expression_variables, split_gpm, visible_variables
+from oxiseq.grammar.scope import GpmParts, split_gpm, visible_variables
 
 Variables = frozenset[Variable]
 NOTHING: Variables = frozenset()
@@ -197,18 +196,3 @@ def skippable(element: SequenceElement) -> bool:
             return any(skippable(i) for i in items)
         case _:
             return all(skippable(c) for c in children(element))
-
-
-def kleene_gpms(seen: Overview, aggregate: Aggregate) -> tuple[str, ...]:
-    """The repeated GPMs that an aggregate of SELECT or CONSTRUCT can run over; exactly one is right.
-
-    Those that bind one of its variables which no GPM outside a repeat binds; if there are none, those
-    that bind any of its variables.
-    """
-    if aggregate.arg is None:
-        return ()
-    used = expression_variables(aggregate.arg)
-    single = frozenset(v for p in seen.places if not p.negated and not p.repeats for v in seen.variables(p.name))
-    repeated = [p.name for p in seen.places if p.repeats and not p.negated]
-    own = tuple(n for n in repeated if seen.variables(n) & (used - single))
-    return own or tuple(n for n in repeated if seen.variables(n) & used)

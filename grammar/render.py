@@ -26,9 +26,8 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import AnyQuery
-from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_ceql import render_ceql
-from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.grammar.render_clauses import render_consumption, render_when, time_span
 from oxiseq.grammar.render_ep import render_ep
 from oxiseq.grammar.render_forms import render_form
 from oxiseq.grammar.render_rsp import render_rsp
@@ -61,8 +60,11 @@ def render(query: AnyQuery) -> str:
     lines += [f"  FILTER({writer.expression(f.condition)})" for f in query.filters]
     lines += [f"  {_gpm(gpm, writer)}" for gpm in query.gpms]
     lines.append("}")
+    lines += writer.clauses_of_groups(query.summary.group_by, query.summary.having, query.summary.order_by, "")
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit.count}")
+    if query.summary.report is not None:
+        lines.append(render_when(query.summary.report))
     return "\n".join(lines) + "\n"
 
 
@@ -91,7 +93,7 @@ def render_sequence(element: SequenceElement) -> str:
         case Conjunction(items):
             return " & ".join(_operand(i, Sequence, Disjunction, Conjunction, Bounded) for i in items)
         case Bounded(item, kind, size):
-            return f"{_operand(item, Sequence)} {kind.value} {render_extent(size)}"
+            return f"{_operand(item, Sequence)} {kind.value} {time_span(size)}"
         case Maybe(item):  # `A+?` would be SQL's reluctant repeat
             return _operand(item, Sequence, Disjunction, Conjunction, Bounded, Repeat, Maybe) + "?"
         case Not(item):
@@ -127,14 +129,5 @@ def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
 def render_window(window: Window) -> str:
     """`WITHIN 10 MINUTES SLIDING`."""
     end = " SLIDING" if window.sliding else ""
-    extent = f"{window.size} EVENTS" if window.events else render_extent(window.size)
+    extent = f"{window.size} EVENTS" if window.events else time_span(window.size)
     return f"WITHIN {extent}{end}"
-
-
-def render_extent(size: int) -> str:
-    """Microseconds as `10 MINUTES`, or as a duration where no unit divides them."""
-    for unit, micros in reversed(MICROSECONDS.items()):
-        if size % micros == 0 and size:
-            return f"{size // micros} {unit}S"
-    seconds, rest = divmod(size, 1_000_000)
-    return f"PT{seconds}.{rest:06d}S"

@@ -24,8 +24,8 @@ from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
 
 NOTE: Final = (
-    f"first run, the kernels are compiled now and kept on disk ({'a minute' if PLAIN else '15 to 30 seconds'} on two free "
-    "cores; `oxiseq warmup` does it ahead)"
+    "first run, the kernels are compiled now and kept on disk "
+    f"({'a minute' if PLAIN else '15 to 30 seconds'} on two free cores; `oxiseq warmup` does it ahead)"
 )
 _LOG: Final = logging.getLogger("oxiseq")
 _PATIENCE: Final = 120.0

@@ -140,6 +140,8 @@ class _Describing:
                 return ("distinct", "its rows")
             case p.Consolidate():
                 return ("consolidate", _PLAIN)
+            case p.Once():
+                return ("once", _PLAIN)
             case p.Group(child, key, sums):
                 shown = (self.sum(child, s) for s in sums)
                 return ("group by", "a row for each group", self.keys(child, key, ()), *shown)

@@ -17,14 +17,14 @@ orders of terms do not look at raw columns.
     Arrange, Join                         pairs; the memory of joins is in what is arranged
     Lookup                                rows and what a table has for them, without memory of the rows
     Follow, Extreme                       pairs in order of time; the first or last rows
-    Distinct, Consolidate, Group          rows counted
+    Distinct, Consolidate, Once, Group    rows counted
     Best                                  ranks
     Reach                                 paths of any length
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -213,12 +213,13 @@ class Lasting:
 @dataclass(frozen=True, slots=True)
 class Arrange:
     """Rows kept, to be found by their columns at `key` (unbound being a value like others) and at `loose`, which agree
-    where both sides have a value."""
+    where both sides have a value. coming: rows only come."""
 
     child: int
     key: tuple[int, ...]
     loose: tuple[int, ...] = ()
     lifetime: Lifetime | None = None
+    coming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +373,16 @@ class Consolidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Once:
+    """Each row of a tick once, where rows only come. Without memory. numbered: its first columns are an interval, and
+    two columns behind it are the halves of a number that tells it from all other rows and is higher than those of
+    earlier ticks; 0 if it has no time."""
+
+    child: int
+    numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Sum:
     """An aggregate of a group that is a sum: COUNT of rows (`place` None) or of bound values, SUM, AVG; or all its
     values (GROUP_CONCAT, which are written in term order)."""
@@ -429,7 +440,7 @@ class Reach:
 
 Form: TypeAlias = (
     Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting
-    | Arrange | Join | Lookup | Follow | Extreme | Distinct | Consolidate | Group | Best | Reach | Triples | Look
+    | Arrange | Join | Lookup | Follow | Extreme | Distinct | Consolidate | Once | Group | Best | Reach | Triples | Look
     | Cover | Sometime | TimeTerm | Closure
 )  # fmt: skip
 
@@ -547,6 +558,12 @@ class Sheet:
         """An operator."""
         return self._forms[place]
 
+    def arrangements(self) -> Iterator[tuple[int, Arrange]]:
+        """The places of rows that are kept, and how."""
+        for place, form in enumerate(self._forms):
+            if isinstance(form, Arrange):
+                yield place, form
+
     def width(self, place: int) -> int:
         """How many columns an operator has."""
         return self._widths[place]
@@ -583,7 +600,7 @@ class Sheet:
     def is_set(self, place: int) -> bool:
         """Whether it surely has each of its rows once."""
         match self._forms[place]:
-            case Patterns() | Quads() | Graphs() | Distinct() | Reach() | Group():
+            case Patterns() | Quads() | Graphs() | Distinct() | Once() | Reach() | Group():
                 return True
             case Given(once=once):
                 return once
@@ -618,6 +635,8 @@ class Sheet:
                 return width
             case Extend(child) | TimeTerm(child):
                 return self._widths[child] + 1
+            case Once(child, numbered):
+                return self._widths[child] + 2 * numbered
             case Triples(_, columns) | Cover(_, _, _, columns):
                 return 4 + len(columns)
             case Look(child, kept, what="PAIRS"):
@@ -646,6 +665,9 @@ class Sheet:
             case Hull(child):
                 width = self._widths[child]
                 return (*self._raw[child], *range(width, width + 4))
+            case Once(child, numbered):
+                width = self._widths[child]
+                return (*self._raw[child], *range(width, width + 2 * numbered))
             case Pick(child, columns):
                 return tuple(i for i, places in enumerate(columns) if places and places[0] in self._raw[child])
             case Triples(child, columns):

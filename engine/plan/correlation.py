@@ -102,6 +102,8 @@ def correlation(plan: QueryPlan) -> Correlation:
 def _obstacle(plan: QueryPlan) -> str:
     """A clause that compares matches of several values."""
     query = plan.query
+    if plan.summary is not None:
+        return "groups run over the matches of all values"
     if query.partition is None:
         if query.consumption is not None:
             return "CONSUME BY forgets the partial matches of all values"

@@ -23,6 +23,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import (
     EventName,
     EventPattern,
+    Every,
     Filter,
     FirstOf,
     Following,
@@ -30,17 +31,11 @@ from oxiseq.grammar.algebra import (
     Group,
     LastOf,
     MatchPattern,
+    OnClose,
     PatternElement,
     WindowPattern,
 )
-from oxiseq.grammar.rsp_algebra import (
-    Consume,
-    Every,
-    OnClose,
-    RangeWindow,
-    Report,
-    RspQuery,
-)
+from oxiseq.grammar.rsp_algebra import Consume, RangeWindow, Report, RspQuery
 from oxiseq.grammar.scope import (
     GpmParts,
     certain_variables,

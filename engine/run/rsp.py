@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.full_rows import FullRows
@@ -26,13 +25,12 @@ from oxiseq.engine.rsp.general import GeneralAnswers
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
-from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
-from oxiseq.engine.terms.blanks import KbBlanks
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.run.with_kb import KbRun
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -69,22 +67,18 @@ class Share(Protocol):
         """Its part of how large it is."""
 
 
-class RspRun(AloneRun):
+class RspRun(KbRun):
     """The running state of a query over windows. `lateness` in microseconds; events before `start` are not seen.
 
     Its matches are rows: `time` is the instant at which a row is told; a row that carries an event mapping has two
-    events, with the letters START and END and the mapping's times. Counter: `matches` told.
+    events, with the letters START and END and the mapping's times.
     """
 
     def __init__(
         self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None = None, lateness: int = 0
     ) -> None:
+        super().__init__(terms, kb, plan.streams, start, lateness)
         self._plan = plan
-        self._terms = terms
-        self.matches = 0
-        self._arrivals = Arrivals(len(plan.streams), lateness, start)
-        self._kb = KbInTime(kb)
-        self._blanks = KbBlanks(terms)
         self._newest: int | None = None
         self._schedule = Schedule(plan.rhythm)
         self._in_turn = draws_in_turn(plan.flow.plan)
@@ -113,10 +107,6 @@ class RspRun(AloneRun):
     @property
     def plan(self) -> RspPlan:
         return self._plan
-
-    @property
-    def order(self) -> Arrivals:
-        return self._arrivals
 
     @property
     def events(self) -> int:
@@ -170,16 +160,12 @@ class RspRun(AloneRun):
         if self._shared is not None:
             self._shared.release(self)
 
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
-        """The terms of all that it may still look at (see `TermDictionary`)."""
-        yield from self._arrivals.held_ids()
+    def held_ids(self) -> Iterator[AnyIds]:
+        yield from super().held_ids()
         if self._own is not None:
             yield from self._own.held_ids()
-        yield from self._blanks.held_ids()
         if self.recent is not None:
             yield from self.recent.held_ids()
-        for batch in self._left:
-            yield batch.values
 
     # --- events in, answers out ---------------------------------------------------------------------
 
@@ -201,36 +187,24 @@ class RspRun(AloneRun):
         super().close()
 
     def advance(self) -> list[MatchBatch]:
-        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError. An error
-        of the KB loses nothing: the next call tells what this one did not."""
         self._on_its_own()
-        found, self._left = [*self._left], ()
-        for passed in self._kb.stretches(self._arrivals.passed):
-            answering = not self._plan.rhythm.every_instant or self._arrivals.complete(passed)
-            if answering and not self._asked(self._kb, found):
-                break
-            batches = self._arrivals.take(passed)
-            found += self._worked(batches, passed)
-        return self._counted(found)
+        return super().advance()
 
     def worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
         """The same for complete events by stream that it has not seen yet. Raises LimitError, KbError."""
         return self._counted(self._worked(batches, passed))
+
+    def _asks(self, passed: int) -> bool:
+        return not self._plan.rhythm.every_instant or self._arrivals.complete(passed)
+
+    def _through(self, passed: int) -> list[MatchBatch]:
+        return self._worked(self._arrivals.take(passed), passed)
 
     def _worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
         self._see(batches)
         found = [self.batch(at, rows) for at, rows in self._answer(batches, passed) if len(rows)]
         if self.recent is not None:
             self.recent.add(batches)
-        return found
-
-    def _counted(self, found: list[MatchBatch]) -> list[MatchBatch]:
-        if not found:
-            return found
-        if len(found) > 1:
-            found = [MatchBatch.concat(found, len(self._plan.columns))]
-        self.matches += len(found[0])
-        self._terms.hold(found[0].values)
         return found
 
     def _see(self, batches: Sequence[EventBatch]) -> None:
@@ -307,16 +281,9 @@ class RspRun(AloneRun):
 
     # --- the KB, state ------------------------------------------------------------------------------
 
-    def keep_answers(self) -> bool:
-        return self._kb.keep(self._arrivals.unfinished)
-
     @property
     def reads_kb(self) -> bool:
         return self._plan.reads_kb
-
-    @property
-    def kb_texts(self) -> tuple[str, ...]:
-        return self._kb.texts
 
     def save(self, terms: SavedTerms) -> State:
         shared = self._shared

@@ -17,7 +17,8 @@ from oxiseq.grammar.checking.sequence import trailing_negations
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import error, lint_finding
 from oxiseq.grammar.places import Overview, atoms, children, elements, negation, without_bounds
-from oxiseq.grammar.render import render_extent, render_sequence
+from oxiseq.grammar.render import render_sequence
+from oxiseq.grammar.render_clauses import time_span
 
 
 def check_gap_bounds(seen: Overview) -> Iterator[Finding]:
@@ -50,7 +51,7 @@ def _operands(top: SequenceElement) -> Iterator[Finding]:
             mark = "&" if isinstance(element, Conjunction) else "|"
             for bound in (e for item in element.items for e in elements(item) if isinstance(e, Bounded)):
                 message = f"{bound.kind.value} cannot stand in an operand of {mark}"
-                hint = f"put it behind the whole: A {mark} B {bound.kind.value} {render_extent(bound.size)}"
+                hint = f"put it behind the whole: A {mark} B {bound.kind.value} {time_span(bound.size)}"
                 yield error("bounds", message, bound.span, hint)
 
 
@@ -84,7 +85,7 @@ def _bound(element: Bounded, behind: bool) -> Iterator[Finding]:
     word, text = element.kind.value, render_sequence(element.item)
     negated = negation(element.item)
     if negated is not None and element.kind is not BoundKind.WITHIN:
-        hint = f"write {text} WITHIN {render_extent(element.size)}: it must not happen so long"
+        hint = f"write {text} WITHIN {time_span(element.size)}: it must not happen so long"
         yield error("bounds", f"{word} cannot bound the negation `{text}`", element.span, hint)
     elif negated is not None and not behind:
         hint = "a bounded negation stands behind an event: SEQ(A; N! WITHIN 10 MINUTES; B)"

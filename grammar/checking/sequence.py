@@ -19,7 +19,8 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import error, lint_finding
 from oxiseq.grammar.places import Overview, atoms, children, elements, negation, skippable, without_bounds
-from oxiseq.grammar.render import render_extent, render_sequence
+from oxiseq.grammar.render import render_sequence
+from oxiseq.grammar.render_clauses import time_span
 
 
 def check_sequence(seen: Overview) -> Iterator[Finding]:
@@ -69,7 +70,7 @@ def _what_to_negate(item: SequenceElement) -> str:
     if isinstance(item, Bounded) and _simple(inner):
         if item.kind is BoundKind.WITHIN:
             return f"write {render_sequence(Bounded(Not(inner), item.kind, item.size))}"
-        return f"a negation takes WITHIN only: {render_sequence(Not(inner))} WITHIN {render_extent(item.size)}"
+        return f"a negation takes WITHIN only: {render_sequence(Not(inner))} WITHIN {time_span(item.size)}"
     return "! takes a GPM, or GPMs joined by & and |"
 
 

@@ -13,6 +13,8 @@ from lark import Token, Tree
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
+    NOWHERE,
+    Aggregate,
     Ask,
     Atom,
     Bounded,
@@ -20,10 +22,14 @@ from oxiseq.grammar.algebra import (
     Conjunction,
     Construct,
     Disjunction,
+    Every,
+    Expression,
     Filter,
     Gpm,
     Maybe,
     Not,
+    OnChange,
+    OnClose,
     Op,
     Partition,
     Projection,
@@ -34,10 +40,13 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
     Span,
     Stream,
+    Summary,
     TermOrVariable,
     TriplePattern,
+    When,
     Window,
 )
+from oxiseq.grammar.functions import ITERATION_VALUES
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
 from oxiseq.grammar.parsing.sparql import Node, between, kind, tokens, trees, where
@@ -69,6 +78,7 @@ class SpaseqBuilder(ClauseBuilder):
             self.consumption(trees(tree, "consume")),
             self.limit(trees(tree, "limit")),
             tuple(Filter(self.expression(f.children[0]), span=where(f)) for f in trees(tree, "filter")),
+            self.summary(tree),
             span=where(tree),
             text=self.text,
         )
@@ -181,7 +191,7 @@ class SpaseqBuilder(ClauseBuilder):
         size, events = self.extent(node.children, "WITHIN", where(node))
         return Window(size, events, bool(tokens(node, "SLIDING")), span=where(node))
 
-    def extent(self, parts: Items[Node], word: str, span: Span) -> tuple[int, bool]:
+    def extent(self, parts: Items[Node], word: str, span: Span, code: str = "window") -> tuple[int, bool]:
         """What follows `word`: microseconds, or a number of instants and True."""
         first, *rest = parts
         assert isinstance(first, Token)
@@ -192,9 +202,41 @@ class SpaseqBuilder(ClauseBuilder):
             return self.size(first) if events else self.time(first, unit), events
         datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
         if datatype and datatype[0] not in DURATIONS:
-            raise self.error(f"{word} takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code="window")
+            raise self.error(f"{word} takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code=code)
         text = str(first) if kind(first) == "DURATION" else self.string(first)
         return self.duration(text, first), False
+
+    # --- behind WHERE -----------------------------------------------------------------------------
+
+    def summary(self, tree: Tree[Token]) -> Summary:
+        """GROUP BY, HAVING, ORDER BY, REPORT."""
+        clauses = trees(tree, "group_by", "having", "order_by", "report")
+        reports = trees(tree, "report")
+        return Summary(
+            tuple(self.group_key(c) for g in trees(tree, "group_by") for c in g.children),
+            tuple(self.expression(c) for h in trees(tree, "having") for c in h.children),
+            tuple(self.order_key(k) for o in trees(tree, "order_by") for k in trees(o, "order_key")),
+            self.report(reports[0]) if reports else None,
+            span=where(clauses[0]) if clauses else NOWHERE,
+        )
+
+    def report(self, node: Tree[Token]) -> When:
+        """When an answer over matches is reported."""
+        if tokens(node, "CONTENT"):
+            return OnChange(span=where(node))
+        if not node.children:
+            return OnClose(span=where(node))
+        return Every(self.extent(node.children, "REPORT EVERY", where(node), "report")[0], span=where(node))
+
+    def call(self, node: Tree[Token], span: Span) -> Expression:
+        """As ever, and FIRST(?v), LAST(?v) of a repeated GPM."""
+        head, *args = node.children
+        if isinstance(head, Token) and head.upper() in ITERATION_VALUES:
+            if len(args) != 1 or kind(args[0]) in ("NAME", "STAR"):
+                name = head.upper()
+                raise self.error(f"{name} takes one expression", span, hint=f"write {name}(?v)", code="function")
+            return Aggregate(head.upper(), self.expression(args[0]), span=span)
+        return super().call(node, span)
 
     # --- SEQ --------------------------------------------------------------------------------------
 

@@ -13,9 +13,10 @@ from oxiseq.engine.flow.relations import Column
 from oxiseq.engine.rsp.joint import why_alone
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.explanation import Explanation
-from oxiseq.grammar.render_rsp import amount, render_window
+from oxiseq.grammar.algebra import OnChange, OnClose
+from oxiseq.grammar.render_clauses import amount
+from oxiseq.grammar.render_rsp import render_window
 from oxiseq.grammar.render_sparql import event_pattern
-from oxiseq.grammar.rsp_algebra import OnChange, OnClose
 from oxiseq.pictures.svg import Svg
 from oxiseq.rsp.picture import picture
 from oxiseq.spaseq.explain_text import quoted

@@ -17,11 +17,13 @@ from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.patterns.plan import StreamPlan
 from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
+from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Value, ValueKind, own_filters
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
+    Every,
     Exists,
     Expression,
     Filter,
@@ -29,6 +31,8 @@ from oxiseq.grammar.algebra import (
     GraphPattern,
     Group,
     Minus,
+    OnChange,
+    OnClose,
     OptionalPattern,
     PathPattern,
     PatternElement,
@@ -56,6 +60,13 @@ _INDEX_WORDS = {
     "stamp": "stamp on the key, nothing is searched",
     "chain": "runs of the instant before",
     "start": "begins a run",
+}
+
+
+_REPORTS: Mapping[type, str] = {
+    OnChange: "after each instant at which matches end, if the row is new",
+    OnClose: "when the window closes",
+    Every: "at regular moments",
 }
 
 
@@ -100,9 +111,21 @@ class _Explainer:
             everything = query.consumption.whole_query or query.partition is None
             what = "all" if everything else "all of its partition"
             yield f"CONSUME BY: a match makes {what} that has started forgotten"
-        if query.limit is not None:
+        if plan.summary is not None:
+            yield from self.groups(plan.summary)
+        elif query.limit is not None:
             how = "ends the enumeration" if plan.limit is None else "cuts what was enumerated"
             yield f"LIMIT {query.limit.count}: {how}"
+
+    def groups(self, summary: SummaryPlan) -> Iterator[str]:
+        """What is done for groups of matches, and when they are reported."""
+        keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
+        yield f"GROUP BY {keys}" if keys else "one group of all matches"
+        yield "its rows are made of listed matches, each once"
+        if summary.instantly:
+            yield "reported once, when the group's instant is complete"
+        else:
+            yield f"reported {_REPORTS[type(summary.report)]}"
 
     # --- graph patterns ---------------------------------------------------------------------------
 

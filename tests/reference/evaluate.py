@@ -22,6 +22,7 @@ from reference.patterns import Mu, answer_kb, match_event, take_apart
 from reference.scopes import shown
 from reference.sequences import Binding, Match, frames, matches_in
 from reference.streams import instants, observe
+from reference.summaries import is_summary, summarise
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,11 @@ def evaluate(
     visible = {v for name in names_in(query.sequence) for v in parts[name].variables}
     assert all(v in visible for match in matches for v, _ in match.mu)
     matches = [m for m in matches if all(passes(query, parts, m, f.condition) for f in query.filters)]
-    return ReferenceResult(rows_of(query, parts, _chosen(query, groups, matches)), seen.late, ambiguous)
+    chosen = _chosen(query, groups, matches)
+    if is_summary(query):
+        rows_of_groups = summarise(query, parts, chosen, instants(seen.events), begin)
+        return ReferenceResult(rows_of_groups, seen.late, ambiguous)
+    return ReferenceResult(rows_of(query, parts, chosen), seen.late, ambiguous)
 
 
 def _chosen(query: Query, groups: list[Group], matches: list[Match]) -> list[Match]:
