@@ -23,7 +23,8 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
 )
 from oxiseq.grammar.places import atoms, elements, negation, without_bounds
-from oxiseq.grammar.render import render_extent, render_window
+from oxiseq.grammar.render import render_window
+from oxiseq.grammar.render_clauses import time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import conjuncts, expression_variables, prev_variables, split_gpm, visible_variables
 from oxiseq.reasons.stages import Beginning, Items, with_items
@@ -88,7 +89,7 @@ def _bounds(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iter
             def without(node: Any, bound: Bounded = bound) -> Any:
                 return node.item if node == bound else node
 
-            text = f"{bound.kind.value} {render_extent(bound.size)}"
+            text = f"{bound.kind.value} {time_span(bound.size)}"
             loose = (*items[:-1], (op, mapped(item, without)))
             yield Relaxation("bound", text, with_items(query, loose), names=last)
 
@@ -102,8 +103,9 @@ def _orders(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iter
         yield Relaxation("contiguity", f"`{op.value}`", with_items(query, loose), names=last)
     inner = without_bounds(items[-1][1])
     if isinstance(inner, Repeat) and inner.chain is not Op.ANY and (inner.most is None or inner.most > 1):
-        op, item = items[-1]
-        loose = (*items[:-1], (op, mapped(item, lambda node: replace(inner, chain=Op.ANY) if node == inner else node)))
+        left, item = items[-1]
+        chained = mapped(item, lambda node: replace(inner, chain=Op.ANY) if node == inner else node)
+        loose = (*items[:-1], (left, chained))
         yield Relaxation("contiguity", "between its iterations", with_items(query, loose), names=last)
 
 
