@@ -53,7 +53,7 @@ class AnswerWriter:
         self._index = {v: i for i, v in enumerate(self._variables)}
         self._again, self._inside = _repeats(plan.automaton, plan.sequence.places)
         self._expressions = ExpressionColumns(plan, self._variables, terms)
-        self._decided_late = any(not edge.arms for edge in plan.sequence.graph.edges)
+        self._decided_late = any(edge.closes for edge in plan.sequence.graph.edges)
         self._seen: dict[int, set[bytes]] = {}
         computed = any(column.expression is not None for column in plan.written.columns)
         self._plain = not (plan.automaton.ambiguous or plan.limit or self._late or plan.written.distinct or computed)

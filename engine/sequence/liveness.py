@@ -66,7 +66,8 @@ def _reads(
             yield from kept_values(dict(arm.fill)[LAST_NEGATED])
     for guard in edge.guards:
         yield from _check_reads(guard.check)
-    if not edge.arms and sliding:
+    yield from edge.counts or ()
+    if edge.closes and sliding:
         yield RUN_START  # a group must have one closing time
 
 

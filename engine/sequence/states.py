@@ -127,7 +127,7 @@ class GuardCheck:
 class Edge:
     """A wait: from a state (or START) by an operator; `arms` fire it, `guards` kill it.
 
-    An edge without arms is the wait for a window's end (trailing negation).
+    An edge without arms is the wait for a window's end (trailing negation), or the end of counted matches.
     """
 
     source: int
@@ -136,6 +136,13 @@ class Edge:
     guards: tuple[GuardCheck, ...]
     again: int | None = None
     """The repeat whose next iteration begins with it."""
+    counts: tuple[Value, ...] | None = None
+    """Of the end of matches that are counted: the values by which they are told apart. It waits for nothing."""
+
+    @property
+    def closes(self) -> bool:
+        """Whether it is the wait for a window's end."""
+        return not self.arms and self.counts is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +257,16 @@ _Signature: TypeAlias = tuple[object, ...]
 class StateBuilder:
     """Explores the states that the automaton's positions can be in.
 
-    `by`: the variables of PARTITION BY, which need no comparing: what is compared is the partition.
+    `by`: the variables of PARTITION BY, which need no comparing: what is compared is the partition. In a sliding window
+    counted matches are told apart by their starts, too.
     """
 
     automaton: Automaton
     parts: Mapping[str, GpmParts]
     sliding: bool
     by: tuple[Variable, ...] = ()
+    told_apart: frozenset[Variable] | None = None
+    """Of matches that are counted: the variables by whose values they are told apart."""
     scopes: dict[Letter, LetterScope] = field(default_factory=dict)
     relevant: frozenset[Variable] = frozenset()
     wanted: dict[int, list[Variable]] = field(default_factory=dict)
@@ -277,7 +287,21 @@ class StateBuilder:
                 self._edge(done, scopes, self.automaton.positions[position].loops, way)
             self._waits(done, position, scopes)
             done += 1
-        return StateGraph(tuple(self._state(p, s) for p, s in self.entered), tuple(self.edges))
+        states = tuple(self._state(p, s) for p, s in self.entered)
+        if self.told_apart is None:
+            return StateGraph(states, tuple(self.edges))
+        ends = (Edge(n, Op.ANY, (), (), counts=self._values(state)) for n, state in enumerate(states) if state.final)
+        counted = tuple(replace(state, final=False) for state in states)
+        return StateGraph(counted, (*self.edges, *ends))
+
+    def _values(self, state: State) -> tuple[Value, ...]:
+        """What tells counted matches apart that end in a state: of each variable the innermost value."""
+        assert self.told_apart is not None
+        innermost: dict[Variable, Value] = {}
+        for value in sorted(state.values, key=lambda value: value.level):
+            if value.kind is ValueKind.BOUND and value.variable in self.told_apart:
+                innermost[value.variable] = value
+        return (*innermost.values(), *([RUN_START] if self.sliding else []))
 
     def _scope(self, letter: Letter) -> LetterScope:
         scope = letter_scope(letter, self.parts)
@@ -303,7 +327,8 @@ class StateBuilder:
             for condition in self.parts[name].stateful:
                 read |= expression_variables(condition) | prev_variables(condition)
         joined = {v for v, n in counted.items() if n > 1 and v not in self.by}
-        self.relevant = frozenset(joined | read | ({PARTITION} if self.by else set()))
+        told_apart = self.told_apart or frozenset()
+        self.relevant = frozenset(joined | read | told_apart | ({PARTITION} if self.by else set()))
         places: list[Position | Guard] = [*positions, *guards]
         for place in places:
             held = place.letters if isinstance(place, Position) else (place.letter,)

@@ -103,6 +103,11 @@ class SequenceTables:
     measure_count: int
     clauses: Clauses
 
+    @property
+    def counted(self) -> bool:
+        """Whether matches are counted and not listed."""
+        return any(edge.counts is not None for edge in self.graph.edges)
+
 
 def build_tables(
     graph: StateGraph,
@@ -263,7 +268,7 @@ class _TableBuilder:
             words.append(_INDEX_NAMES[probe["index"]])
         self.edges.append({
             "op": _OPS[edge.op], "width": len(key), "probe0": first, "probe1": len(self.probes),
-            "waits": int(not edge.arms), "chained": len(common), "chain0": len(self.chain),
+            "waits": _waits_for(edge), "chained": len(common), "chain0": len(self.chain),
             "stamps": int(any(p["index"] == k.STAMP for p in self.probes[first:])),
             "part": slots.get(_PARTITION_VALUE, -1),
         })
@@ -423,6 +428,13 @@ def _fill_pair(
             return k.FROM_NEGATED, k.FROM_NEGATED
         case Unbound():
             raise AssertionError("no value of a state is unbound for sure")
+
+
+def _waits_for(edge: Edge) -> int:
+    """What an edge without arms waits for."""
+    if edge.arms:
+        return 0
+    return k.WINDOW_END if edge.closes else k.COUNTED_END
 
 
 def _check_columns(check: Check) -> Iterable[Variable]:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches.nodes import SPINE, meld
-from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS
+from oxiseq.engine.kernels.matches.counting import unite
+from oxiseq.engine.kernels.matches.nodes import SPINE
+from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
 from oxiseq.engine.kernels.sequence.closings import push_closing
@@ -24,6 +25,7 @@ from oxiseq.engine.kernels.sequence.records import (
     BUCKET_COUNT,
     CHAINED,
     CLOSINGS,
+    COUNTED_END,
     DIRECT,
     ENTRY_TOP,
     FIRED,
@@ -42,7 +44,9 @@ from oxiseq.engine.kernels.sequence.records import (
     STAMP,
     STRICT,
     WINDOW,
+    WINDOW_END,
 )
+from oxiseq.engine.kernels.sequence.tallies import tally
 
 
 @inner
@@ -74,7 +78,9 @@ def write(T: Any, S: Any, C: Any, instant: int, clock: int, tau: int) -> int:
     while scalars[PROGRESS] < scalars[PENDING]:
         i = scalars[PROGRESS]
         edge = np.int64(v.pending(S)[i, 0])
-        if v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
+        if v.edges(T)[edge].waits == COUNTED_END:
+            need = tally(T, S, i, edge, clock)
+        elif v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
             need = _put_entry(T, S, i, edge, instant)
         else:
             need = _put_group(T, S, C, i, edge, instant, clock, tau)
@@ -126,7 +132,10 @@ def _put_group(T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: i
         if stale or groups[g].maxs < tau or killed(T, S, g):
             groups[g].node = node
         else:
-            groups[g].node = meld(v.nodes(S), scalars, v.spine(S), node, np.int64(groups[g].node), tau)
+            node = unite(S, node, np.int64(groups[g].node), tau)
+            if scalars[CARRIED]:
+                return NEED_LIMBS
+            groups[g].node = node
         groups[g].maxs = v.nodes(S)[groups[g].node].maxs
         groups[g].inserted = instant
         return DONE
@@ -134,13 +143,13 @@ def _put_group(T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: i
         return NEED_GROUPS
     if scalars[BUCKET_COUNT] + v.sizes(T)[PROBES] > v.buckets(S).shape[0]:
         return NEED_BUCKETS
-    if v.edges(T)[edge].waits == 1 and scalars[CLOSINGS] == v.closings(S).shape[0]:
+    if v.edges(T)[edge].waits == WINDOW_END and scalars[CLOSINGS] == v.closings(S).shape[0]:
         return NEED_CLOSINGS
     g = new_group(S, edge, h, v.key(S), width)
     groups[g].node = node
     groups[g].maxs = v.nodes(S)[node].maxs
     groups[g].inserted = instant
-    if v.edges(T)[edge].waits == 1:
+    if v.edges(T)[edge].waits == WINDOW_END:
         start = v.nodes(S)[node].maxs
         close = start + v.sizes(T)[WINDOW] if v.sizes(T)[SLIDING] else tau + v.sizes(T)[WINDOW] - 1
         push_closing(S, close, g)
