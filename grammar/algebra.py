@@ -429,7 +429,28 @@ class Sequence:
     span: Span = span_field()
 
 
-SequenceElement: TypeAlias = Atom | Conjunction | Disjunction | Repeat | Maybe | Not | Sequence
+class BoundKind(Enum):
+    """What a bound on a gap or an element limits (semantics.md 2.5b)."""
+
+    WITHIN = "WITHIN"
+    """The first event comes at most so long after the last event on the left; of a negation: it holds so long."""
+    AFTER = "AFTER"
+    """The first event comes at least so long after the last event on the left."""
+    LASTING = "LASTING"
+    """From the first event to the last at most so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """`item WITHIN d`, `item AFTER d`, `item LASTING d`; `size` in microseconds. Stacked bounds nest."""
+
+    item: SequenceElement
+    kind: BoundKind
+    size: int
+    span: Span = span_field()
+
+
+SequenceElement: TypeAlias = Atom | Conjunction | Disjunction | Repeat | Maybe | Not | Sequence | Bounded
 
 # --- clauses that the languages share -------------------------------------------------------------
 
@@ -599,6 +620,8 @@ class Query:
     partition: Partition | None = None
     consumption: Consumption | None = None
     limit: Limit | None = None
+    filters: tuple[Filter, ...] = ()
+    """FILTERs behind SEQ: on the whole match (semantics.md 2.5b)."""
     summary: Summary = Summary()
     span: Span = span_field()
     text: str = field(default="", compare=False, repr=False)

@@ -14,6 +14,7 @@ from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
     Atom,
+    Bounded,
     Conjunction,
     Disjunction,
     Gpm,
@@ -132,7 +133,7 @@ def _walk(element: SequenceElement, at: _Walk) -> Iterator[Place]:
         case Repeat(item):
             here = _Walk(at.binds, at.left, at.partners, (*at.repeats, element), at.negated, at.first)
             yield from _walk(item, here)
-        case Maybe(item):
+        case Maybe(item) | Bounded(item):
             yield from _walk(item, at)
         case Not(item):
             yield from _walk(item, _Walk(at.binds, at.left, at.partners, at.repeats, True, at.first))
@@ -147,7 +148,7 @@ def children(element: SequenceElement) -> tuple[SequenceElement, ...]:
             return (first, *(e for _, e in rest))
         case Conjunction(items) | Disjunction(items):
             return items
-        case Repeat(item) | Maybe(item) | Not(item):
+        case Repeat(item) | Maybe(item) | Not(item) | Bounded(item):
             return (item,)
 
 
@@ -167,6 +168,19 @@ def atoms(element: SequenceElement, *, positive: bool = False) -> Iterator[Atom]
             yield from atoms(child, positive=positive)
 
 
+def without_bounds(element: SequenceElement) -> SequenceElement:
+    """What WITHIN, AFTER and LASTING bound; an element without them itself."""
+    while isinstance(element, Bounded):
+        element = element.item
+    return element
+
+
+def negation(element: SequenceElement) -> Not | None:
+    """The `!` that an element is, its bounds aside."""
+    inner = without_bounds(element)
+    return inner if isinstance(inner, Not) else None
+
+
 def skippable(element: SequenceElement) -> bool:
     """Whether some expansion of its `?` leaves no positive atom."""
     match element:
@@ -176,6 +190,8 @@ def skippable(element: SequenceElement) -> bool:
             return True
         case Repeat(item, least):
             return least == 0 or skippable(item)
+        case Bounded(item):
+            return skippable(item)
         case Disjunction(items):
             return any(skippable(i) for i in items)
         case _:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from oxiseq.grammar.algebra import (
     Atom,
+    Bounded,
     Conjunction,
     Disjunction,
     Expression,
@@ -56,6 +57,7 @@ def render(query: AnyQuery) -> str:
         lines.append(render_consumption(query.consumption))
     lines += [f"FROM STREAM {s.name} <{s.iri.value}>" for s in query.streams]
     lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
+    lines += [f"  FILTER({writer.expression(f.condition)})" for f in query.filters]
     lines += [f"  {_gpm(gpm, writer)}" for gpm in query.gpms]
     lines.append("}")
     lines += writer.clauses_of_groups(query.summary.group_by, query.summary.having, query.summary.order_by, "")
@@ -87,11 +89,13 @@ def render_sequence(element: SequenceElement) -> str:
                 text += f"{_spaced(op)}{_operand(item, Sequence)}"
             return text
         case Disjunction(items):
-            return " | ".join(_operand(i, Sequence, Disjunction) for i in items)
+            return " | ".join(_operand(i, Sequence, Disjunction, Bounded) for i in items)
         case Conjunction(items):
-            return " & ".join(_operand(i, Sequence, Disjunction, Conjunction) for i in items)
-        case Maybe(item):
-            return _postfixed(item) + "?"
+            return " & ".join(_operand(i, Sequence, Disjunction, Conjunction, Bounded) for i in items)
+        case Bounded(item, kind, size):
+            return f"{_operand(item, Sequence)} {kind.value} {time_span(size)}"
+        case Maybe(item):  # `A+?` would be SQL's reluctant repeat
+            return _operand(item, Sequence, Disjunction, Conjunction, Bounded, Repeat, Maybe) + "?"
         case Not(item):
             return _postfixed(item) + "!"
         case Repeat(item, least, most, chain):
@@ -115,7 +119,7 @@ def _operand(element: SequenceElement, *loose: type) -> str:
 
 
 def _postfixed(element: SequenceElement) -> str:
-    return _operand(element, Sequence, Disjunction, Conjunction)
+    return _operand(element, Sequence, Disjunction, Conjunction, Bounded)
 
 
 def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
@@ -125,6 +129,5 @@ def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
 def render_window(window: Window) -> str:
     """`WITHIN 10 MINUTES SLIDING`."""
     end = " SLIDING" if window.sliding else ""
-    if window.events:
-        return f"WITHIN {window.size} EVENTS{end}"
-    return f"WITHIN {time_span(window.size)}{end}"
+    extent = f"{window.size} EVENTS" if window.events else time_span(window.size)
+    return f"WITHIN {extent}{end}"

@@ -21,12 +21,12 @@ from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_node
 class Capacities:
     """Numbers of records to begin with; how many `moves` the automaton's table is to hold; `disorder`: ageing.py."""
 
-    nodes: int = 4096
-    live: int = 256
-    fresh: int = 64
-    parts: int = 16
-    out: int = 4096
-    stack: int = 256
+    nodes: int = 256
+    live: int = 64
+    fresh: int = 16
+    parts: int = 4
+    out: int = 128
+    stack: int = 32
     moves: int = 1 << 18
     disorder: int = 1 << 12
     """A window of an attribute keeps what one of so many events of the partition could still reach."""

@@ -134,10 +134,14 @@ class _Describing:
                 return ("arranged by", "its rows", self.keys(child, key, loose))
             case p.Join():
                 return ("join", "nothing: its inputs are arranged")
+            case p.Lookup(child, _, key):
+                return ("looks up", "nothing: the table is arranged", self.keys(child, key, ()))
             case p.Distinct():
                 return ("distinct", "its rows")
             case p.Consolidate():
                 return ("consolidate", _PLAIN)
+            case p.Once():
+                return ("once", _PLAIN)
             case p.Group(child, key, sums):
                 shown = (self.sum(child, s) for s in sums)
                 return ("group by", "a row for each group", self.keys(child, key, ()), *shown)

@@ -15,6 +15,9 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
+_FIRST: Final = 64
+"""Rows that there is room for to begin with."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowBlock:
@@ -38,7 +41,7 @@ class RowStore:
         self.base = 0
         self.end = 0
         self._low = 0
-        self._hold(_empty(1024, width))
+        self._hold(_empty(_FIRST, width))
         self.epochs: list[dict[str, KbAnswer]] = []
         self._forgotten_epochs = 0
 

@@ -53,7 +53,7 @@ class AnswerWriter:
         self._index = {v: i for i, v in enumerate(self._variables)}
         self._again, self._inside = _repeats(plan.automaton, plan.sequence.places)
         self._expressions = ExpressionColumns(plan, self._variables, terms)
-        self._decided_late = any(edge.closes for edge in plan.sequence.graph.edges)
+        self._decided_late = any(edge.waits for edge in plan.sequence.graph.edges)
         self._seen: dict[int, set[bytes]] = {}
         computed = any(column.expression is not None for column in plan.written.columns)
         self._plain = not (plan.automaton.ambiguous or plan.limit or self._late or plan.written.distinct or computed)
@@ -212,10 +212,10 @@ class AnswerWriter:
         return values
 
     def _oldest_end(self, clock: int, rows: RowStore, time: NDArray[np.int64]) -> int:
-        """No later match ends before this time: trailing negations wait for a window at the most."""
+        """No later match ends before this time: what trailing negations decide waits for a window at most."""
         window = self._plan.window
         if window is None:
-            return int(time.max())
+            return int(time.max()) - (self._plan.sequence.graph.longest_wait or 0)
         if window.events and self._plan.query.partition is not None:
             return rows.time_from(BEFORE_ALL) if self._decided_late else int(time.max())
         return rows.time_from(clock - window.size)

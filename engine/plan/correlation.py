@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from pyoxigraph import Variable
 
-from oxiseq.engine.matching.plan import GpmRequest
+from oxiseq.engine.patterns.plan import GpmRequest
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import Check

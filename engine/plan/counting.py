@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pyoxigraph import Variable
 
 from oxiseq.engine.plan.summary import SummaryPlan
+from oxiseq.engine.sequence.states import StateGraph
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Query
 from oxiseq.grammar.places import Overview
 from oxiseq.grammar.render_sparql import SparqlWriter
@@ -19,12 +20,12 @@ from oxiseq.grammar.scope import expression_variables, subexpressions
 
 
 def listed_because(
-    summary: SummaryPlan, seen: Overview, ambiguous: bool, enriched: Iterable[str], waits: bool
+    summary: SummaryPlan, seen: Overview, ambiguous: bool, enriched: Iterable[str], graph: StateGraph
 ) -> str | None:
     """Why every match has to be listed; None: they can be counted.
 
     `ambiguous`: two ways may lead to one match; `enriched`: GPMs whose matches are joined with the knowledge base when
-    they are written; `waits`: some matches are decided when their window closes.
+    they are written.
     """
     query = seen.query
     write = SparqlWriter(dict(query.prefixes))
@@ -34,7 +35,9 @@ def listed_because(
         return "CONSUME BY asks at which instants some end"
     if ambiguous:
         return "one match may be found in two ways"
-    if waits:
+    if any(edge.bounded for edge in graph.edges):
+        return "a bound of a gap lets some of those go that would be counted together"
+    if any(edge.waits for edge in graph.edges):
         return "a trailing negation decides some when their window closes"
     for gpm in enriched:
         return f"the knowledge base may give one of {gpm} several mappings"

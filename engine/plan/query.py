@@ -15,7 +15,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.kernels.matches.records import NO_LIMIT
 from oxiseq.engine.kernels.sequence.records import EVERYTHING, NOTHING, THE_PARTITION
 from oxiseq.engine.matching.enrich import KbPattern
-from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
+from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.plan.counting import carried, listed_because
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
@@ -131,8 +131,7 @@ def compile_query(query: Query, terms: TermDictionary, *, listing: bool = False)
     if plan.summary is None or listing:
         return plan
     enriched = (name for name, gpm in plan.gpms.items() if gpm.enriched)
-    waits = any(edge.closes for edge in plan.sequence.graph.edges)
-    because = listed_because(plan.summary, seen, plan.automaton.ambiguous, enriched, waits)
+    because = listed_because(plan.summary, seen, plan.automaton.ambiguous, enriched, plan.sequence.graph)
     return replace(plan, listed=because) if because is not None else _compile(seen, terms, carried(plan.summary))
 
 
@@ -147,7 +146,7 @@ def _compile(seen: Overview, terms: TermDictionary, told_apart: frozenset[Variab
     graph = builder.build()
     summarised = summarises(seen)
     chosen = query.selection is not None or query.limit is not None or summarised
-    deferred = chosen and any(edge.closes for edge in graph.edges)
+    deferred = chosen and any(edge.waits for edge in graph.edges)
     clauses = _clauses(query, automaton, summarised)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)

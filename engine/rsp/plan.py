@@ -16,7 +16,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.flow.events import EventRows
 from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns, is_one_to_one
 from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where, is_plain
-from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
+from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.rsp.items import WindowRange
 from oxiseq.engine.rsp.schedule import Rhythm
 from oxiseq.engine.terms.dictionary import TermDictionary

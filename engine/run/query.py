@@ -17,7 +17,6 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.matching.matcher import Rows
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.counted import CountedEntries
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
@@ -25,6 +24,7 @@ from oxiseq.engine.output.entries import InstantNumbers, instants_of
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.summaries import Summaries
 from oxiseq.engine.output.write import AnswerWriter
+from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.clock import Clock, Instants
@@ -67,7 +67,9 @@ class QueryRun:
         self._capacities = capacities or Capacities()
         self._begin()
         terms.register(self)
-        self._partly_native = any(request is not None and not request.all_native for request in plan.requests)
+        requests = [request for request in plan.requests if request is not None]
+        self._partly_native = not all(request.all_native for request in requests)
+        self._asks_every_event = any(request.asks_every_event for request in requests)
         window = plan.window
         if window is not None and self._partitions is None:
             settings = self._letters.settings
@@ -310,7 +312,7 @@ class QueryRun:
     def watchful(self) -> bool:
         """Whether it must be told of instants in which the kernel has found nothing for it."""
         begins = self._start is None and self.plan.window is not None
-        return self._partly_native or self.waits or self._summaries is not None or begins
+        return self._asks_every_event or self.waits or self._summaries is not None or begins
 
     @property
     def nothing(self) -> list[list[Rows]]:
@@ -358,7 +360,8 @@ class QueryRun:
                 self._sequence.count_by(self._window_start, self.plan.window.size)
             if sources:
                 self._write_rows(sources, times, number, answers, split)
-            found = self._sequence.feed(self._letters.buffer if sources else None, until, self._rows.times)
+            passed = self._time_until(int(times[-1]) if count else None, last, instants.passed)
+            found = self._sequence.feed(self._letters.buffer if sources else None, until, self._rows.times, passed)
             if self._deferred is not None:
                 self._deferred.hold(found, self._rows)
                 found = self._deferred.release(until, self._window_start, self._seen(bool(sources)))
@@ -430,6 +433,22 @@ class QueryRun:
         return self._sequence.waits or (self._deferred is not None and self._deferred.waits)
 
     @property
+    def deadline(self) -> int | None:
+        """A match may be complete, without a later event, when time has passed this (µs); None if there is none, or if
+        windows count instants."""
+        if self._by_number:
+            return None
+        held = None if self._deferred is None else self._deferred.deadline(self._window_start)
+        due = [each for each in (self._sequence.deadline, held) if each is not None]
+        return min(due, default=None)
+
+    @property
+    def silence(self) -> int | None:
+        """How long (µs) nothing may come, behind the newest event, until `deadline` has passed; None without one."""
+        deadline = self.deadline
+        return None if deadline is None else deadline + 1 - self.clock.newest
+
+    @property
     def _window_start(self) -> int:
         """The first clock of the first tumbling window."""
         return 0 if self._by_number else self._start or 0
@@ -448,6 +467,10 @@ class QueryRun:
             return BEFORE_ALL  # windows close when the partition goes on
         if self._by_number:
             return number
+        return self._time_until(time, last, passed)
+
+    def _time_until(self, time: int | None, last: bool, passed: int) -> int:
+        """The smallest time (µs) that may still come, after the instant at `time`."""
         return passed if last or time is None else time + 1
 
     @property
@@ -483,10 +506,10 @@ class QueryRun:
 def _deferred(plan: QueryPlan) -> DeferredMatches | None:
     if not plan.deferred:
         return None
-    assert plan.window is not None, "a trailing negation needs a window"
     selection = plan.query.selection
     column = plan.stored.index(PARTITION) if plan.query.partition is not None else None
-    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column)
+    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column,
+                           plan.sequence.graph.longest_wait)  # fmt: skip
 
 
 class _Counters(NamedTuple):

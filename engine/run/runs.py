@@ -1,6 +1,7 @@
 """The registered queries of a store, of all languages.
 
-SPAseq queries share clocks and matching (shared.py); each query of another language has an order of its own (alone.py).
+SPAseq queries share clocks and matching (shared.py); those over windows share their state as long as it is the same
+(together.py); each other query has an order of its own (alone.py).
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from typing import Any, TypeAlias
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
+from oxiseq.engine.run.together import Together, kind_of
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -25,21 +29,32 @@ class Runs:
         self._shared = SharedRuns(terms)
         self._alone: list[AloneRun] = []
         self._number: dict[AnyRun, int] = {}
+        self._together = Together(terms, self._number)
         self._count = 0
 
-    def add(self, run: AnyRun, start: int | None = None) -> None:
-        """A query that has not seen any event yet; `start` as it was given."""
+    def add(self, run: AnyRun, start: int | None = None, *, shares: bool = True) -> None:
+        """A query; `start` as it was given. shares: it may share its state with others. One of SPAseq has not seen any
+        event yet."""
         self._number[run] = self._count
         self._count += 1
-        if isinstance(run, AloneRun):
-            self._alone.append(run)
-        else:
+        if not isinstance(run, AloneRun):
             self._shared.add(run, start)
+        elif not (shares and isinstance(run, RspRun) and self._is_together(run)):
+            self._alone.append(run)
+
+    def _is_together(self, run: RspRun) -> bool:
+        kind = kind_of(run.plan, run.lateness, run.order.start)
+        if kind is not None:
+            self._together.add(run, kind)
+        return kind is not None
 
     def remove(self, run: AnyRun) -> None:
         """Forget a query."""
         del self._number[run]
-        if isinstance(run, AloneRun):
+        if run in self._together:
+            assert isinstance(run, RspRun)
+            self._together.remove(run)
+        elif isinstance(run, AloneRun):
             self._alone.remove(run)
         else:
             self._shared.remove(run)
@@ -51,44 +66,55 @@ class Runs:
 
     def save(self, terms: SavedTerms) -> State:
         """The state of all queries."""
-        return {"shared": self._shared.save(terms), "alone": [run.save(terms) for run in self._alone]}
+        alone = [run.save(terms) for run in self._number if isinstance(run, AloneRun)]
+        return {"shared": self._shared.save(terms), "alone": alone}
 
     def restore(self, state: State, runs: Sequence[AnyRun], terms: KnownTerms) -> None:
         """Go on from a saved state, with runs of the same plans in the same order that have not seen any event; when
         there are none yet."""
         self._shared.restore(state["shared"], [run for run in runs if isinstance(run, QueryRun)], terms)
-        self._alone = [run for run in runs if isinstance(run, AloneRun)]
-        for run, saved in zip(self._alone, state["alone"], strict=True):
-            run.restore(saved, terms)
-        self._number = {run: number for number, run in enumerate(runs)}
+        self._number.update((run, number) for number, run in enumerate(runs))
         self._count = len(runs)
+        alone = [run for run in runs if isinstance(run, AloneRun)]
+        for run, saved in zip(alone, state["alone"], strict=True):
+            run.restore(saved, terms)
+            if not (isinstance(run, RspRun) and self._is_together(run)):
+                self._alone.append(run)
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         """Events of a stream, in order of arrival; what that did."""
-        return self._with_those_alone(
-            self._shared.push(stream, batch), stream, lambda run: _outcome(run, lambda: run.push(stream, batch))
-        )
+        def alone(run: AloneRun) -> Outcome:
+            return _outcome(run, lambda: run.push(stream, batch))
+
+        found = self._shared.push(stream, batch)
+        return self._with_others(found, self._together.push(stream, batch, alone), stream, alone)
 
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
         """No event of `stream` before `time` (µs) will come."""
-        return self._with_those_alone(
-            self._shared.punctuate(stream, time), stream, lambda run: _outcome(run, lambda: run.punctuate(stream, time))
-        )
+        def alone(run: AloneRun) -> Outcome:
+            return _outcome(run, lambda: run.punctuate(stream, time))
 
-    def settle(self, run: AnyRun) -> list[Outcome]:
-        """One query takes everything seen so far as complete."""
-        return [_outcome(run, run.settle)] if isinstance(run, AloneRun) else self._shared.settle(run)
+        found = self._shared.punctuate(stream, time)
+        return self._with_others(found, self._together.punctuate(stream, time, alone), stream, alone)
+
+    def keep_answers(self, run: AnyRun) -> bool:
+        """The KB is about to change: see `AloneRun.keep_answers`. Raises KbError."""
+        return run.keep_answers() if isinstance(run, AloneRun) else self._shared.keep_answers(run)
+
+    def settle(self, run: AnyRun, until: int = BEFORE_ALL) -> list[Outcome]:
+        """One query takes everything seen so far as complete; one of SPAseq also all before `until` (µs)."""
+        return [_outcome(run, run.settle)] if isinstance(run, AloneRun) else self._shared.settle(run, until)
 
     def close(self, run: AnyRun) -> list[Outcome]:
         """The streams have ended for one query; `remove` it afterwards."""
         return [_outcome(run, run.close)] if isinstance(run, AloneRun) else self._shared.close(run)
 
-    def _with_those_alone(
-        self, outcomes: list[Outcome], stream: str, step: Callable[[AloneRun], Outcome]
+    def _with_others(
+        self, outcomes: list[Outcome], together: list[Outcome], stream: str, alone: Callable[[AloneRun], Outcome]
     ) -> list[Outcome]:
-        mine = [step(run) for run in self._alone if stream in run.plan.streams]
+        mine = [*together, *(alone(run) for run in self._alone if stream in run.plan.streams)]
         mine = [o for o in mine if o.matches or o.late is not None or o.error is not None or o.left_out]
-        if mine and outcomes:
+        if mine and (outcomes or together):
             return sorted([*outcomes, *mine], key=lambda outcome: self._number[outcome.run])
         return mine or outcomes
 

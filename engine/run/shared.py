@@ -10,18 +10,20 @@ instants, matched by the same kernel. Tables are made anew, between batches, whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.matching.matcher import Rows, StreamMatcher
-from oxiseq.engine.matching.plan import StreamPlan, combine
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
+from oxiseq.engine.patterns.plan import StreamPlan, combine
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.query import CHUNK, QueryRun
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -49,6 +51,17 @@ class _Group:
     runs: list[QueryRun]
     watchful: set[QueryRun]
     """Those that may have to be told of every instant."""
+    keeping: set[QueryRun]
+    """Those that may have answers of their own, of the KB of an earlier moment."""
+
+    @property
+    def apart(self) -> list[QueryRun]:
+        """Those that work by themselves now: one that is alone, or those with answers of their own."""
+        if len(self.runs) == 1:
+            return self.runs
+        if self.keeping:
+            self.keeping = {run for run in self.keeping if run.own_answers}
+        return [run for run in self.runs if run in self.keeping] if self.keeping else []
 
 
 class SharedRuns:
@@ -56,7 +69,9 @@ class SharedRuns:
 
     def __init__(self, terms: TermDictionary) -> None:
         self._terms = terms
-        self._groups: list[_Group] = []
+        self._groups: dict[Kind, list[_Group]] = {}
+        self._kinds: dict[str, dict[Kind, None]] = {}
+        """By stream those of the queries that read it."""
         self._number: dict[QueryRun | AloneRun, int] = {}
         self._passes: dict[Kind, _Pass] = {}
         self._count = 0
@@ -66,7 +81,7 @@ class SharedRuns:
         self._number[run] = self._count
         self._count += 1
         kind = run.plan.streams, run.lateness, start
-        self._groups.append(_Group(kind, run.clock, [run], {run}))
+        self._enter(_Group(kind, run.clock, [run], {run}, {run}))
         self._passes.pop(kind, None)
         self._unite(kind)
 
@@ -82,7 +97,7 @@ class SharedRuns:
         place = {run: i for i, run in enumerate(self._number)}
         groups = [
             {"start": group.kind[2], "clock": group.clock.save(terms), "runs": [place[run] for run in group.runs]}
-            for group in self._groups
+            for group in self._all()
         ]
         return {"groups": groups, "runs": [run.save(terms) for run in place if isinstance(run, QueryRun)]}
 
@@ -94,14 +109,14 @@ class SharedRuns:
             for i in saved["runs"]:
                 runs[i].restore(state["runs"][i], clock, terms)
             kind = members[0].plan.streams, clock.lateness, None if start is None else int(start)
-            self._groups.append(_Group(kind, clock, members, set(members)))
+            self._enter(_Group(kind, clock, members, set(members), set(members)))
         self._number = {run: number for number, run in enumerate(runs)}
         self._count = len(runs)
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         """Events of a stream, in order of arrival; what that did, in order of registration."""
         outcomes: list[Outcome] = []
-        groups = [group for group in self._groups if stream in group.kind[0]]
+        groups = self._reading(stream)
         for group in groups:
             late = group.clock.push(group.kind[0].index(stream), batch)
             outcomes += self._advance(group, late)
@@ -110,16 +125,23 @@ class SharedRuns:
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
         """No event of `stream` before `time` (µs) will come."""
         outcomes: list[Outcome] = []
-        groups = [group for group in self._groups if stream in group.kind[0]]
+        groups = self._reading(stream)
         for group in groups:
             group.clock.advance(group.kind[0].index(stream), time)
             outcomes += self._advance(group)
         return self._settled(groups, outcomes)
 
-    def settle(self, run: QueryRun) -> list[Outcome]:
-        """One query takes every instant seen so far as complete."""
+    def keep_answers(self, run: QueryRun) -> bool:
+        """The KB is about to change: see `QueryRun.keep_answers`."""
+        kept = run.keep_answers()
+        if run.own_answers:
+            self._group(run).keeping.add(run)
+        return kept
+
+    def settle(self, run: QueryRun, until: int = BEFORE_ALL) -> list[Outcome]:
+        """One query takes every instant seen so far as complete, and all before `until` (µs)."""
         group = self._alone(run)
-        group.clock.settle()
+        group.clock.settle(until)
         return self._settled([group], self._advance(group))
 
     def close(self, run: QueryRun) -> list[Outcome]:
@@ -130,14 +152,40 @@ class SharedRuns:
 
     # --- groups -------------------------------------------------------------------------------------
 
+    @property
+    def clocks(self) -> int:
+        """How many clocks there are; queries that take events alike share one."""
+        return sum(map(len, self._groups.values()))
+
+    def _all(self) -> Iterator[_Group]:
+        return chain.from_iterable(self._groups.values())
+
+    def _reading(self, stream: str) -> list[_Group]:
+        """Those whose queries read a stream."""
+        return [group for kind in self._kinds.get(stream, ()) for group in self._groups[kind]]
+
     def _group(self, run: QueryRun) -> _Group:
-        return next(group for group in self._groups if group.clock is run.clock)
+        return next(group for group in self._all() if group.clock is run.clock)
+
+    def _enter(self, group: _Group) -> None:
+        self._groups.setdefault(group.kind, []).append(group)
+        for stream in group.kind[0]:
+            self._kinds.setdefault(stream, {})[group.kind] = None
+
+    def _drop(self, group: _Group) -> None:
+        kind = group.kind
+        self._groups[kind] = [each for each in self._groups[kind] if each is not group]
+        if not self._groups[kind]:
+            del self._groups[kind]
+            for stream in kind[0]:
+                self._kinds[stream].pop(kind, None)
 
     def _leave(self, group: _Group, run: QueryRun) -> None:
         group.runs = [r for r in group.runs if r is not run]
         group.watchful.discard(run)
+        group.keeping.discard(run)
         if not group.runs:
-            self._groups.remove(group)
+            self._drop(group)
 
     def _alone(self, run: QueryRun) -> _Group:
         """Give a query a clock of its own."""
@@ -146,22 +194,22 @@ class SharedRuns:
             return group
         self._leave(group, run)
         run.follow(group.clock.copy())
-        alone = _Group(group.kind, run.clock, [run], {run})
-        self._groups.append(alone)
+        alone = _Group(group.kind, run.clock, [run], {run}, {run})
+        self._enter(alone)
         return alone
 
     def _settled(self, groups: Sequence[_Group], outcomes: list[Outcome]) -> list[Outcome]:
-        if len(self._groups) > 1:
-            for kind in {group.kind for group in groups}:
+        for kind in {group.kind for group in groups}:
+            if len(self._groups.get(kind, ())) > 1:
                 self._unite(kind)
-            if len(groups) > 1:
-                outcomes.sort(key=lambda outcome: self._number[outcome.run])
+        if len(groups) > 1:
+            outcomes.sort(key=lambda outcome: self._number[outcome.run])
         return outcomes
 
     def _unite(self, kind: Kind) -> None:
         """Make groups of a kind one whose clocks have come into the same state."""
         kept: list[_Group] = []
-        for group in [g for g in self._groups if g.kind == kind]:
+        for group in tuple(self._groups[kind]):
             other = next((g for g in kept if g.clock.same(group.clock)), None)
             if other is None:
                 kept.append(group)
@@ -170,7 +218,8 @@ class SharedRuns:
                 run.follow(other.clock)
             other.runs = sorted([*other.runs, *group.runs], key=self._number.__getitem__)
             other.watchful |= group.watchful
-            self._groups.remove(group)
+            other.keeping |= group.keeping
+            self._drop(group)
 
     # --- one group's instants -----------------------------------------------------------------------
 
@@ -193,7 +242,7 @@ class SharedRuns:
     ) -> None:
         """What the clock hands out next: matches and errors are put with those that are there already."""
         instants = group.clock.take()
-        apart = group.runs if len(group.runs) == 1 else [run for run in group.runs if run.own_answers]
+        apart = group.apart
         for run in apart:
             group.watchful.add(run)
             try:
@@ -212,7 +261,7 @@ class SharedRuns:
     ) -> None:
         matching = self._passes.get(group.kind)
         if matching is None:
-            runs = [run for g in self._groups if g.kind == group.kind for run in g.runs]
+            runs = [run for g in self._groups[group.kind] for run in g.runs]
             matching = self._passes[group.kind] = _Pass(runs, self._terms)
         total = len(instants.time)
         here = None if len(group.runs) == len(matching.runs) and not apart else set(group.runs).difference(apart)
@@ -251,7 +300,7 @@ class _Pass:
         for stream in range(len(runs[0].plan.streams)):
             plans = [run.plan.requests[stream] or _NO_REQUESTS for run in runs]
             plan, owners = combine(plans, terms)
-            self._matchers.append(StreamMatcher(plan, terms) if plan.requests else None)
+            self._matchers.append(StreamMatcher(plan, terms) if plan.kernel else None)
             self._owners.append(owners)
 
     def rows(self, part: Instants) -> dict[QueryRun, list[list[Rows]] | None] | None:
@@ -275,4 +324,4 @@ class _Pass:
         return found
 
 
-_NO_REQUESTS = StreamPlan((), None, (), (), (), (), ())
+_NO_REQUESTS = StreamPlan((), None, (), (), (), (), (), ())

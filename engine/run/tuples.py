@@ -34,6 +34,8 @@ Arrived = TypeVar("Arrived", EventBatch, TupleRows)
 I64 = NDArray[np.int64]
 CHUNK = 1 << 16
 """Events worked through at a time, so that memory does not grow with a batch."""
+_FIRST: Final = 64
+"""Events that there is room for to begin with."""
 _FEW: Final = 1 << 12
 """As many values of PARTITION BY are not worth while to look at again."""
 
@@ -224,8 +226,8 @@ class _Log:
 
     def __init__(self, first: int = 0) -> None:
         self._first, self._count = first, 0
-        self._time = np.zeros(1024, np.int64)
-        self._stream = np.zeros(1024, np.int64)
+        self._time = np.zeros(_FIRST, np.int64)
+        self._stream = np.zeros(_FIRST, np.int64)
 
     @property
     def held(self) -> int:

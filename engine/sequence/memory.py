@@ -24,6 +24,9 @@ from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_node
 from oxiseq.engine.sequence.tables import SequenceTables
 
 _ASKED = 256
+_CHAINS = 1024
+_MEMO = 1024
+"""Slots to begin with where anything is asked of Python; `keep_answers` doubles them at most once for _ASKED more."""
 _MEMO_LIMIT = 1 << 20
 
 
@@ -31,11 +34,11 @@ _MEMO_LIMIT = 1 << 20
 class Capacities:
     """Numbers of records to begin with; the smallest are for tests."""
 
-    nodes: int = 4096
-    groups: int = 256
-    pending: int = 64
-    out: int = 4096
-    stack: int = 256
+    nodes: int = 256
+    groups: int = 32
+    pending: int = 16
+    out: int = 128
+    stack: int = 32
 
     @classmethod
     def smallest(cls) -> Capacities:
@@ -48,12 +51,16 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
     arrays = match_arrays(k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted))
     scalars = arrays["scalars"]
-    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK]] = -1
+    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE]] = -1
+    scalars[k.DUE] = k.NEVER_CLOSES
     scalars[[k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
     uses = max((int(f["uses1"] - f["uses0"]) for f in compiled.tables.filters), default=0)
-    chains = np.zeros(1024, k.CHAIN)
+    entries = bool((compiled.tables.edges["op"] == k.STRICT).any())
+    chains = np.zeros(_CHAINS if entries else 1, k.CHAIN)
     chains["stamp"] = k.BEFORE_ALL
     tallies = sizes.out if compiled.counted else 1
+    ages = np.zeros(len(compiled.tables.edges), k.AGES)
+    ages["oldest"] = ages["newest"] = -1
     groups, buckets = sizes.groups, max(sizes.groups, 1) * probes
     return k.Memory(
         **arrays,
@@ -71,12 +78,14 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         pending_keys=np.zeros((sizes.pending, width), np.int64),
         fired=np.zeros(sizes.pending, np.int32),
         closings=np.zeros(sizes.pending, k.CLOSING),
-        memo=np.zeros((1024, 2 + uses), np.int64),
-        asked=np.zeros((_ASKED, 1 + compiled.vector), np.int64),
+        memo=np.zeros((_MEMO if compiled.filters else 1, 2 + uses), np.int64),
+        asked=np.zeros((_ASKED if compiled.filters else 1, 1 + compiled.vector), np.int64),
         lead_table=np.full(table_size(sizes.groups), -1, np.int32),
         lead_keys=np.zeros((sizes.groups, 2 + width + _lead_width(compiled)), np.int64),
         key=np.zeros(width + _lead_width(compiled), np.int64),
         vector=np.zeros(compiled.vector, np.int64),
+        aged=np.zeros(sizes.pending if compiled.tables.sizes[k.AGEING] else 0, k.AGED),
+        ages=ages,
         floors=np.zeros(1, np.int64),
         moments=np.zeros(1, np.int64),
         numbers=np.zeros(1, np.int64),
@@ -125,7 +134,7 @@ def grow(S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory
         return widen(S, "pending", "pending_keys")
     if need == matches.NEED_STACK:
         return widen(S, "stack", "path")
-    names = {k.NEED_FIRED: "fired", k.NEED_FINALS: "finals", k.NEED_CLOSINGS: "closings"}
+    names = {k.NEED_FIRED: "fired", k.NEED_FINALS: "finals", k.NEED_CLOSINGS: "closings", k.NEED_AGED: "aged"}
     return widen(S, names[need])
 
 

@@ -80,19 +80,36 @@ class SequenceRun:
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
-        self._defers = any(edge.closes for edge in compiled.graph.edges)
+        self._defers = any(edge.waits for edge in compiled.graph.edges)
         self._chooser = Chooser(compiled.clauses.strategy, sizes.nodes // 4) if compiled.clauses.strategy else None
         self._counts: list[Counts] = []
         self.oldest_row = 0
 
     @property
     def waits(self) -> bool:
-        """Whether the clock alone may complete a match: something waits for its window to close."""
-        return bool(self._memory.scalars[k.CLOSINGS])
+        """Whether the clock alone may complete a match: something waits for its window to close, or a bound to pass."""
+        return bool(self._memory.scalars[k.WAITING])
 
-    def feed(self, rows: RowBuffer | None, until: int, positions: Positions | None = None) -> Found:
+    @property
+    def deadline(self) -> int | None:
+        """A match may be complete when the clock has passed this (in the window's unit, µs unless it counts instants);
+        None if only another event can complete one."""
+        memory = self._memory
+        if not self.waits:
+            return None
+        due = [int(memory.closings["close"][0])] if memory.scalars[k.CLOSINGS] else []
+        tables = self._compiled.tables
+        for edge in tables.aged[int(tables.sizes[k.MOVING]) : int(tables.sizes[k.AGEING])].tolist():
+            oldest = int(memory.ages["oldest"][edge])
+            if oldest >= 0:
+                due.append(int(memory.aged["time"][oldest] + tables.edges["limit"][edge]))
+        return min(due)
+
+    def feed(
+        self, rows: RowBuffer | None, until: int, positions: Positions | None = None, passed: int | None = None
+    ) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
-        still come. A strategy compares `positions`."""
+        still come; `passed` is the same in µs, if that is another unit. A strategy compares `positions`."""
         tables, scalars = self._compiled.tables, self._memory.scalars
         # the number of an event's graph means another event in each batch
         forget_answers(self._memory, changed=self._ask is not None or self._generation != self._terms.generation)
@@ -107,7 +124,7 @@ class SequenceRun:
         waves: list[NDArray[np.int64]] = []
         failed = -1
         while True:
-            need = advance(T, self._point(self._memory).address, R, C, until)
+            need = advance(T, self._point(self._memory).address, R, C, until, until if passed is None else passed)
             if need == matches.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])
@@ -184,8 +201,8 @@ class SequenceRun:
     def live(self) -> dict[str, int]:
         """Numbers of live records, for tests of leaks and for explanations."""
         s = self._memory.scalars
-        return {"nodes": int(s[matches.NODE_TOP]), "groups": int(s[k.GROUP_COUNT]),
-                "buckets": int(s[k.BUCKET_COUNT]), "touched": int(s[k.TOUCHED]), "bytes": self.bytes}
+        return {"nodes": int(s[matches.NODE_TOP]), "groups": int(s[k.GROUP_COUNT]), "buckets": int(s[k.BUCKET_COUNT]),
+                "aged": int(s[k.AGED_COUNT]), "touched": int(s[k.TOUCHED]), "bytes": self.bytes}
 
     @property
     def waiting(self) -> tuple[int, ...]:
@@ -196,9 +213,10 @@ class SequenceRun:
 
     @property
     def records(self) -> int:
-        """Nodes, groups and buckets together."""
+        """Nodes, groups, buckets and runs in age segments together."""
         s = self._memory.scalars
-        return int(s[matches.NODE_TOP]) + int(s[k.GROUP_COUNT]) + int(s[k.BUCKET_COUNT])
+        counts = (matches.NODE_TOP, k.GROUP_COUNT, k.BUCKET_COUNT, k.AGED_COUNT)
+        return sum([int(s[count]) for count in counts])
 
     @property
     def bytes(self) -> int:

@@ -34,6 +34,7 @@ from oxiseq.engine.sequence.states import (
     LetterScope,
     NegatedClock,
     RowClock,
+    RowTime,
     Source,
     StateGraph,
     Unbound,
@@ -158,6 +159,7 @@ class _TableBuilder:
     measures: list[Measure] = field(default_factory=list)
     compiled: list[CompiledFilter] = field(default_factory=list)
     lead_letters: list[int] = field(default_factory=list)
+    lasting: list[tuple[int, ...]] = field(default_factory=list)
     places: dict[tuple[int, int | None], int] = field(default_factory=dict)
     width: int = 0
     wide: int = 0
@@ -182,17 +184,21 @@ class _TableBuilder:
             del probe["kind"]
         most = max((e["probe1"] - e["probe0"] for e in self.edges), default=1)
         size = self.window.size if self.window else 0
+        aged = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and not e.waits]
+        deciding = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and e.waits]
         sizes = [max(self.width, 1), max(self.wide, 1), max(most, 1), size,
                  int(self.window is not None and self.window.sliding), int(self.window is not None),
                  self.clauses.limit, int(self.clauses.strategy is not None), self.clauses.consumes,
                  int(self.clauses.partitioned),
-                 int(self.clauses.partitioned and self.window is not None and self.window.events)]
+                 int(self.clauses.partitioned and self.window is not None and self.window.events),
+                 len(aged), len(aged) + len(deciding), int(self.window is not None and self.window.events)]
         tables = k.Tables(
             _record(k.EDGE, self.edges), _record(k.PROBE, self.probes), _record(k.FILTER, self.filters),
             _record(k.LEAD, self.leads), arms_of, arms_at, starts_of, starts_at, guards_of, guards_at,
             leads_of, leads_at, _pairs(self.equal, 2), _pairs(self.compatible, 2), _pairs(self.either, 3),
             np.array(self.uses or [0], np.int32), np.array(self.chain or [0], np.int32),
             _pairs(self.next, 2), _pairs(self.fill, 2), np.array(self.code or [0], np.int32),
+            np.array(self.lasting or [(0, 0)], np.int64), np.array([*aged, *deciding] or [0], np.int32),
             np.array(sizes, np.int64),
         )
         return SequenceTables(
@@ -271,8 +277,12 @@ class _TableBuilder:
             "waits": _waits_for(edge), "chained": len(common), "chain0": len(self.chain),
             "stamps": int(any(p["index"] == k.STAMP for p in self.probes[first:])),
             "part": slots.get(_PARTITION_VALUE, -1),
+            "limit": k.NO_AGE if edge.limit is None else edge.limit, "then": -1 if edge.then is None else edge.then,
+            "least": edge.least, "most": k.NEVER_CLOSES if edge.most is None else edge.most,
+            "lasting0": len(self.lasting), "lasting1": len(self.lasting) + len(edge.lasting),
         })
         self.chain += common
+        self.lasting += [(slots[value], span) for value, span in edge.lasting]
         return tuple(words)
 
     def _probe(
@@ -387,7 +397,7 @@ class _TableBuilder:
             self.next.append((following, len(self.fill)))
             for value in self.keys[following]:
                 pair = _fill_pair(fill[value], columns, slots)
-                rowonly = rowonly and (pair[1] < 0 or pair[0] in (k.FROM_CLOCK, k.FROM_NEGATED))
+                rowonly = rowonly and (pair[1] < 0 or pair[0] in (k.FROM_CLOCK, k.FROM_NEGATED, k.FROM_TIME))
                 self.fill.append(pair)
         probe |= {"next1": len(self.next), "rowonly": int(rowonly), "lead0": len(self.leads)}
         if edge.source == START:
@@ -426,15 +436,17 @@ def _fill_pair(
             return k.FROM_CLOCK, k.FROM_CLOCK
         case NegatedClock():
             return k.FROM_NEGATED, k.FROM_NEGATED
+        case RowTime():
+            return k.FROM_TIME, k.FROM_TIME
         case Unbound():
             raise AssertionError("no value of a state is unbound for sure")
 
 
 def _waits_for(edge: Edge) -> int:
-    """What an edge without arms waits for."""
-    if edge.arms:
-        return 0
-    return k.WINDOW_END if edge.closes else k.COUNTED_END
+    """What an edge waits for but rows."""
+    if edge.counts is not None:
+        return k.COUNTED_END
+    return k.WINDOW_END if edge.waits else 0
 
 
 def _check_columns(check: Check) -> Iterable[Variable]:

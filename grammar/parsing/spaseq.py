@@ -6,6 +6,7 @@ Where it stands: lark's tree (rules of `spaseq.lark`) → `Query`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from collections.abc import Sequence as Items
 
 from lark import Token, Tree
@@ -16,11 +17,14 @@ from oxiseq.grammar.algebra import (
     Aggregate,
     Ask,
     Atom,
+    Bounded,
+    BoundKind,
     Conjunction,
     Construct,
     Disjunction,
     Every,
     Expression,
+    Filter,
     Gpm,
     Maybe,
     Not,
@@ -66,13 +70,14 @@ class SpaseqBuilder(ClauseBuilder):
             self.form(form),
             tuple(self.stream(s) for s in trees(tree, "stream")),
             self.sequence(seq.children[0]),
-            tuple(self.gpm(g) for g in trees(tree, "gpm")),
+            self.gpms(trees(tree, "gpm")),
             self.window(trees(tree, "within")),
             tuple(self.prefixes.items()),
             self.base,
             self.partition(trees(tree, "partition")),
             self.consumption(trees(tree, "consume")),
             self.limit(trees(tree, "limit")),
+            tuple(Filter(self.expression(f.children[0]), span=where(f)) for f in trees(tree, "filter")),
             self.summary(tree),
             span=where(tree),
             text=self.text,
@@ -157,8 +162,20 @@ class SpaseqBuilder(ClauseBuilder):
         name, iri = node.children
         return Stream(str(name), self.iri_of(iri), span=where(node))
 
-    def gpm(self, node: Tree[Token]) -> Gpm:
-        name, stream, body = node.children
+    def gpms(self, nodes: Items[Tree[Token]]) -> tuple[Gpm, ...]:
+        """All definitions; `DEFINE GPM B2 AS B` is B's pattern written again (semantics.md 2.5b)."""
+        written = {str(n.children[0]): n for n in nodes if len(n.children) == 3}
+        return tuple(self.gpm(node, written) for node in nodes)
+
+    def gpm(self, node: Tree[Token], written: Mapping[str, Tree[Token]]) -> Gpm:
+        name, *_ = node.children
+        if len(node.children) == 2:
+            other = node.children[1]
+            if str(other) not in written:
+                hint = "AS takes a GPM that is defined with ON: DEFINE GPM B ON S1 { ... }"
+                raise self.error(f"no GPM {other} is defined", where(other), hint=hint, code="gpm")
+            node = written[str(other)]
+        _, stream, body = node.children
         return Gpm(str(name), str(stream), self.group(body), span=where(node))
 
     def partition(self, nodes: Items[Tree[Token]]) -> Partition | None:
@@ -171,22 +188,23 @@ class SpaseqBuilder(ClauseBuilder):
         node = self.only(nodes, "WITHIN", "window")
         if node is None:
             return None
-        sliding, span = bool(tokens(node, "SLIDING")), where(node)
-        if tokens(node, "EVENTS"):
-            return Window(self.size(node.children[0]), True, sliding, span=span)
-        return Window(self.span_of_time(node, "WITHIN", "window"), False, sliding, span=span)
+        size, events = self.extent(node.children, "WITHIN", where(node))
+        return Window(size, events, bool(tokens(node, "SLIDING")), span=where(node))
 
-    def span_of_time(self, node: Tree[Token], clause: str, code: str) -> int:
-        """`30 MINUTES`, PT30M or "PT30M"^^xsd:duration in microseconds."""
-        first = node.children[0]
+    def extent(self, parts: Items[Node], word: str, span: Span, code: str = "window") -> tuple[int, bool]:
+        """What follows `word`: microseconds, or a number of instants and True."""
+        first, *rest = parts
         assert isinstance(first, Token)
         if kind(first) == "NUMBER":
-            return self.time(first, tokens(node, "UNIT")[0])
-        datatype = [self.iri_of(c) for c in node.children if isinstance(c, Tree)]
+            unit = rest[0]
+            assert isinstance(unit, Token)
+            events = kind(unit) == "EVENTS"
+            return self.size(first) if events else self.time(first, unit), events
+        datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
         if datatype and datatype[0] not in DURATIONS:
-            hint = 'write "PT30M"^^xsd:duration'
-            raise self.error(f"{clause} takes an xsd:duration", where(node), hint=hint, code=code)
-        return self.duration(str(first) if kind(first) == "DURATION" else self.string(first), first)
+            raise self.error(f"{word} takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code=code)
+        text = str(first) if kind(first) == "DURATION" else self.string(first)
+        return self.duration(text, first), False
 
     # --- behind WHERE -----------------------------------------------------------------------------
 
@@ -208,7 +226,7 @@ class SpaseqBuilder(ClauseBuilder):
             return OnChange(span=where(node))
         if not node.children:
             return OnClose(span=where(node))
-        return Every(self.span_of_time(node, "REPORT EVERY", "report"), span=where(node))
+        return Every(self.extent(node.children, "REPORT EVERY", where(node), "report")[0], span=where(node))
 
     def call(self, node: Tree[Token], span: Span) -> Expression:
         """As ever, and FIRST(?v), LAST(?v) of a repeated GPM."""
@@ -242,17 +260,36 @@ class SpaseqBuilder(ClauseBuilder):
             case "disjunction":
                 return Disjunction(tuple(self.sequence(c) for c in node.children), span=span)
             case "maybe":
+                self.no_reluctance(node.children[0], span)
                 return Maybe(self.sequence(node.children[0]), span=span)
             case "not":
                 return Not(self.sequence(node.children[0]), span=span)
+            case "within_bound" | "after_bound" | "lasting_bound" as rule:
+                return self.bounded(node, BoundKind(rule.removesuffix("_bound").upper()), span)
             case _:
                 return self.repeat(node, span)
+
+    def no_reluctance(self, item: Node, span: Span) -> None:
+        """`B+?`, `B*?`, `B{2}?` and `B??` of SQL, which ask for the fewest iterations, are refused."""
+        if kind(item) in ("repeat", "maybe"):
+            written = self.text[where(item).start : where(item).end]
+            message = f"`{written}?` is a reluctant repeat of SQL: here every length is a match"
+            hint = f"write {written} for every length, ({written})? if all of it may be missing"
+            raise self.error(message, span, hint=hint, code="repeat")
+
+    def bounded(self, node: Tree[Token], bound: BoundKind, span: Span) -> Bounded:
+        item, *parts = node.children
+        size, events = self.extent(parts, bound.value, span)
+        if events:
+            word, hint = bound.value, f"write a time: {bound.value} 10 MINUTES"
+            raise self.error(f"{word} in SEQ takes a time, not EVENTS", where(parts[1]), hint=hint, code="bounds")
+        return Bounded(self.sequence(item), bound, size, span=span)
 
     def repeat(self, node: Tree[Token], span: Span) -> Repeat:
         item, mark, *bounds = node.children
         assert isinstance(mark, Token)
         chain = Op(mark[0]) if mark[0] in ",;:" else None
-        least, most = self.bounds(bounds[0]) if bounds else (1, None)
+        least, most = self.bounds(bounds[0]) if bounds else (0 if mark == "*" else 1, None)
         return Repeat(self.sequence(item), least, most, chain, span=span)
 
     def bounds(self, node: Node) -> tuple[int, int | None]:

@@ -109,8 +109,10 @@ class Engine:
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
+        budget = query.watch.budget
+        alone = budget.records is not None or budget.bytes is not None  # it is about what the query has by itself
         self._live[query.run] = query
-        self._runs.add(query.run, query.start)
+        self._runs.add(query.run, query.start, shares=not alone)
 
     def remove(self, query: LiveQuery) -> None:
         """They do no longer."""
@@ -139,7 +141,7 @@ class Engine:
     def keep_answers(self) -> None:
         """The KB is about to change: instants up to the newest one so far keep the answers of now. Raises KbError."""
         for query in self.kb_readers:
-            if query.run.keep_answers():
+            if self._runs.keep_answers(query.run):
                 query.saved = -1  # the answers are part of its state
 
     def clear(self) -> tuple[LiveQuery, ...]:

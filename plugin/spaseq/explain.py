@@ -14,13 +14,13 @@ from oxiseq.engine.expressions.program import is_native
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.bgp import basic_patterns
 from oxiseq.engine.matching.conditions import Condition
-from oxiseq.engine.matching.plan import StreamPlan
+from oxiseq.engine.patterns.plan import StreamPlan
 from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.counting import carried
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.positions import START, Letter
-from oxiseq.engine.sequence.states import PARTITION, Check, GuardCheck, Value, ValueKind, own_filters
+from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Value, ValueKind, own_filters
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
@@ -150,16 +150,15 @@ class _Explainer:
         gpm = self.plan.gpms[name]
         stream = self.plan.requests[gpm.stream]
         assert stream is not None, "a GPM's stream has requests"
-        answered, conditions, asked = _way(stream, gpm.order)
-        store = answered == "store"
+        answered, conditions, asked, patterns = _way(stream, gpm.order)
         return GpmFacts(
             name=name,
             stream=gpm.parts.gpm.stream,
             negated=not any(letter.positive and name in letter.letter for letter in self.plan.letters),
             answered=answered,
-            reason=store_reason(gpm.parts) if store else "",
+            reason=more_than_basic(gpm.parts) if answered in ("operators", "store") else "",
             asked=asked,
-            patterns=0 if store else len(basic_patterns(gpm.parts.pattern) or ()),
+            patterns=patterns,
             filters=tuple(FilterFacts(self.write.expression(c.expression), _decided(c)) for c in conditions),
             keeps=_names(gpm.keep),
             kb=self.kb_facts(gpm),
@@ -186,9 +185,12 @@ class _Explainer:
 
     def edges(self) -> Iterator[EdgeFacts]:
         tables = self.plan.sequence
+        low = 0
         for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):
             if edge.counts is not None:
                 continue
+            low = low if edge.follows else edge.least
+            limit = edge.most if edge.limit is None else edge.limit
             at_start = edge.source == START
             index = iter(words)
             arms = tuple(
@@ -198,8 +200,12 @@ class _Explainer:
             )
             guards = tuple(self.guard(g, "looked up at the start" if at_start else _INDEX_WORDS[next(index)])
                            for g in edge.guards)  # fmt: skip
-            op = edge.op.value if edge.arms else "window"
-            yield EdgeFacts(edge.source, op, arms, guards, tuple(value_text(v) for v in key))
+            op = "window" if edge.waits else edge.op.value
+            yield EdgeFacts(
+                edge.source, op, arms, guards, tuple(value_text(v) for v in key), age_text(low, limit),
+                _then(edge), tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting),
+            )  # fmt: skip
+            low = 0 if limit is None else limit + 1
 
     def guard(self, guard: GuardCheck, index: str) -> WaitFacts:
         return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.letter, guard.check))
@@ -240,6 +246,27 @@ def value_text(value: Value) -> str:
             return "start of the match"
         case ValueKind.NEGATED:
             return "last time of the leading negation"
+        case ValueKind.SPAN:
+            return "beginning of what LASTING bounds"
+
+
+def _then(edge: Edge) -> str:
+    """What becomes of a run that is older than an age segment holds."""
+    if edge.limit is None:
+        return ""
+    if edge.then is not None:
+        return "it goes on waiting"
+    return "it is a match" if edge.waits else "it is dropped"
+
+
+def age_text(low: int, limit: int | None) -> str:
+    """The ages (µs) of an age segment in words: `from 5 SECONDS on, up to 10 SECONDS`."""
+    begins = f"from {span_text(low)} on" if low % 1_000 == 0 else f"more than {span_text(low - 1)}"
+    ends = ""
+    if limit is not None:
+        whole = (limit + 1) % 1_000 == 0 and limit % 1_000 != 0  # AFTER takes a microsecond off
+        ends = f"less than {span_text(limit + 1)}" if whole else f"up to {span_text(limit)}"
+    return ", ".join(x for x in (begins if low else "", ends) if x)
 
 
 def window_text(window: Window | None) -> str:
@@ -249,9 +276,14 @@ def window_text(window: Window | None) -> str:
     kind = "sliding" if window.sliding else "tumbling"
     if window.events:
         return f"{window.size} EVENTS {kind}"
-    unit, size = next((u, size) for u, size in _UNITS if window.size % size == 0)
-    number = window.size // size
-    return f"{number} {unit}{'' if number == 1 else 'S'} {kind}"
+    return f"{span_text(window.size)} {kind}"
+
+
+def span_text(micros: int) -> str:
+    """`60 MINUTES`."""
+    unit, size = next((u, size) for u, size in _UNITS if micros % size == 0)
+    number = micros // size
+    return f"{number} {unit}{'' if number == 1 else 'S'}"
 
 
 def _line_of(text: str, beginning: str) -> str:
@@ -262,16 +294,22 @@ def _names(variables: tuple[Variable, ...]) -> tuple[str, ...]:
     return tuple(f"?{v.value}" for v in variables)
 
 
-def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], str]:
-    """How a request is answered, its conditions, and how the store is asked."""
+def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], str, int]:
+    """How a request is answered, its conditions, how the store is asked, and how many triple patterns are matched in
+    columns."""
     for kernel in plan.kernel:
         if kernel.request == request:
-            return "columns", kernel.conditions, ""
+            found = basic_patterns(plan.requests[request].parts.pattern)
+            return "columns", kernel.conditions, "", len(found or ())
     for number, conditions in plan.everywhere:
         if number == request:
-            return "always", conditions, ""
+            return "always", conditions, "", 0
+    for gpm in plan.operators:
+        if gpm.request == request:
+            return "operators", gpm.conditions, "", sum(len(leaf.patterns) for leaf in gpm.leaves)
     fallback = next(f for f in plan.fallback if f.request == request)
-    return "store", fallback.conditions, "one event at a time" if fallback.by_event else "a batch of events per query"
+    asked = "one event at a time" if fallback.by_event else "a batch of events per query"
+    return "store", fallback.conditions, asked, 0
 
 
 def _decided(condition: Condition) -> str:
@@ -282,7 +320,7 @@ def _decided(condition: Condition) -> str:
     return "in the kernel"
 
 
-# --- why the store --------------------------------------------------------------------------------
+# --- what is more than a basic graph pattern -------------------------------------------------------
 
 _ELEMENTS: Mapping[type, str] = {
     Bind: "BIND",
@@ -296,7 +334,7 @@ _ELEMENTS: Mapping[type, str] = {
 }
 
 
-def store_reason(parts: GpmParts) -> str:
+def more_than_basic(parts: GpmParts) -> str:
     """What in a pattern is more than a BGP: `it has OPTIONAL, a property path`."""
     found = list(dict.fromkeys(_beyond(parts.pattern)))
     if parts.in_place:

@@ -9,6 +9,8 @@ from oxiseq.engine.sequence.memory import Capacities
 
 KEYED = "KEYED"
 EVENTS, STEP = 20_000, 1_000
+ROOM = Capacities(nodes=4096, groups=256, pending=64, out=4096, stack=256)
+"""So much that what grows with the stream is told from what only grows to its window's size."""
 WINDOW = 200  # microseconds, and roughly that many events
 WINDOWS = {
     "tumbling": "WITHIN PT0.0002S",
@@ -43,12 +45,12 @@ def plateau(driven: Driven, readings: list[Reading]) -> list[dict[str, int]]:
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_counters_stay_on_a_plateau(sequence: str, window: str) -> None:
     text, filters = SEQUENCES[sequence]
-    driven = Driven(query(text, WINDOWS[window], **filters))
+    driven = Driven(query(text, WINDOWS[window], **filters), ROOM)
     readings = random_readings(7, EVENTS, "abcn", keys=EVENTS if sequence == "many keys" else 20, values=100)
     states = plateau(driven, readings)
     assert {s["bytes"] for s in states[5:]} == {states[5]["bytes"]}, "memory still grows"
     for state in states:
-        assert state["nodes"] <= Capacities().nodes
+        assert state["nodes"] <= ROOM.nodes
         assert state["groups"] <= 4 * WINDOW and state["buckets"] <= 8 * WINDOW
         assert state["rows"] <= 2 * WINDOW
 
@@ -90,7 +92,7 @@ def test_what_waits_for_its_window_to_close_is_freed_at_the_end() -> None:
     ids=["equality", "inequality", "negation", "strict"],
 )
 def test_without_a_window_nodes_are_bounded_if_groups_are(text: str) -> None:
-    states = plateau(Driven(text), random_readings(5, EVENTS, "abcn", keys=10, values=60))
+    states = plateau(Driven(text, ROOM), random_readings(5, EVENTS, "abcn", keys=10, values=60))
     assert {s["bytes"] for s in states[5:]} == {states[5]["bytes"]}, "memory still grows"
     for state in states:
         assert state["groups"] <= 60 and state["buckets"] <= 60
@@ -99,7 +101,7 @@ def test_without_a_window_nodes_are_bounded_if_groups_are(text: str) -> None:
 
 def test_leading_negations_leave_their_table_with_the_window() -> None:
     """Every negated row has a key of its own: the table of leading negations would grow for ever."""
-    driven = Driven(query("N!; A; B", "WITHIN PT0.0001S SLIDING", A=KEYED, B=KEYED, N=KEYED))
+    driven = Driven(query("N!; A; B", "WITHIN PT0.0001S SLIDING", A=KEYED, B=KEYED, N=KEYED), ROOM)
     readings = [Reading(t, "nab"[t % 3], key=t) for t in range(EVENTS)]
     states = plateau(driven, readings)
     assert states[-1]["bytes"] == states[4]["bytes"]

@@ -29,7 +29,7 @@ TIGHT = {"stateBudget": {"records": 40}, "onBudget": "reset"}
 SENT = [batch for batch in batches(160, seed=5) if batch.stream == POWER]
 
 
-@pytest.mark.parametrize("budget", [{"records": 200}, {"bytes": 1_000_000}])
+@pytest.mark.parametrize("budget", [{"records": 200}, {"bytes": 250_000}])
 def test_a_query_that_resets_forgets_and_goes_on(tmp_path: Path, budget: dict[str, int]) -> None:
     with live(tmp_path) as service:
         service.queries.register("rises", FOR_EVER, options={"stateBudget": budget, "onBudget": "reset"})

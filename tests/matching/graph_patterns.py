@@ -15,8 +15,8 @@ from reference.patterns import Mu, answer_kb, match_event, take_apart
 from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.matching.matcher import Occurrences, StreamMatcher
-from oxiseq.engine.matching.plan import GpmRequest
+from oxiseq.engine.patterns.matcher import Occurrences, StreamMatcher
+from oxiseq.engine.patterns.plan import GpmRequest
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Gpm, Term
 from oxiseq.grammar.parser import parse
@@ -169,11 +169,14 @@ def expected_mappings(gpm: Gpm, event: Sequence[Triple]) -> set[Mu]:
 
 def assert_as_expected(
     gpms: Sequence[Gpm], matcher: StreamMatcher, wanted: Sequence[GpmRequest], events: Sequence[Sequence[Triple]],
-    terms: TermDictionary,
-) -> None:
-    """What the matcher finds for the GPMs on the events, now, is what the reference finds, each mapping once."""
+    terms: TermDictionary, comparable: Sequence[bool] = (),
+) -> None:  # fmt: skip
+    """What the matcher finds for the GPMs on the events, now, is what the reference finds, each mapping once.
+    comparable: per GPM whether the reference's answer is known to be right."""
     batch, labels = batch_of(events, terms)
-    for gpm, one, found in zip(gpms, wanted, matcher.match(batch), strict=True):
+    for number, (gpm, one, found) in enumerate(zip(gpms, wanted, matcher.match(batch), strict=True)):
+        if comparable and not comparable[number]:
+            continue
         rows = as_mappings(found, one, labels, terms)
         for event, got in zip(events, rows, strict=True):
             assert len(set(got)) == len(got), "a mapping twice"

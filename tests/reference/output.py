@@ -33,6 +33,7 @@ from reference.values import (
     arithmetic,
     ask_store,
     evaluate,
+    holds,
     less,
     normal,
     number_literal,
@@ -108,6 +109,11 @@ def instantiate(form: Construct, bound: Mapping[Variable, Term]) -> frozenset[Tr
         if isinstance(s, NamedNode | BlankNode) and isinstance(p, NamedNode) and o is not None:
             made.add(Triple(s, p, normal(o) if isinstance(o, Literal) else o))
     return frozenset(made)
+
+
+def passes(query: Query, parts: Mapping[str, Parts], match: Match, condition: Expression) -> bool:
+    """A FILTER behind SEQ, on the whole match (semantics.md 2.5b)."""
+    return holds(condition, dict(match.mu), match_values(query, parts, match))
 
 
 # --- expressions of a match -----------------------------------------------------------------------

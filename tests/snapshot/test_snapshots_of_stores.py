@@ -86,7 +86,7 @@ class World:
 
     def change_kb(self, quad: Quad) -> Given:
         for run in self.runs.registered:
-            run.keep_answers()
+            self.runs.keep_answers(run)
         self.store.add(quad)
         self.kb.touch()
         return []

@@ -60,9 +60,8 @@ class Groups:
         """What the query's MATCHes use, if that is asked for."""
         self.contexts = Contexts(relations)
         self._asking = Asking(relations, around)
-        leaves = StoreLeaves(relations, around) if around.alone else Leaves(relations)
         self._runs = Runs(
-            relations, self._asking, leaves, self._named, self.element, followed=around.alone
+            relations, self._asking, _leaves(relations, around), self._named, self.element, followed=around.alone
         )  # fmt: skip
         self.conditions = Conditions(relations, self.contexts, self)
         self.selects = Selects(relations, self.contexts, self.conditions, self)
@@ -233,6 +232,12 @@ class Groups:
         if context in found.columns and name not in found.columns:
             return self._relations.renamed(found, [name if c == context else c for c in found.columns])
         return self._relations.without_columns(self._relations.join(found, graphs), [context])
+
+
+def _leaves(relations: Relations, around: Around) -> Leaves:
+    if around.leaves is not None:
+        return around.leaves(relations)
+    return StoreLeaves(relations, around) if around.alone else Leaves(relations)
 
 
 def _begins_with_rows(group: Group) -> bool:

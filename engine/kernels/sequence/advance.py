@@ -32,12 +32,14 @@ from oxiseq.engine.kernels.matches.records import (
     PROGRESS,
 )
 from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.ages import pass_time
 from oxiseq.engine.kernels.sequence.closings import close_waits
 from oxiseq.engine.kernels.sequence.groups import expire
 from oxiseq.engine.kernels.sequence.joining import measured, order_kind
 from oxiseq.engine.kernels.sequence.partitions import close_waits_of, enter_partition
 from oxiseq.engine.kernels.sequence.reading import read
 from oxiseq.engine.kernels.sequence.records import (
+    AGEING,
     BEFORE_ALL,
     BEGIN,
     CHOICE,
@@ -52,6 +54,7 @@ from oxiseq.engine.kernels.sequence.records import (
     HEAP_TIME,
     INSTANT,
     LIMIT,
+    MOVING,
     OPENED,
     PARTITIONED,
     PENDING,
@@ -66,11 +69,11 @@ from oxiseq.engine.kernels.sequence.writing import settle, write
 
 
 @kernel
-def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
+def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
     """Work through the rows' instants; then let the clock reach `until`. DONE, or what is needed.
 
     `T` tables, `S` memory, `R` rows, `C` term columns. `until`: the smallest clock that may still come;
-    matches that wait for a window to close before it are emitted.
+    matches that wait for a window to close before it are emitted. `passed` is the same in µs.
     """
     scalars = v.scalars(S)
     last = v.clock(R).shape[0]
@@ -78,7 +81,13 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
         k = scalars[INSTANT]
         clock = v.clock(R)[k] if k < last else until
         if scalars[PHASE] == BEGIN:
-            if v.sizes(T)[COUNTED] and k < last:
+            if v.sizes(T)[AGEING] > 0:
+                need = pass_time(T, S, C, v.time(R)[k] if k < last else passed, clock)
+                if need != DONE:
+                    return need
+            if v.sizes(T)[MOVING] < v.sizes(T)[AGEING]:
+                need = DONE  # windows have closed in between
+            elif v.sizes(T)[COUNTED] and k < last:
                 need = close_waits_of(T, S, v.partition(R)[k], clock)
             else:
                 need = close_waits(T, S, clock)
@@ -113,7 +122,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             scalars[PROGRESS] = 0
             scalars[PHASE] = WRITE
         if scalars[PHASE] == WRITE:
-            need = write(T, S, C, v.instant(R)[k], clock, scalars[TAU])
+            need = write(T, S, C, v.instant(R)[k], clock, v.time(R)[k], scalars[TAU])
             if need != DONE:
                 return need
             scalars[PENDING] = 0

@@ -11,7 +11,7 @@ from oxiseq.engine.kernels.matches.collect import reach, root, slide
 from oxiseq.engine.kernels.matches.records import FINALS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.partitions import floor_of, partition_of
-from oxiseq.engine.kernels.sequence.records import ENTRY_TOP, GROUP_TOP, PENDING, TAU
+from oxiseq.engine.kernels.sequence.records import AGED_TOP, ENTRY_TOP, GROUP_TOP, PENDING, TAU
 
 
 @kernel
@@ -30,15 +30,21 @@ def collect(T: Any, S: Any, marks: Any, floors: Any) -> int:
         if groups[g].edge < 0:
             continue
         owner = partition_of(T, S, g)
-        if groups[g].maxs >= floors[owner]:
-            root(marks, floors, groups[g].node, owner)
-        else:
+        if groups[g].maxs < floors[owner]:
             groups[g].node = -1
+        elif groups[g].node >= 0:
+            root(marks, floors, groups[g].node, owner)
+    _hold_queues(T, S, marks, floors)
     reach(S, marks, floors)
     oldest = slide(S, marks)
     for g in range(scalars[GROUP_TOP]):
         if groups[g].edge >= 0 and groups[g].node >= 0:
             groups[g].node = marks[groups[g].node]
+    for x in range(scalars[AGED_TOP]):
+        entry = v.aged(S)[x]
+        if entry.group >= 0:
+            entry.node = marks[entry.node] if entry.node >= 0 else -1
+            entry.union = marks[entry.union] if entry.union >= 0 else -1
     for i in range(scalars[PENDING]):
         v.pending(S)[i, 1] = marks[v.pending(S)[i, 1]]
     for i in range(scalars[FINALS]):
@@ -58,3 +64,22 @@ def _hold_what_the_instant_has(S: Any, marks: Any, floors: Any) -> None:
         root(marks, floors, v.finals(S)[i, 0], owner)
     for i in range(scalars[ENTRY_TOP]):
         root(marks, floors, v.entries(S)[i].node, owner)
+
+
+@inner
+def _hold_queues(T: Any, S: Any, marks: Any, floors: Any) -> None:
+    """Nodes of runs in age segments; those that are dead have none from now on."""
+    nodes = v.nodes(S)
+    for x in range(v.scalars(S)[AGED_TOP]):
+        entry = v.aged(S)[x]
+        if entry.group < 0:
+            continue
+        owner = partition_of(T, S, np.int64(entry.group))
+        if entry.node >= 0 and nodes[entry.node].maxs < floors[owner]:
+            entry.node = -1
+        if entry.union >= 0 and nodes[entry.union].maxs < floors[owner]:
+            entry.union = -1
+        if entry.node >= 0:
+            root(marks, floors, entry.node, owner)
+        if entry.union >= 0:
+            root(marks, floors, entry.union, owner)

@@ -24,9 +24,32 @@ GROUP = np.dtype(
         ("next", "i4"),  # expiry queue, or free list
         ("prev", "i4"),
         ("serial", "i8"),  # tells a reused group from the one that waits for its window to close
+        ("time", "i8"),  # time (µs) of the last insert
+        ("close", "i8"),  # of a wait: the clock at which its window ends
+        ("old", "i4"),  # of an age segment: its oldest entry, in front of the queue; -1: none
+        ("new", "i4"),  # its newest entry, at the back
+        ("turning", "i4"),  # 1: the back is being turned into a front
     ],
     align=True,
 )
+
+AGED = np.dtype(
+    [
+        ("time", "i8"),  # when its run came to the gap, in µs
+        ("group", "i4"),  # -1: free
+        ("node", "i4"),  # its prefixes
+        ("union", "i4"),  # in a front: those of all entries in the front that are not older
+        ("next", "i4"),  # in a front the next newer entry, at a back the next older one; free list
+        ("before", "i4"),  # neighbours in the order of the edge
+        ("after", "i4"),
+    ],
+    align=True,
+)
+"""A run in an age segment. A group there is a queue of two stacks (answers.md 3.3); all entries of an edge are chained
+in order of time, since they leave it in that order."""
+
+AGES = np.dtype([("oldest", "i4"), ("newest", "i4")], align=True)
+"""Of each edge the ends of that chain."""
 
 LINK = np.dtype(
     [
@@ -77,6 +100,12 @@ EDGE = np.dtype(
         ("chain0", "i4"),  # their key slots
         ("stamps", "i4"),  # 1: some guard kills by a stamp on its bucket
         ("part", "i4"),  # slot of the partition's number + 1 in the key
+        ("then", "i4"),  # the next age segment, or -1
+        ("limit", "i8"),  # how old a run gets here (µs), or NO_AGE
+        ("least", "i8"),  # of ',': bounds of the gap (µs)
+        ("most", "i8"),
+        ("lasting0", "i4"),  # (slot, µs) pairs: what began then and lasts so long at most
+        ("lasting1", "i4"),
     ],
     align=True,
 )
@@ -161,8 +190,15 @@ WINDOW_END, COUNTED_END = 1, 2
     BUCKET_ORIGIN,  # matches are counted together if they end in one bucket: the clock, or, if the width is not 0,
     BUCKET_WIDTH,  # (clock - origin) // width
     WAVE,  # rises with each set of finals; odd: they waited for their windows to close
+    AGED_TOP,  # entries of age segments ever used
+    AGED_FREE,
+    AGED_COUNT,
+    DUE,  # no run in an age segment has to go on before this time, in µs
+    MOMENT,  # when the finals that waited became matches
+    WAITING,  # groups that become matches with time
+    ENTRY_TIME,  # time of the `,` waits, in µs
     SCALARS,
-) = range(MATCH_SCALARS, MATCH_SCALARS + 29)
+) = range(MATCH_SCALARS, MATCH_SCALARS + 36)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
@@ -178,8 +214,9 @@ BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
     NEED_CLOSINGS,
     NEED_LEADS,
     NEED_DECISIONS,
+    NEED_AGED,
     NEED_TALLIES,
-) = range(MATCH_NEEDS, MATCH_NEEDS + 10)
+) = range(MATCH_NEEDS, MATCH_NEEDS + 11)
 
 
 class Tables(NamedTuple):
@@ -205,19 +242,28 @@ class Tables(NamedTuple):
     next: Array  # i32 (edge, fill0)
     fill: Array  # i32 (column or special, slot or special) per key slot
     code: Array  # programs of the filters
+    lasting: Array  # i64 (slot, µs)
+    aged: Array  # i32: edges with a limit, those that make matches last
     sizes: Array  # i64: WIDTH, COLUMNS, ...
 
 
 # positions in Tables.sizes
-WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED, LIMIT, CHOICE, CONSUMES, PARTITIONED, COUNTED = range(11)
+(
+    WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED, LIMIT, CHOICE, CONSUMES, PARTITIONED, COUNTED, MOVING, AGEING,
+    BY_NUMBER,
+) = range(14)  # fmt: skip
 """LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: 1 if a strategy chooses among an
 instant's finals; CONSUMES: what an instant with matches makes forgotten. PARTITIONED: 1 if instants are those of
-partitions; COUNTED: 1 if their clocks are their numbers in the partition, not to be compared between partitions."""
+partitions; COUNTED: 1 if their clocks are their numbers in the partition, not to be compared between partitions.
+MOVING: how many of the aged edges make no matches by themselves; AGEING: how many there are; BY_NUMBER: 1 if clocks are
+numbers of instants."""
+NO_AGE = -1
 NOTHING, EVERYTHING, THE_PARTITION = range(3)
+NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""
 # specials in Tables.fill
-FROM_CLOCK, FROM_NEGATED = -2, -3
+FROM_CLOCK, FROM_NEGATED, FROM_TIME = -2, -3, -4
 
 
 class Memory(NamedTuple):
@@ -253,6 +299,8 @@ class Memory(NamedTuple):
     lead_keys: Array  # i64[n, 2 + width]: lead, clock, values
     key: Array  # i64[width]: a key under construction
     vector: Array  # i64: unbound, row columns, key slots, coalesced values; what filters read
+    aged: Array
+    ages: Array  # by edge
     floors: Array  # i64 by partition: everything that starts before is dead
     moments: Array  # i64: when it was seen last
     numbers: Array  # i64: the number of its instant then
@@ -278,3 +326,4 @@ class Rows(NamedTuple):
     base: Array  # i64[1]: row id of the first row
     partition: Array  # i64[k]: whose instant it is
     moment: Array  # i64[k]: number of the instant among all of them
+    time: Array  # i64[k]: of the instant, in µs

@@ -25,8 +25,9 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
-from oxiseq.engine.matching.fallback import FallbackMatcher
-from oxiseq.engine.matching.plan import KernelGpm, StreamPlan
+from oxiseq.engine.patterns.operators import CHUNK, OperatorMatcher
+from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
+from oxiseq.engine.patterns.store import FallbackMatcher
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -58,6 +59,8 @@ class MatchLimits:
     hash_from: int = 16
     """Triples of a view from which on it is searched by hash."""
     grow_heads: bool = True
+    chunk: int = CHUNK
+    """Events that operators get in one step."""
 
 
 _Id = TypeVar("_Id", np.int64, np.uint32)
@@ -109,17 +112,17 @@ class StreamMatcher:
         self._terms = terms
         self._limits = limits
         self._memo = ConditionMemo(plan.memo, terms)
+        self._operators = [OperatorMatcher(gpm, terms, limits.rows, limits.chunk) for gpm in plan.operators]
         self._fallback: FallbackMatcher | None = None
         if plan.fallback:
             self._fallback = FallbackMatcher(plan.fallback, terms, kb, limits.rows, blanks=blanks)
         self._kernel: _Kernel | None = None  # a query among others may never need its own
         self.nothing = [
-            Rows.of(np.zeros(0, np.int64), np.zeros((0, max(len(request.keep), 1)), np.uint32))
-            for request in plan.requests
+            Rows.of(np.zeros(0, np.int64), np.zeros((0, max(width, 1)), np.uint32)) for width in plan.widths
         ]
-        """Per request rows that are none."""
+        """Per request, then per leaf, rows that are none."""
         self.filled: Sequence[int] = ()
-        """The kernel's requests that have rows in the last batch, in no order."""
+        """The kernel's requests and leaves that have rows in the last batch, in no order."""
 
     def match(self, batch: EventBatch) -> list[Occurrences]:
         """The occurrences of each request on the batch.
@@ -127,10 +130,11 @@ class StreamMatcher:
         Raises LimitError when a GPM has more rows on one event than the limit allows.
         """
         rows = self.rows(batch)
-        return [found.copied(len(request.keep)) for found, request in zip(rows, self.plan.requests, strict=True)]
+        return [rows[number].copied(len(request.keep)) for number, request in enumerate(self.plan.requests)]
 
     def rows(self, batch: EventBatch, found: list[Rows] | None = None) -> list[Rows]:
-        """The same, in the matcher's own buffers: valid until its next batch, with further columns behind.
+        """The same, in the matcher's own buffers: valid until its next batch, with further columns behind, and further
+        rows, those of leaves, behind those of the requests.
 
         `found`: what another matcher has found for the kernel's GPMs; `nothing` where it has found nothing.
         """
@@ -144,6 +148,11 @@ class StreamMatcher:
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
             found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
+        for operators in self._operators if len(batch) else ():
+            found[operators.gpm.request] = Rows.of(*operators.match(batch, [
+                (rows.event[rows.low : rows.high], rows.values[rows.low : rows.high])
+                for rows in found[operators.gpm.first_leaf :][: len(operators.gpm.leaves)]
+            ]))  # fmt: skip
         if self._fallback is not None and len(batch):
             for request, (event, values) in self._fallback.match(batch).items():
                 found[request] = Rows.of(event, values)
@@ -171,7 +180,7 @@ class StreamMatcher:
                 found[gpm.request] = Rows(memory.event, memory.row_values, low, high, addresses)
 
     def _raise_limit(self, status: int, time: int, gpm: KernelGpm) -> None:
-        name = self.plan.requests[gpm.request].name
+        name = self.plan.name(gpm.request)
         where = f"GPM {name} on the event at {to_text(time)}"
         if status == match.TOO_MANY_ROWS:
             raise LimitError(self._limits.rows + 1, self._limits.rows, f"mappings of {where}")

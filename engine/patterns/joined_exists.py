@@ -16,7 +16,7 @@ from pyoxigraph import BlankNode, NamedNode, QuerySolutions, RdfFormat, Store, p
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.expressions.exists import Ids, graph_of
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.matching.fallback import EVENT_GRAPH, CopiedGraphs, KbGraphs
+from oxiseq.engine.patterns.store import EVENT_GRAPH, CopiedGraphs, KbGraphs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Exists, GraphPattern

@@ -1,4 +1,4 @@
-"""What is asked of the store for a GPM that is more than a BGP (matching.md, section 7).
+"""What is asked of the store for a GPM with GRAPH inside its pattern (matching.md, section 7).
 
 Where it stands: GpmParts → **FallbackGpm** → fallback.py. A batch of events is asked in one query with
 `GRAPH ?event { P }` where that is right, and event by event where it is not:

@@ -1,4 +1,4 @@
-"""Patterns beyond BGPs: Oxigraph, a batch of events per query (matching.md, section 7).
+"""Patterns with GRAPH inside them: Oxigraph, a batch of events per query (matching.md, section 7).
 
 Where it stands: event batch → a scratch store with a graph per event → solutions → rows. Top-level FILTERs are
 not the store's business: they run on the stack machine and `exact`, as they do for BGPs. Filters inside
@@ -22,10 +22,10 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime, Materialised
-from oxiseq.engine.kernels.terms.content import sort_rows
 from oxiseq.engine.matching.conditions import ConditionFilter
-from oxiseq.engine.matching.fallback_plan import FallbackGpm
+from oxiseq.engine.patterns.store_plan import FallbackGpm
 from oxiseq.engine.terms.blanks import KbBlanks
+from oxiseq.engine.terms.content import content_order
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
@@ -115,38 +115,6 @@ class FallbackMatcher:
         event_column, values = event_column[order], values[order]
         keep = self._filters[i].keep(values)
         return event_column[keep], np.ascontiguousarray(values[keep][:, list(gpm.keep)])
-
-
-def content_order(
-    event: NDArray[np.int64], values: NDArray[np.uint32], terms: TermDictionary, of_kb: NDArray[np.uint32]
-) -> NDArray[np.int64]:
-    """Rows by event, then by the texts of their terms. Blank nodes, whose labels mean nothing, stand as they came to
-    be, since their ids depend on what has been freed; before them the KB's, which came to be when it was read, as they
-    stand in `of_kb`."""
-    if len(event) < 2:
-        return np.arange(len(event))
-    if not len(of_kb):
-        numbers = np.arange(len(event))
-        sort_rows(terms.address, event, np.ascontiguousarray(values), numbers, np.empty_like(numbers))
-        return numbers
-    distinct, inverse = np.unique(values, return_inverse=True)
-    kind, serial = terms.columns.kind[distinct], terms.columns.exact[distinct]
-    place = np.full(len(distinct), -1)
-    _, those, places = np.intersect1d(distinct, of_kb, return_indices=True)
-    place[those] = places
-
-    def key(i: int) -> tuple[int, str, bool, int]:
-        if distinct[i] == 0:
-            return 0, "", False, 0
-        if kind[i] == kinds.BLANK:
-            own = place[i] < 0
-            return 2, "", bool(own), int(serial[i] if own else place[i])
-        return 1, terms.text(int(distinct[i])), False, 0
-
-    rank = np.empty(len(distinct), np.int64)
-    rank[sorted(range(len(distinct)), key=key)] = np.arange(len(distinct))
-    ranked = rank[inverse].reshape(values.shape)
-    return np.lexsort((*(ranked[:, i] for i in reversed(range(values.shape[1]))), event))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

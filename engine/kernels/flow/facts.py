@@ -1,0 +1,111 @@
+"""Events → facts, and solutions → answers: the two ends of a plan over what happens at some time.
+
+A fact is a row of a delta: its interval (two i64, each in two halves), subject, predicate, object. Each instant is a
+tick.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.flow import buffers
+from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.looking import END, START
+from oxiseq.engine.kernels.flow.moments import time_in
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.raw import get, half
+
+INTERVAL = 4
+"""Columns of an interval."""
+_FEW = 32
+"""Rows that one is moved past at the most."""
+(
+    FIRST,  # event that comes next
+    EVENTS,  # how many there are
+    TICK,  # of the next instant
+    MOST,  # facts from which on no further instant is begun
+    STARTED,  # predicate that says when an event started
+    EVENT,  # subject of such a triple that is no fact
+    SINCE,  # when the first instant was that has been written
+    UNTIL,  # when the last one was
+    SCALARS,
+) = range(9)
+
+
+class Arriving(NamedTuple):
+    """Events in order of time, and how far they have been written. Addresses of arrays."""
+
+    scalars: Array
+    columns: Array
+    """i64[6]: addresses of time, start (i64), offset (i64), subject, predicate, object (u32)."""
+
+
+_scalars: Any = view_of(Arriving, "scalars", np.int64)
+_columns: Any = view_of(Arriving, "columns", np.int64)
+
+
+@kernel
+def write_facts(S: int, out: int) -> int:
+    """Write the facts of further instants, each whole. NEED_OUT: nothing has been written."""
+    scalars, columns, at = _scalars(S), _columns(S), buffers.at(out)
+    time, offset, subjects, predicates = columns[0], columns[2], columns[3], columns[4]
+    i, n, tick = scalars[FIRST], np.int64(0), scalars[TICK] - 1
+    first = get(time, i)
+    while i < scalars[EVENTS]:
+        if i == scalars[FIRST] or get(time, i) != get(time, i - 1):
+            if n >= scalars[MOST]:
+                break
+            tick += 1
+        for k in range(get(offset, i), get(offset, i + 1)):
+            if half(predicates, k) == scalars[STARTED] and half(subjects, k) == scalars[EVENT]:
+                continue
+            if n == at.shape[0]:
+                return NEED_OUT
+            at[n], buffers.weight(out)[n] = tick, 1
+            _write(columns, i, k, buffers.rows(out), n)
+            n += 1
+        i += 1
+    buffers.count(out)[0] = n
+    scalars[SINCE], scalars[UNTIL] = first, get(time, i - 1)
+    scalars[FIRST], scalars[TICK] = i, tick + 1
+    return DONE
+
+
+@inner
+def _write(columns: Any, i: int, k: int, made: Any, n: int) -> None:
+    start, end = get(columns[1], i), get(columns[0], i)
+    made[n, START], made[n, START + 1] = (start >> 32) + 0x80000000, start
+    made[n, END], made[n, END + 1] = (end >> 32) + 0x80000000, end
+    for c in range(3):
+        made[n, INTERVAL + c] = half(columns[3 + c], k)
+
+
+@kernel
+def read_rows(D: int, ends: Any, values: Any, times: Any) -> int:
+    """Copy the rows of a delta, those of a tick in order of their starts: i64[n], when each ended; u32[n, columns]
+    terms; i64[2 * n], both times of each. 1: order is left to be made, or some have one interval; 0: it is done."""
+    at, rows = buffers.at(D), buffers.rows(D)
+    left = np.int64(0)
+    for i in range(ends.shape[0]):
+        start, end = time_in(rows, i, START), time_in(rows, i, END)
+        place = i
+        while place > 0 and at[place - 1] == at[i] and times[2 * place - 2] > start and i - place < _FEW:
+            place -= 1
+        for k in range(i, place, -1):
+            _move(ends, values, times, k - 1, k)
+        ends[place], times[2 * place], times[2 * place + 1] = end, start, end
+        for c in range(values.shape[1]):
+            values[place, c] = rows[i, INTERVAL + c]
+        if place > 0 and at[place - 1] == at[i] and times[2 * place - 2] >= start:
+            left = np.int64(1)
+    return left
+
+
+@inner
+def _move(ends: Any, values: Any, times: Any, i: int, to: int) -> None:
+    ends[to], times[2 * to], times[2 * to + 1] = ends[i], times[2 * i], times[2 * i + 1]
+    for c in range(values.shape[1]):
+        values[to, c] = values[i, c]
