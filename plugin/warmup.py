@@ -30,6 +30,7 @@ from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.snapshot.saving import restore, save
@@ -60,6 +61,10 @@ _WINDOWS: Final = (
     "PREFIX : <urn:w:> SELECT ?s (SUM(?a) AS ?t) (MIN(?b) AS ?m) FROM STREAM :S [RANGE 10 SECONDS SLIDE 2 SECONDS] "
     "WHERE { ?s :v ?a OPTIONAL { ?s :w ?b FILTER(?b != ?a) } MINUS { ?a :v ?b } "
     "{ ?s :w+ ?c } UNION { ?s :v ?c } BIND(?a + ?c AS ?x) } GROUP BY ?s ORDER BY ?t LIMIT 2",
+)
+_CONSTANTS: Final = tuple(
+    f"PREFIX : <urn:w:> SELECT ?a FROM STREAM :S [RANGE 10 SECONDS SLIDE 2 SECONDS] WHERE {{{{ {where} }}}}"
+    for where in (":{} :v ?a", "?s :v ?a FILTER(?a > {})")
 )
 _EVENTS_IN_TIME: Final = (
     "PREFIX : <urn:w:> SELECT * FROM NAMED :S WIN [RANGE 10 SECONDS SLIDE 1 SECONDS] AS :w "
@@ -105,6 +110,7 @@ def warm_up() -> float:
         for text in _WINDOWS:
             _answer_windows(load(text, "rspql"), report, StoreKb(kb))
     _answer_windows(load(_EVENTS_IN_TIME, "rsepql"), Report.ISTREAM, StoreKb(kb))
+    _answer_together(StoreKb(kb))
     return perf_counter() - begun
 
 
@@ -180,6 +186,17 @@ def _answer_windows(query: RspQuery, report: Report, kb: StoreKb) -> None:
         run = restore(data, compile_rsp(query, terms, RspOptions(report)), terms, kb)
     run.close()
     run.advance()
+
+
+def _answer_together(kb: StoreKb) -> None:
+    """Queries that differ in a constant of a pattern, or of a comparison."""
+    terms = TermDictionary()
+    runs = Runs(terms)
+    for i in range(3):
+        for text in _CONSTANTS:
+            plan = compile_rsp(load(text.format(i), "rspql"), terms)
+            runs.add(RspRun(plan, terms, kb))
+    runs.push("urn:w:S", encode_events([(1_000_000 * i, _graph(i)) for i in range(_EVENTS)], terms))
 
 
 def _facts(i: int) -> str:

@@ -190,15 +190,15 @@ class RspRun(KbRun):
         self._on_its_own()
         return super().advance()
 
+    def worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
+        """As `advance`, for complete events by stream that it has not seen yet. Raises LimitError, KbError."""
+        return self._counted(self._worked(batches, passed))
+
     def _asks(self, passed: int) -> bool:
         return not self._plan.rhythm.every_instant or self._arrivals.complete(passed)
 
     def _through(self, passed: int) -> list[MatchBatch]:
         return self._worked(self._arrivals.take(passed), passed)
-
-    def worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
-        """As `advance`, for complete events by stream that it has not seen yet. Raises LimitError, KbError."""
-        return self._counted(self._worked(batches, passed))
 
     def _worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
         self._see(batches)
