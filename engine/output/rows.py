@@ -15,7 +15,6 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
-
 _FIRST: Final = 64
 """Rows that there is room for to begin with."""
 

@@ -11,6 +11,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import AFTER_ALL, Watermarks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -55,6 +56,11 @@ class AloneRun(ABC):
     def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
         """The events of a batch, coded in any dictionary, that the language cannot take; None: there are none. For
         other threads, too."""
+        return None
+
+    @property
+    def concern(self) -> Concern | None:
+        """Which events may have it find something, as long as the KB does not change; None: any may."""
         return None
 
     def punctuate(self, stream: str, time: int) -> None:

@@ -16,6 +16,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.flow.delta import I64, Delta
+from oxiseq.engine.flow.epsparql.algebra import TriplePlan, everything
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
 from oxiseq.engine.flow.epsparql.order import in_order
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
@@ -27,6 +28,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.concern import Concern, keys_of
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.timed import Waiting
 from oxiseq.engine.terms.blanks import KbBlanks
@@ -94,6 +96,15 @@ class IntervalRun(AloneRun):
     @property
     def plan(self) -> IntervalPlan:
         return self._plan
+
+    @property
+    def concern(self) -> Concern | None:
+        """An answer ends with an event that a pattern of the query, or of a rule, has a triple of."""
+        patterns = [p.places for plan in self._plan.plans for p in everything(plan) if isinstance(p, TriplePlan)]
+        keys = keys_of([(predicate, object_) for _, predicate, object_ in patterns], self._terms)
+        if keys is None:
+            return None
+        return Concern(dict.fromkeys(self._plan.streams, keys), needed=self._stamps.predicates)
 
     @property
     def order(self) -> Waiting:

@@ -25,8 +25,10 @@ from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
+from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.run.window_concern import concern_of
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -73,6 +75,10 @@ class RspRun(AloneRun):
     @property
     def plan(self) -> RspPlan:
         return self._plan
+
+    @property
+    def concern(self) -> Concern | None:
+        return concern_of(self._plan, self._terms)
 
     @property
     def order(self) -> Arrivals:
