@@ -1,4 +1,4 @@
-"""Many registered queries: what a push costs beside queries that have nothing to do with it, and what registering costs.
+"""Many registered queries: what a push costs beside queries that have nothing to do with it, and registering them.
 
     python -m benchmarks.many [--queries 1 10 100 1000] [--languages spaseq ceql rspql epsparql sparql]
 
@@ -32,7 +32,7 @@ DURATION: Final = "<http://www.w3.org/2001/XMLSchema#duration>"
 KINDS: Final = ("predicates", "streams", "rows")
 SINGLE: Final = 400
 """Single pushes; the first quarter is to warm up."""
-BATCHES: Final = 12
+BATCHES: Final = 60
 SECOND: Final = 1_000_000
 Text = Callable[[str, str, str], str]
 """Stream, first and second name → query."""

@@ -45,6 +45,9 @@ class ContinuousQuery(Generic[M]):
 
     Matches are kept, as columns, until `matches()` hands them out; those that go to a callback are kept only if
     `matches()` has been called. Late events are kept until `late_events()` hands them out.
+
+    Events with which it cannot find anything it may take in later, at the latest when it is asked for counts, state or
+    late events; a warning of events left out comes then.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,16 @@ from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 
-MOST: Final = 4096
+MOST: Final = 1 << 14
 """Events of a stream that a run may be behind; some more while others catch up."""
-_Item: TypeAlias = tuple[str, EventBatch | int]
+class _Passed(NamedTuple):
+    """Events in order that a run need not see: how many, and the time of the last."""
+
+    events: int
+    last: int
+
+
+_Item: TypeAlias = tuple[str, EventBatch | _Passed | int]
 """A stream, and events or the time of a punctuation."""
 
 
@@ -126,6 +133,8 @@ class ApartRuns:
         for iri in seen:
             stream = self._streams[iri]
             stream.awake[member] = None
+            if member.concern is not None:
+                stream.backlog.watch(member.concern.needed or ())
             for key in self._keys(member, iri):
                 stream.wanted.setdefault(key, {})[member] = None
                 if key != predicate_of(key):
@@ -249,7 +258,10 @@ class ApartRuns:
         assert member.concern is not None
         for iri, seen in member.seen.items():
             backlog = self._streams[iri].backlog
-            needed = member.concern.needed
+            needed, passed = member.concern.needed, self._passed(member, iri)
+            if passed is not None:
+                items.append((iri, passed))
+                seen += passed.events
             for first, last, mark in backlog.stretches(seen):
                 if first < last:
                     batch = backlog.events(first, last) if needed is None else backlog.bare(first, last, needed)
@@ -257,6 +269,15 @@ class ApartRuns:
                 if mark is not None:
                     items.append((iri, mark))
         return items
+
+    def _passed(self, member: _Member, iri: str) -> _Passed | None:
+        """What one that is asleep need not see at all: events that come in order, but for the last ones."""
+        concern, order, seen = member.concern, member.run.order, member.seen[iri]
+        if concern is None or concern.needed is None or len(member.seen) > 1:
+            return None
+        span = concern.linger + order.lateness
+        events, first, last = self._streams[iri].backlog.dispensable(seen, concern.needed, span)
+        return _Passed(events, last) if events and order.takes(0, first) else None
 
     def _step(
         self, member: _Member, items: Sequence[_Item], end: Callable[[], None] | None = None, *, quiet: bool = True
@@ -268,7 +289,9 @@ class ApartRuns:
         known, late = run.faults.count, dict[str, EventBatch]()
         try:
             for iri, item in items:
-                if not isinstance(item, EventBatch):
+                if isinstance(item, _Passed):
+                    run.order.pass_by(0, *item)
+                elif not isinstance(item, EventBatch):
                     run.punctuate(iri, item)
                 elif (refused := run.push(iri, item)) is not None and len(refused):
                     late[iri] = EventBatch.concat([late[iri], refused]) if iri in late else refused

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 
 _FIRST: Final = 256
 
@@ -27,6 +28,16 @@ class Backlog:
         self._ids = [np.zeros(_FIRST, np.uint32) for _ in range(3)]
         self.marks: list[tuple[int, int]] = []
         """(position, time in µs) of punctuations, ascending by position."""
+        self._newest = BEFORE_ALL
+        self._ordered = 0
+        """The position from which on times do not fall."""
+        self._last: dict[int, int] = {}
+        """Of predicates that are watched, the position behind the last triple that has it."""
+
+    def watch(self, predicates: Iterable[int]) -> None:
+        """Note where these come."""
+        for predicate in predicates:
+            self._last.setdefault(predicate, self.end)
 
     def pass_by(self, events: int) -> None:
         """Events that nobody has to be handed later; all that is held is let go."""
@@ -47,6 +58,17 @@ class Backlog:
             column[self._triples : triples] = new
         self._count, self._triples = count, triples
         self.end += len(batch)
+        if len(batch):
+            self._note(batch)
+
+    def _note(self, batch: EventBatch) -> None:
+        time = batch.time
+        if time[0] < self._newest or (len(time) > 1 and (time[1:] < time[:-1]).any()):
+            self._ordered = self.end
+        self._newest = max(self._newest, int(time.max()))
+        for predicate in self._last:
+            if (batch.predicate == predicate).any():
+                self._last[predicate] = self.end
 
     def mark(self, time: int) -> None:
         """A punctuation; that of before, if no event stands between, is part of it."""
@@ -98,6 +120,18 @@ class Backlog:
                 yield first, at, time
                 first = at
         yield first, self.end, None
+
+    def dispensable(self, first: int, predicates: frozenset[int], span: int) -> tuple[int, int, int]:
+        """So many of the events from a position on are older than the last by more than `span` µs, if they are in order
+        and have no triple of these predicates, which are watched, nor are there punctuations; 0 if not. And the times
+        of the first and of the last of those."""
+        if self._ordered > first or (self.marks and self.marks[-1][0] >= first):
+            return 0, 0, 0
+        if any(self._last[predicate] > first for predicate in predicates):
+            return 0, 0, 0
+        time = self._time[first - self._base : self._count]
+        count = int(time.searchsorted(time[-1] - span)) - 1 if len(time) else 0
+        return (count, int(time[0]), int(time[count - 1])) if count > 0 else (0, 0, 0)
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of the events held."""

@@ -27,8 +27,8 @@ class Concern:
     """Of each stream the keys of the triples that may have a run find something; and for how long after such an event,
     in microseconds of the stream, other events, or time alone, may do so too.
 
-    `needed`: of events that do not concern it, triples with these predicates matter, and that there is one; None: it
-    has to see them whole.
+    `needed`: of events that do not concern it, triples with these predicates matter, and that there is one; of older
+    ones than `linger` only that they came. None: it has to see all of them whole.
     """
 
     keys: Mapping[str, frozenset[Key]]
