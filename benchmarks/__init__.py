@@ -19,6 +19,7 @@
     report.py     the tables
     charts.py     what the pictures show; pictures.py and style.mplstyle, how
     machine.py    processor and versions
+    sharing.py    a hundred queries over one window, over one: `python -m benchmarks.sharing`
     standing.py   a thousand queries over the store, from an update to a subscriber: `python -m benchmarks.standing`
     spectra/      graph patterns over windows, incrementally and asked again
     soak/         one query over a hundred million events, counted a second time

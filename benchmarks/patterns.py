@@ -12,8 +12,8 @@ from benchmarks.data import BATCH, NS, SECOND, START, iri
 from benchmarks.measure import measure
 from benchmarks.report import Figure, Result, Row, Size
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.matching.matcher import StreamMatcher
-from oxiseq.engine.matching.plan import GpmRequest, compile_stream
+from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.patterns.plan import GpmRequest, compile_stream
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load

@@ -15,8 +15,8 @@ from benchmarks import knowledge, sequences, shapes
 from benchmarks.data import STEPS, Events, quotes, stock_events
 from benchmarks.drive import WARM, Prepared
 from benchmarks.report import Size
-from oxiseq.engine.matching.matcher import StreamMatcher
 from oxiseq.engine.output.write import AnswerWriter
+from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.run.clock import Clock
 from oxiseq.engine.run.letters import LetterRows
 from oxiseq.engine.run.query import QueryRun

@@ -69,7 +69,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`COUNT SUM MIN MAX AVG SAMPLE GROUP_CONCAT`; `arg` is None for `COUNT(*)`."""
+    """`COUNT SUM MIN MAX AVG SAMPLE GROUP_CONCAT`, of iterations also `FIRST LAST`; `arg` is None for `COUNT(*)`."""
 
     name: str
     arg: Expression | None
@@ -429,7 +429,28 @@ class Sequence:
     span: Span = span_field()
 
 
-SequenceElement: TypeAlias = Atom | Conjunction | Disjunction | Repeat | Maybe | Not | Sequence
+class BoundKind(Enum):
+    """What a bound on a gap or an element limits (semantics.md 2.5b)."""
+
+    WITHIN = "WITHIN"
+    """The first event comes at most so long after the last event on the left; of a negation: it holds so long."""
+    AFTER = "AFTER"
+    """The first event comes at least so long after the last event on the left."""
+    LASTING = "LASTING"
+    """From the first event to the last at most so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """`item WITHIN d`, `item AFTER d`, `item LASTING d`; `size` in microseconds. Stacked bounds nest."""
+
+    item: SequenceElement
+    kind: BoundKind
+    size: int
+    span: Span = span_field()
+
+
+SequenceElement: TypeAlias = Atom | Conjunction | Disjunction | Repeat | Maybe | Not | Sequence | Bounded
 
 # --- clauses that the languages share -------------------------------------------------------------
 
@@ -484,6 +505,48 @@ class Limit:
 
     count: int
     span: Span = span_field()
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OnChange:
+    """`REPORT ON CONTENT CHANGE`: at every instant of the streams; over matches where some of them end."""
+
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class OnClose:
+    """`REPORT ON WINDOW CLOSE`: when a time-based window closes, that is at the multiples of its slide."""
+
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """`REPORT EVERY period`: at the multiples of the period, in microseconds."""
+
+    period: int
+    span: Span = span_field()
+
+
+When: TypeAlias = OnChange | OnClose | Every
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What stands behind WHERE and makes one row of many matches (semantics.md 2.6b): GROUP BY, HAVING, ORDER BY and
+    REPORT. All empty in a query whose answer has a row per match."""
+
+    group_by: tuple[Expression | tuple[Expression, Variable], ...] = ()
+    having: tuple[Expression, ...] = ()
+    order_by: tuple[tuple[Expression, bool], ...] = ()
+    """(expression, descending) pairs."""
+    report: When | None = None
+    span: Span = span_field()
+    """Of the first of its clauses."""
 
 
 # --- queries --------------------------------------------------------------------------------------
@@ -557,6 +620,9 @@ class Query:
     partition: Partition | None = None
     consumption: Consumption | None = None
     limit: Limit | None = None
+    filters: tuple[Filter, ...] = ()
+    """FILTERs behind SEQ: on the whole match (semantics.md 2.5b)."""
+    summary: Summary = Summary()
     span: Span = span_field()
     text: str = field(default="", compare=False, repr=False)
     """What it was parsed from, so that later errors can show the place."""

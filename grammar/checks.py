@@ -18,6 +18,7 @@ from oxiseq.grammar.checking.ceql import CEQL_CHECKS
 from oxiseq.grammar.checking.clauses import check_clauses
 from oxiseq.grammar.checking.epsparql import EP_CHECKS
 from oxiseq.grammar.checking.functions import check_functions
+from oxiseq.grammar.checking.gap_bounds import check_gap_bounds
 from oxiseq.grammar.checking.lints import lint
 from oxiseq.grammar.checking.names import check_names
 from oxiseq.grammar.checking.output import check_output
@@ -25,6 +26,7 @@ from oxiseq.grammar.checking.patterns import check_patterns
 from oxiseq.grammar.checking.rsp import RSP_CHECKS
 from oxiseq.grammar.checking.scope import check_scope
 from oxiseq.grammar.checking.sequence import check_sequence
+from oxiseq.grammar.checking.summary import check_summary
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.languages import AnyQuery
@@ -35,10 +37,12 @@ from oxiseq.grammar.rsp_algebra import RspLanguage, RspQuery
 CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
     check_names,
     check_sequence,
+    check_gap_bounds,
     check_clauses,
     check_patterns,
     check_scope,
     check_output,
+    check_summary,
     check_functions,
     lint,
 )

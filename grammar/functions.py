@@ -6,6 +6,8 @@ from oxiseq.grammar.terms import XSD
 
 MANY = 1_000_000
 
+ITERATION_VALUES = frozenset({"FIRST", "LAST"})
+"""The value of an expression in the first and in the last iteration of a repeated GPM of SPAseq."""
 AGGREGATES = frozenset({"COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"})
 
 MATCH_FUNCTIONS = {"STARTTIME": False, "ENDTIME": False, "DURATION": False, "TIMEOF": True}

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
-    Aggregate,
     Atom,
+    Bounded,
     Conjunction,
     Disjunction,
     Gpm,
@@ -25,7 +25,7 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
-from oxiseq.grammar.scope import GpmParts, expression_variables, split_gpm, visible_variables
+from oxiseq.grammar.scope import GpmParts, split_gpm, visible_variables
 
 Variables = frozenset[Variable]
 NOTHING: Variables = frozenset()
@@ -133,7 +133,7 @@ def _walk(element: SequenceElement, at: _Walk) -> Iterator[Place]:
         case Repeat(item):
             here = _Walk(at.binds, at.left, at.partners, (*at.repeats, element), at.negated, at.first)
             yield from _walk(item, here)
-        case Maybe(item):
+        case Maybe(item) | Bounded(item):
             yield from _walk(item, at)
         case Not(item):
             yield from _walk(item, _Walk(at.binds, at.left, at.partners, at.repeats, True, at.first))
@@ -148,7 +148,7 @@ def children(element: SequenceElement) -> tuple[SequenceElement, ...]:
             return (first, *(e for _, e in rest))
         case Conjunction(items) | Disjunction(items):
             return items
-        case Repeat(item) | Maybe(item) | Not(item):
+        case Repeat(item) | Maybe(item) | Not(item) | Bounded(item):
             return (item,)
 
 
@@ -168,6 +168,19 @@ def atoms(element: SequenceElement, *, positive: bool = False) -> Iterator[Atom]
             yield from atoms(child, positive=positive)
 
 
+def without_bounds(element: SequenceElement) -> SequenceElement:
+    """What WITHIN, AFTER and LASTING bound; an element without them itself."""
+    while isinstance(element, Bounded):
+        element = element.item
+    return element
+
+
+def negation(element: SequenceElement) -> Not | None:
+    """The `!` that an element is, its bounds aside."""
+    inner = without_bounds(element)
+    return inner if isinstance(inner, Not) else None
+
+
 def skippable(element: SequenceElement) -> bool:
     """Whether some expansion of its `?` leaves no positive atom."""
     match element:
@@ -177,22 +190,9 @@ def skippable(element: SequenceElement) -> bool:
             return True
         case Repeat(item, least):
             return least == 0 or skippable(item)
+        case Bounded(item):
+            return skippable(item)
         case Disjunction(items):
             return any(skippable(i) for i in items)
         case _:
             return all(skippable(c) for c in children(element))
-
-
-def kleene_gpms(seen: Overview, aggregate: Aggregate) -> tuple[str, ...]:
-    """The repeated GPMs that an aggregate of SELECT or CONSTRUCT can run over; exactly one is right.
-
-    Those that bind one of its variables which no GPM outside a repeat binds; if there are none, those
-    that bind any of its variables.
-    """
-    if aggregate.arg is None:
-        return ()
-    used = expression_variables(aggregate.arg)
-    single = frozenset(v for p in seen.places if not p.negated and not p.repeats for v in seen.variables(p.name))
-    repeated = [p.name for p in seen.places if p.repeats and not p.negated]
-    own = tuple(n for n in repeated if seen.variables(n) & (used - single))
-    return own or tuple(n for n in repeated if seen.variables(n) & used)

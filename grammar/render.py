@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from oxiseq.grammar.algebra import (
     Atom,
+    Bounded,
     Conjunction,
     Disjunction,
     Expression,
@@ -25,9 +26,8 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import AnyQuery
-from oxiseq.grammar.parsing.clauses import MICROSECONDS
 from oxiseq.grammar.render_ceql import render_ceql
-from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.grammar.render_clauses import render_consumption, render_when, time_span
 from oxiseq.grammar.render_ep import render_ep
 from oxiseq.grammar.render_forms import render_form
 from oxiseq.grammar.render_rsp import render_rsp
@@ -57,10 +57,14 @@ def render(query: AnyQuery) -> str:
         lines.append(render_consumption(query.consumption))
     lines += [f"FROM STREAM {s.name} <{s.iri.value}>" for s in query.streams]
     lines += ["WHERE {", f"  SEQ({render_sequence(query.sequence)})"]
+    lines += [f"  FILTER({writer.expression(f.condition)})" for f in query.filters]
     lines += [f"  {_gpm(gpm, writer)}" for gpm in query.gpms]
     lines.append("}")
+    lines += writer.clauses_of_groups(query.summary.group_by, query.summary.having, query.summary.order_by, "")
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit.count}")
+    if query.summary.report is not None:
+        lines.append(render_when(query.summary.report))
     return "\n".join(lines) + "\n"
 
 
@@ -85,11 +89,13 @@ def render_sequence(element: SequenceElement) -> str:
                 text += f"{_spaced(op)}{_operand(item, Sequence)}"
             return text
         case Disjunction(items):
-            return " | ".join(_operand(i, Sequence, Disjunction) for i in items)
+            return " | ".join(_operand(i, Sequence, Disjunction, Bounded) for i in items)
         case Conjunction(items):
-            return " & ".join(_operand(i, Sequence, Disjunction, Conjunction) for i in items)
-        case Maybe(item):
-            return _postfixed(item) + "?"
+            return " & ".join(_operand(i, Sequence, Disjunction, Conjunction, Bounded) for i in items)
+        case Bounded(item, kind, size):
+            return f"{_operand(item, Sequence)} {kind.value} {time_span(size)}"
+        case Maybe(item):  # `A+?` would be SQL's reluctant repeat
+            return _operand(item, Sequence, Disjunction, Conjunction, Bounded, Repeat, Maybe) + "?"
         case Not(item):
             return _postfixed(item) + "!"
         case Repeat(item, least, most, chain):
@@ -113,7 +119,7 @@ def _operand(element: SequenceElement, *loose: type) -> str:
 
 
 def _postfixed(element: SequenceElement) -> str:
-    return _operand(element, Sequence, Disjunction, Conjunction)
+    return _operand(element, Sequence, Disjunction, Conjunction, Bounded)
 
 
 def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
@@ -123,10 +129,5 @@ def _gpm(gpm: Gpm, writer: SparqlWriter) -> str:
 def render_window(window: Window) -> str:
     """`WITHIN 10 MINUTES SLIDING`."""
     end = " SLIDING" if window.sliding else ""
-    if window.events:
-        return f"WITHIN {window.size} EVENTS{end}"
-    for unit, size in reversed(MICROSECONDS.items()):
-        if window.size % size == 0 and window.size:
-            return f"WITHIN {window.size // size} {unit}S{end}"
-    seconds, micros = divmod(window.size, 1_000_000)
-    return f"WITHIN PT{seconds}.{micros:06d}S{end}"
+    extent = f"{window.size} EVENTS" if window.events else time_span(window.size)
+    return f"WITHIN {extent}{end}"

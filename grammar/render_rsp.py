@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from oxiseq.grammar.parsing.clauses import MICROSECONDS
+from oxiseq.grammar.render_clauses import amount, render_when
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.rsp_algebra import (
     EventDefinition,
-    Every,
     IdentityWindow,
     IntervalWindow,
     LandmarkWindow,
     NamedWindow,
-    OnChange,
     RangeWindow,
     RspQuery,
-    When,
     WindowOperator,
 )
 
@@ -43,7 +40,7 @@ def _lines(query: RspQuery, writer: SparqlWriter) -> Iterator[str]:
     if query.consume is not None:
         yield f"CONSUME {query.consume.value}"
     if query.when is not None:
-        yield _when(query.when)
+        yield render_when(query.when)
 
 
 def _form(query: RspQuery, writer: SparqlWriter) -> str:
@@ -81,20 +78,6 @@ def render_window(operator: WindowOperator) -> str:
             return "[ID]"
 
 
-def amount(size: int) -> str:
-    """A span of time: with a unit where it is a whole number of one, else in microseconds."""
-    for unit, micros in reversed(MICROSECONDS.items()):
-        if size and size % micros == 0:
-            return f"{size // micros} {unit}S"
-    return str(size)
-
-
 def _event(event: EventDefinition, writer: SparqlWriter) -> str:
     kind = event.choice or "EVENT"
     return f"{kind} ON {writer.term(event.window)} {writer.group(event.pattern, '')} AS {event.name}"
-
-
-def _when(when: When) -> str:
-    if isinstance(when, Every):
-        return f"REPORT EVERY {amount(when.period)}"
-    return "REPORT ON CONTENT CHANGE" if isinstance(when, OnChange) else "REPORT ON WINDOW CLOSE"

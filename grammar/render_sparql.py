@@ -196,16 +196,28 @@ class SparqlWriter:
         """What SELECT lists."""
         return "*" if query.projection is None else " ".join(self._column(c, indent) for c in query.projection)
 
+    def clauses_of_groups(
+        self,
+        group_by: Sequence[Expression | tuple[Expression, Variable]],
+        having: Sequence[Expression],
+        order_by: Sequence[tuple[Expression, bool]],
+        indent: str,
+    ) -> list[str]:
+        """GROUP BY, HAVING and ORDER BY, those that there are."""
+        parts = []
+        if group_by:
+            parts.append("GROUP BY " + " ".join(self._key(k, indent) for k in group_by))
+        if having:
+            parts.append("HAVING " + " ".join(f"({self.expression(e, indent)})" for e in having))
+        if order_by:
+            keys = (f"{'DESC' if d else 'ASC'}({self.expression(e, indent)})" for e, d in order_by)
+            parts.append("ORDER BY " + " ".join(keys))
+        return parts
+
     def rest_of_select(self, query: SubSelect, indent: str) -> str:
         """WHERE and the solution modifiers."""
         parts = [f"WHERE {self.group(query.where, indent)}"]
-        if query.group_by:
-            parts.append("GROUP BY " + " ".join(self._key(k, indent) for k in query.group_by))
-        if query.having:
-            parts.append("HAVING " + " ".join(f"({self.expression(e, indent)})" for e in query.having))
-        if query.order_by:
-            keys = (f"{'DESC' if d else 'ASC'}({self.expression(e, indent)})" for e, d in query.order_by)
-            parts.append("ORDER BY " + " ".join(keys))
+        parts += self.clauses_of_groups(query.group_by, query.having, query.order_by, indent)
         if query.limit is not None:
             parts.append(f"LIMIT {query.limit}")
         if query.offset is not None:

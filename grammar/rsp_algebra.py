@@ -24,6 +24,7 @@ from oxiseq.grammar.algebra import (
     Span,
     SubSelect,
     TriplePattern,
+    When,
     span_field,
 )
 
@@ -110,30 +111,6 @@ class Consume(Enum):
     CHRONOLOGICAL = "CHRONOLOGICAL"
     RECENT = "RECENT"
 
-
-@dataclass(frozen=True, slots=True)
-class OnChange:
-    """`REPORT ON CONTENT CHANGE`: at every instant of the streams."""
-
-    span: Span = span_field()
-
-
-@dataclass(frozen=True, slots=True)
-class OnClose:
-    """`REPORT ON WINDOW CLOSE`: when a time-based window closes, that is at the multiples of its slide."""
-
-    span: Span = span_field()
-
-
-@dataclass(frozen=True, slots=True)
-class Every:
-    """`REPORT EVERY period`: at the multiples of the period, in microseconds."""
-
-    period: int
-    span: Span = span_field()
-
-
-When: TypeAlias = OnChange | OnClose | Every
 
 # --- queries --------------------------------------------------------------------------------------
 

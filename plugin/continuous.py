@@ -21,6 +21,7 @@ from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.exchange import Exchange, Timed
 from oxiseq.feed import Feed
 from oxiseq.grammar import load
@@ -91,7 +92,9 @@ class ContinuousQuery(Generic[M]):
 
         The newest instant stays open for more graphs until something later comes. When nothing has been
         pushed for `idle` seconds while this waits, or the timeout is over, the instant is taken as complete, so
-        that what comes for it afterwards is late (None: never; also the default with lateness allowed).
+        that what comes for it afterwards is late (None: never; also the default with lateness allowed). While nothing
+        is pushed, time goes on with the clock, behind the newest event: a match that waits for its window to close, or
+        for a bound such as `N! WITHIN 10 MINUTES` to pass, comes then.
         Ends when the timeout is over or the query has been closed and all matches are handed out.
         """
         with self._arrived:
@@ -250,11 +253,19 @@ class ContinuousQuery(Generic[M]):
                     for query in upstream:
                         query.settle()
                     continue
+                due = [] if idle is None else [(q.due_at, q) for q in (*self._feeders(self), self)]
+                timed = [(max(at, q.last_push + (idle or 0)), q) for at, q in due if at is not None]
+                if timed and now >= min(timed, key=lambda each: each[0])[0]:
+                    for at, query in timed:
+                        if now >= at:
+                            query.settle()
+                    continue
                 if over:
                     return None
                 waits = [] if deadline is None else [deadline - now]
                 if upstream and idle is not None:
                     waits.append(max(quiet_at - now, 0.001))
+                waits += [max(at - now, 0.001) for at, _ in timed]
                 self._arrived.wait(min(waits, default=None))
             batch = self._waiting[0]
             match = self._shape.match(batch, self._next)
@@ -274,9 +285,19 @@ class ContinuousQuery(Generic[M]):
         """When events came last (monotonic clock)."""
         return max(self._begun, self._feed.last_push(self.reads))
 
+    @property
+    def due_at(self) -> float | None:
+        """When time alone completes a match (monotonic clock), if it goes on behind the newest event; None: never."""
+        silence = self._run.silence
+        return None if silence is None else self.last_push + silence / 1_000_000
+
     def settle(self) -> None:
-        """Take all that has been pushed as complete, and hand on what that finds."""
-        self._feed.settle(self._run)
+        """Take all that has been pushed as complete, and the time since then as passed; hand on what that finds."""
+        until, deadline = BEFORE_ALL, self._run.deadline
+        due = self.due_at
+        if due is not None and deadline is not None and time.monotonic() >= due:
+            until = deadline + 1
+        self._feed.settle(self._run, until)
 
     # --- the streams' side --------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from pyoxigraph import Triple
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.runs import AnyRun, Runs
 from oxiseq.engine.run.shared import Outcome
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.exchange import Exchange
 from oxiseq.kept import Kept
@@ -92,10 +93,10 @@ class Feed:
             if outcomes := self._runs.catch_up(run):
                 self._hand_on(outcomes)
 
-    def settle(self, run: AnyRun) -> None:
-        """A query takes all that has been pushed as complete."""
+    def settle(self, run: AnyRun, until: int = BEFORE_ALL) -> None:
+        """A query takes all that has been pushed as complete, and all before `until` (µs)."""
         with self.lock:
-            self._hand_on(self._runs.settle(run))
+            self._hand_on(self._runs.settle(run, until))
 
     def close(self, run: AnyRun) -> None:
         """End a query: its streams count as ended, so trailing negations are decided; then it is forgotten."""

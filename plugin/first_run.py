@@ -19,13 +19,13 @@ from time import monotonic, sleep
 from typing import Any, Final
 
 from oxiseq.engine.kernels import ahead
-from oxiseq.engine.kernels.compiling.options import before_compiling
+from oxiseq.engine.kernels.compiling.options import PLAIN, before_compiling
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.sequence import advance
 
 NOTE: Final = (
-    "first run, the kernels are compiled now and kept on disk (15 to 30 seconds on two free cores; "
-    "`oxiseq warmup` does it ahead)"
+    "first run, the kernels are compiled now and kept on disk "
+    f"({'a minute' if PLAIN else '15 to 30 seconds'} on two free cores; `oxiseq warmup` does it ahead)"
 )
 _LOG: Final = logging.getLogger("oxiseq")
 _PATIENCE: Final = 120.0

@@ -177,6 +177,14 @@ class Shape:
     places: dict[str, Place] = field(default_factory=dict)
     left: tuple[str, ...] = ()
     looped: bool = False
+    bounds: int = 0
+    """How often (of 100) an element gets WITHIN, AFTER or LASTING."""
+
+    def bound(self, kinds: Sequence[str] = ("WITHIN", "WITHIN", "AFTER", "LASTING")) -> str:
+        """A bound to put behind an element, or nothing."""
+        if not self.dice.chance(self.bounds):
+            return ""
+        return f" {self.dice.pick(kinds)} PT0.00000{self.dice.pick([1, 2, 2, 3, 3, 4, 5, 6])}S"
 
     def name(self, positive: bool = True) -> str:
         name = "ABCDEFGHIJ"[len(self.places)]
@@ -212,10 +220,12 @@ class Shape:
         if kind == "group" and depth and self.room >= 2:
             return f"({self.sequence(depth - 1)})" + ("?" if self.dice.chance(30) else "")
         if kind == "or" and depth and self.room >= 3:
-            before = self.left
+            before, bounds = self.left, self.bounds
+            self.bounds = 0
             first = self.sequence(depth - 1)
             after, self.left = self.left, before
             second = self.element(0)
+            self.bounds = bounds
             self.left = tuple(dict.fromkeys((*after, *self.left)))
             return f"(({first}) | {second})"
         return self.letter()
@@ -224,20 +234,23 @@ class Shape:
         outer, self.looped = self.looped, True
         group = depth and self.room >= 2 and self.dice.chance(40)
         inner = f"({self.sequence(depth - 1)})" if group else self.letter()
+        bound = self.bound()
+        inner = f"({inner}{bound})" if bound else inner
         self.looped = outer
         chain = self.dice.pick(["", "", ";", ",", ":"])
         bounds = self.dice.pick(["+", "+", "+", "{2}", "{1,2}", "{2,}", "{0,2}"])
         return inner + chain + bounds
 
     def sequence(self, depth: int) -> str:
-        text = self.element(depth)
+        text = self.element(depth) + self.bound(["LASTING"])
         for _ in range(self.dice.pick([1, 1, 0, 2, 3])):
             if self.room < 1:
                 break
             if self.room >= 2 and self.dice.chance(20):
-                text += f"{self.dice.pick([',', ';', ':'])} {self.letter(positive=False)}!"
+                text += f"{self.dice.pick([',', ';', ':'])} {self.letter(positive=False)}!{self.bound(['WITHIN'])}"
             text += f"{self.dice.pick([';', ',', ':'])} "
             text += self.element(depth) if self.room >= 1 else self.name()
+            text += self.bound() + self.bound()
         return text
 
 
@@ -418,13 +431,14 @@ def situation(dice: Dice, clauses: bool = False) -> Situation:
 def query(dice: Dice, iris: tuple[str, ...], stateful: bool, clauses: bool = False) -> str:
     """A query with everything the language has; the checks may refuse it."""
     window = dice.pick(["", "", "SLIDING", "SLIDING", "TUMBLING"])
-    shape = Shape(dice, budget=dice.pick([2, 3, 3, 4, 5]))
+    shape = Shape(dice, budget=dice.pick([2, 3, 3, 4, 5]), bounds=dice.pick([0, 0, 30, 50]))
     lead = f"{shape.letter(positive=False)}!{dice.pick([';', ','])} " if dice.chance(10) else ""
     shape.budget = max(shape.budget, len(shape.places) + 2)
     sequence = lead + shape.sequence(2)
-    if window and dice.chance(12):
-        shape.budget = len(shape.places) + 1
-        sequence += f"; {shape.letter(positive=False)}!"
+    if (window or shape.bounds) and dice.chance(12 if not shape.bounds else 30):
+        for _ in range(dice.pick([1, 1, 2])):
+            shape.budget = len(shape.places) + 1
+            sequence += f"; {shape.letter(positive=False)}!{shape.bound(['WITHIN'])}"
     key = "?k" if clauses and dice.chance(60) else None
     bodies: dict[str, Body] = {}
     for name, place in shape.places.items():
@@ -433,7 +447,7 @@ def query(dice: Dice, iris: tuple[str, ...], stateful: bool, clauses: bool = Fal
     select, within = _select(dice, shape, bodies), _within(dice, window)
     if not clauses:
         return _text(select, within, iris, sequence, on, bodies)
-    more, limit = _clauses(dice, key, sequence.endswith("!"))
+    more, limit = _clauses(dice, key, "!" in sequence.rpartition(";")[2])
     if select.startswith("SELECT ") and dice.chance(50):
         select = select.replace("SELECT ", f"SELECT {dice.pick(['NEXT', 'LAST', 'MAX'])} ", 1)
     return _text(select, f"{within}\n{more}", iris, sequence, on, bodies) + limit

@@ -11,12 +11,10 @@ import numpy as np
 
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.collect import collect, pack
-from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.matches.nodes import SPINE
+from oxiseq.engine.kernels.matches.records import NEED_STACK
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
-from oxiseq.engine.kernels.sequence.compact_set import SPINE
-from oxiseq.engine.kernels.sequence.records import NODE
-
-_MOST_OUT = 1 << 20
+from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +40,11 @@ class Capacities:
 def allocate(sizes: Capacities) -> k.Memory:
     """Empty memory for one run."""
     return k.Memory(
-        scalars=np.zeros(k.SCALARS, np.int64),
-        nodes=np.zeros(sizes.nodes, NODE),
+        **match_arrays(k.SCALARS, sizes.nodes, sizes.fresh, sizes.stack, sizes.out),
         parts=_parts(sizes.parts),
         live=np.zeros(sizes.live, k.LIVE),
         fresh=np.zeros(sizes.fresh, k.LIVE),
-        finals=np.zeros(sizes.fresh, np.int64),
-        stack=np.zeros((sizes.stack, 2), np.int64),
-        path=np.zeros(sizes.stack, np.int64),
-        out_rows=np.zeros(sizes.out, np.int64),
-        out_ends=np.zeros(sizes.out, np.int64),
-        out_last=np.zeros(sizes.out, np.int64),
-        spine=np.zeros(SPINE, np.int64),
     )
-
-
-def _widen(S: k.Memory, *names: str) -> k.Memory:
-    return S._replace(**{name: longer(getattr(S, name), 2 * len(getattr(S, name))) for name in names})
 
 
 def grow(S: k.Memory, need: int) -> k.Memory:
@@ -66,9 +52,9 @@ def grow(S: k.Memory, need: int) -> k.Memory:
     if need == k.NEED_LIVE:
         return _pack(S)
     if need == k.NEED_FRESH:
-        return _widen(S, "fresh", "finals")
-    assert need == k.NEED_STACK
-    return _widen(S, "stack", "path")
+        return widen(S, "fresh", "finals")
+    assert need == NEED_STACK
+    return widen(S, "stack", "path")
 
 
 def more_parts(S: k.Memory, count: int) -> k.Memory:
@@ -100,22 +86,6 @@ def keep_all(parts: Array) -> None:
     parts["tau"], parts["low"], parts["aged"] = k.BEFORE_ALL, k.CANNOT_END, 0
 
 
-def more_out(S: k.Memory) -> k.Memory:
-    """Twice the room for output, up to a limit unless one match needs it."""
-    if len(S.out_ends) >= _MOST_OUT and S.scalars[k.OUT_MATCHES]:
-        return S
-    return _widen(S, "out_rows", "out_ends", "out_last")
-
-
-def put_finals(S: k.Memory, nodes: Array) -> k.Memory:
-    """These nodes become the finals."""
-    if len(nodes) > len(S.finals):
-        S = S._replace(finals=np.zeros(2 * len(nodes), np.int64))
-    S.finals[: len(nodes)] = nodes
-    S.scalars[k.FINALS] = len(nodes)
-    return S
-
-
 def _pack(S: k.Memory) -> k.Memory:
     """Blocks of live records moved together; twice the room that they take, and more for the one that grows."""
     none = np.zeros(0, k.LIVE)
@@ -131,8 +101,6 @@ def free_nodes(A: Pointers, S: k.Memory, tau: int, again: bool) -> tuple[k.Memor
     Returns the memory and the smallest position that a node still refers to (1 << 62: none does). There is room
     for as many nodes as partitions, since all of those are looked at.
     """
-    marks = np.zeros(len(S.nodes), np.int32)
-    oldest = int(call(collect, A, Pointers(S), marks, tau))
-    if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes) or len(S.nodes) < len(S.parts):
-        S = S._replace(nodes=longer(S.nodes, 2 * len(S.nodes)))
-    return S, oldest
+    marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.parts), np.int64)
+    oldest = int(call(collect, A, Pointers(S), marks, floors, tau))
+    return with_room_for_nodes(S, again, least=len(S.parts)), oldest

@@ -21,9 +21,7 @@ from oxiseq.engine.cea.memory import (
     grow,
     keep_all,
     keep_parts,
-    more_out,
     more_parts,
-    put_finals,
 )
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
@@ -33,18 +31,19 @@ from oxiseq.engine.cea.written import Written, joined
 from oxiseq.engine.kernels.cea import records as k
 from oxiseq.engine.kernels.cea.advance import advance
 from oxiseq.engine.kernels.cea.collect import renumber
+from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
-from oxiseq.engine.sequence.choice import Chooser
+from oxiseq.engine.matches.choice import Chooser
+from oxiseq.engine.matches.memory import more_out
 from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 _COLLECT_EVERY = 1 << 14
-_NO_LIMIT = 1 << 62
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that go on when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
-_PLACE = (1 << k.PLACE_BITS) - 1
+_PLACE = (1 << matches.PLACE_BITS) - 1
 _POSITIONS = np.zeros(0, np.int64)
 """Rows of nodes are positions, without a table."""
 
@@ -119,20 +118,21 @@ class CeaRun:
         failed = -1
         while True:
             need = advance(self._point(self._cache.arrays), self._point(self._memory), self._point(self._events))
-            if need == k.DONE:
+            if need == matches.DONE:
                 break
             at = int(scalars[k.AT])
-            if need == k.NEED_NODES:
+            if need == matches.NEED_NODES:
                 self._free(again=failed == at)
                 failed = at
-            elif need == k.OUT_FULL:
+            elif need == matches.OUT_FULL:
                 self._drain(full=True)
             elif need == k.NEED_PURGE:
                 self._free(again=False)
                 partition = int(self._events.partition[at])
                 keep_all(self._memory.parts[partition : partition + 1])
-            elif need == k.NEED_CHOICE:
-                self._choose()
+            elif need == matches.NEED_CHOICE:
+                assert self._chooser is not None, "the sizes say that a strategy chooses"
+                self._memory = self._chooser.choose(self._memory, _POSITIONS, 0)
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
                 self._learn(need)
             else:
@@ -175,7 +175,7 @@ class CeaRun:
     def state(self) -> dict[str, int]:
         """Numbers of records, for tests of leaks and for explanations."""
         s, cache = self._memory.scalars, self._cache
-        return {"nodes": int(s[k.NODE_TOP]), "live": self._live,
+        return {"nodes": int(s[matches.NODE_TOP]), "live": self._live,
                 "states": cache.states, "symbols": cache.symbols, "rebuilds": cache.rebuilds,
                 "steps": cache.steps, "touched": int(s[k.TOUCHED]),
                 "bytes": self.bytes}  # fmt: skip
@@ -183,7 +183,7 @@ class CeaRun:
     @property
     def records(self) -> int:
         """Nodes and the places where they wait."""
-        return int(self._memory.scalars[k.NODE_TOP]) + self._live
+        return int(self._memory.scalars[matches.NODE_TOP]) + self._live
 
     @property
     def _live(self) -> int:
@@ -258,7 +258,8 @@ class CeaRun:
     def _collect_at_times(self, events: int) -> None:
         """So that `oldest` moves even if nodes are few; amortised over the events."""
         self._collected += events
-        if self._collected >= max(_COLLECT_EVERY, 2 * int(self._memory.scalars[k.NODE_TOP]) + len(self._memory.parts)):
+        nodes, parts = int(self._memory.scalars[matches.NODE_TOP]), len(self._memory.parts)
+        if self._collected >= max(_COLLECT_EVERY, 2 * nodes + parts):
             self._collected = 0
             self.collect()
         self._holders.forget(self.oldest)
@@ -285,13 +286,13 @@ class CeaRun:
         """Take what has been written; more room if the buffers were full."""
         memory = self._memory
         s = memory.scalars
-        rows, matches = int(s[k.OUT_ROWS]), int(s[k.OUT_MATCHES])
+        rows, count = int(s[matches.OUT_ROWS]), int(s[matches.OUT_MATCHES])
         if full:
             self._memory = more_out(memory)
-        if matches:
-            ends, last = memory.out_ends[: matches + 1].copy(), memory.out_last[:matches] + s[k.BASE]
+        if count:
+            ends, last = memory.out_ends[: count + 1].copy(), memory.out_marks[:count, 0] + s[k.BASE]
             self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
-            s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0
+            s[matches.OUT_ROWS] = s[matches.OUT_MATCHES] = 0
 
     def _found(self) -> FoundEvents:
         """What has been drained."""
@@ -299,27 +300,12 @@ class CeaRun:
             return self._nothing
         written = joined(self._written)
         self._written = []
-        start = (written.rows >> k.PLACE_BITS)[written.offsets[:-1]]
+        start = (written.rows >> matches.PLACE_BITS)[written.offsets[:-1]]
         if not all(self.plan.masks):
             written = written.of(written.rows & _PLACE != SILENT)
-        positions, offsets, last = written.rows >> k.PLACE_BITS, written.offsets, written.last
+        positions, offsets, last = written.rows >> matches.PLACE_BITS, written.offsets, written.last
         held = self._holders.held(written.rows & _PLACE, positions, offsets, start, last)
         return FoundEvents(start, last, positions, offsets, held)
-
-    def _choose(self) -> None:
-        """Let the strategy choose among the finals; what it makes of nodes goes after their enumeration."""
-        memory = self._memory
-        s = memory.scalars
-        s[k.CHOSEN], s[k.CHOICE_BASE] = 1, s[k.NODE_TOP]
-        finals = memory.finals[: s[k.FINALS]]
-        alive = finals[memory.nodes["maxs"][finals] >= s[k.CUT]]
-        if not len(alive):
-            return
-        assert self._chooser is not None, "the sizes say that a strategy chooses"
-        cuts = np.stack([alive, np.full(len(alive), s[k.CUT])], axis=1)
-        nodes, picked = self._chooser.choose(memory.nodes, s, cuts, len(alive), _POSITIONS, 0)
-        self._memory = put_finals(memory if nodes is memory.nodes else memory._replace(nodes=nodes), picked)
-
 
 def _sizes(plan: CeaPlan, capacities: Capacities) -> NDArray[np.int64]:
     """The kernel's numbers of a plan."""
@@ -327,7 +313,7 @@ def _sizes(plan: CeaPlan, capacities: Capacities) -> NDArray[np.int64]:
     sizes = np.zeros(k.SIZES, np.int64)
     sizes[k.DISORDER] = capacities.disorder
     sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
-    sizes[k.LIMIT] = query.limit.count if query.limit is not None else _NO_LIMIT
+    sizes[k.LIMIT] = query.limit.count if query.limit is not None else matches.NO_LIMIT
     sizes[k.CHOOSES] = query.selection is not None and not plan.strict
     match query.consumption:
         case None:

@@ -14,18 +14,20 @@ from oxiseq.engine.cea.cache import StepCache
 from oxiseq.engine.cea.memory import Capacities, allocate
 from oxiseq.engine.cea.subsets import State as Letters
 from oxiseq.engine.kernels.cea import records as k
+from oxiseq.engine.kernels.matches.records import NODE_TOP
 from oxiseq.engine.kernels.memory.growing import filled
 from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.matches import memory as matches
 from oxiseq.engine.terms.saved import State
 
-_FOR_WORK: Final = ("fresh", "finals", "stack", "path", "out_rows", "out_ends", "out_last", "spine")
-_EMPTY_BETWEEN_BATCHES: Final = (k.AT, k.STACK, k.FINALS, k.OUT_ROWS, k.OUT_MATCHES)
+_FOR_WORK: Final = ("fresh", *matches.FOR_WORK)
+_EMPTY_BETWEEN_BATCHES: Final = (*matches.EMPTY_BETWEEN_BATCHES, k.AT)
 
 
 def save_memory(S: k.Memory, cache: StepCache) -> State:
     """Between batches, after a collection."""
     state: State = {name: getattr(S, name) for name in S._fields if name not in _FOR_WORK}
-    state["nodes"] = S.nodes[: S.scalars[k.NODE_TOP]]
+    state["nodes"] = S.nodes[: S.scalars[NODE_TOP]]
     there = _in_use(S)
     used = np.unique(S.live["state"][there])
     live = S.live[: S.scalars[k.LIVE_TOP]].copy()

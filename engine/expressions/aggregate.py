@@ -1,4 +1,4 @@
-"""SPARQL's aggregates over the iterations of a repeated GPM (semantics.md 2.4)."""
+"""SPARQL's aggregates over a list of values: those of a repeated GPM's iterations (semantics.md 2.4), or of matches."""
 
 from __future__ import annotations
 
@@ -14,19 +14,30 @@ _INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 
 
 def aggregate(what: Aggregate, mappings: Sequence[Mapping[Variable, Term]]) -> Term:
-    """The aggregate over one mapping per iteration, in order of time.
-
-    As SPARQL 1.1, section 18.5.1: COUNT counts the values without error, SAMPLE takes the first; an error in
-    any value makes SUM, AVG, MIN, MAX and GROUP_CONCAT an error (ExpressionError).
-    """
-    assert what.arg is not None, "the checks refuse COUNT(*)"
-    values: list[Term] = []
-    failed = False
+    """The aggregate over one mapping per iteration, in order of time. Raises ExpressionError for SPARQL's error."""
+    assert what.arg is not None, "COUNT(*) runs over matches"
+    values: list[Term | None] = []
     for mapping in mappings:
         try:
             values.append(evaluate(what.arg, mapping))
         except ExpressionError:
-            failed = True
+            values.append(None)
+    return aggregate_values(what, values)
+
+
+def aggregate_values(what: Aggregate, found: Sequence[Term | None]) -> Term:
+    """The aggregate over values, None for an error.
+
+    As SPARQL 1.1, section 18.5.1: COUNT counts the values without error, SAMPLE and FIRST take the first; an error in
+    any value makes SUM, AVG, MIN, MAX and GROUP_CONCAT an error (ExpressionError). FIRST and LAST are of that place.
+    """
+    if what.name in ("FIRST", "LAST"):
+        value = found[0 if what.name == "FIRST" else -1] if found else None
+        if value is None:
+            raise ExpressionError(f"{what.name} of nothing")
+        return value
+    values = [value for value in found if value is not None]
+    failed = len(values) < len(found)
     if what.distinct:
         values = list(dict.fromkeys(values))
     if what.name == "COUNT":
@@ -40,14 +51,19 @@ def aggregate(what: Aggregate, mappings: Sequence[Mapping[Variable, Term]]) -> T
     return _fold(what, values)
 
 
+def average(total: Term, count: int) -> Term:
+    """A sum of so many values, divided."""
+    if not count:
+        return Literal("0", datatype=_INTEGER)
+    return _apply("/", total, Literal(str(count), datatype=_INTEGER))
+
+
 def _fold(what: Aggregate, values: list[Term]) -> Term:
     match what.name:
         case "SUM":
             return _sum(values)
         case "AVG":
-            if not values:
-                return Literal("0", datatype=_INTEGER)
-            return _apply("/", _sum(values), Literal(str(len(values)), datatype=_INTEGER))
+            return average(_sum(values), len(values))
         case "MIN" | "MAX":
             if not values:
                 raise ExpressionError(f"{what.name} of nothing")

@@ -4,4 +4,5 @@
     sparql/        a query's algebra as such a table
     delta.py       rows that come and go
     nodes/         operators at work
+    sharing/       several plans as one
 """

@@ -134,10 +134,15 @@ class _Describing:
                 return ("arranged by", "its rows", self.keys(child, key, loose))
             case p.Join():
                 return ("join", "nothing: its inputs are arranged")
+            case p.Lookup(child, _, key, bound):
+                by = self.keys(child, key, ()) if bound is None else f"?{self.names[child][bound.place]} {bound.sign}"
+                return ("looks up", "nothing: the table is arranged", by)
             case p.Distinct():
                 return ("distinct", "its rows")
             case p.Consolidate():
                 return ("consolidate", _PLAIN)
+            case p.Once():
+                return ("once", _PLAIN)
             case p.Group(child, key, sums):
                 shown = (self.sum(child, s) for s in sums)
                 return ("group by", "a row for each group", self.keys(child, key, ()), *shown)

@@ -11,6 +11,7 @@ from oxiseq.engine.flow.delta import Buffer, Delta, Ids
 from oxiseq.engine.flow.driver import Driver
 from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
+from oxiseq.engine.flow.nodes.node import ALL_TIME
 from oxiseq.engine.flow.plan import FlowPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -20,7 +21,9 @@ class Flow:
     """A standing query."""
 
     def __init__(self, plan: FlowPlan, terms: TermDictionary) -> None:
-        self.nodes = build(plan, terms)
+        self.clock = ALL_TIME.copy()
+        """Of rows that happen at some time (kernels/flow/clocks.py), for whoever runs such a plan."""
+        self.nodes = build(plan, terms, clock=self.clock)
         self._root = self.nodes[plan.root]
         self._working = [node for node in self.nodes if not isinstance(node, Fed)]
         self._sources = [node.out for node in self.nodes if isinstance(node, Fed)]

@@ -40,9 +40,11 @@ class Moves(NamedTuple):
 
 class Leaves:
     """The conjunctions of a plan at work. windows: those of its contents, by number; wanted: which rows operators
-    need."""
+    need, of all conjunctions or one for each."""
 
-    def __init__(self, plan: FlowPlan, windows: Sequence[Window], wanted: Report, terms: TermDictionary) -> None:
+    def __init__(
+        self, plan: FlowPlan, windows: Sequence[Window], wanted: Report | Sequence[Report], terms: TermDictionary
+    ) -> None:
         self._nodes = [place for place, form in enumerate(plan.forms) if isinstance(form, Patterns)]
         forms = [form for form in plan.forms if isinstance(form, Patterns)]
         self.graphs = _graphs(forms)

@@ -15,15 +15,16 @@ orders of terms do not look at raw columns.
     Filter, Extend, Pick, Negate, Union   row by row, without memory
     Hull, Lasting                         intervals, row by row
     Arrange, Join                         pairs; the memory of joins is in what is arranged
+    Lookup                                rows and what a table has for them, without memory of the rows
     Follow, Extreme                       pairs in order of time; the first or last rows
-    Distinct, Consolidate, Group          rows counted
+    Distinct, Consolidate, Once, Group    rows counted
     Best                                  ranks
     Reach                                 paths of any length
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -212,12 +213,13 @@ class Lasting:
 @dataclass(frozen=True, slots=True)
 class Arrange:
     """Rows kept, to be found by their columns at `key` (unbound being a value like others) and at `loose`, which agree
-    where both sides have a value."""
+    where both sides have a value. coming: rows only come."""
 
     child: int
     key: tuple[int, ...]
     loose: tuple[int, ...] = ()
     lifetime: Lifetime | None = None
+    coming: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,28 @@ class Join:
 
     left: int
     right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A condition on pairs: the row's column at `place` is above (">"), below or equal to the table's at `column`, as
+    numbers. It may let others pass: a FILTER behind it decides."""
+
+    place: int
+    column: int
+    sign: Literal["<", "=", ">"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The pairs of rows with those of an arrangement that have the same columns at its key: all columns of both. What
+    is arranged is there before the first row comes, and does not change: so the rows need not be kept. bound: where
+    there is no key."""
+
+    child: int
+    table: int
+    key: tuple[int, ...]
+    bound: Bound | None = None
 
 
 # --- order of time --------------------------------------------------------------------------------
@@ -361,6 +385,16 @@ class Consolidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Once:
+    """Each row of a tick once, where rows only come. Without memory. numbered: its first columns are an interval, and
+    two columns behind it are the halves of a number that tells it from all other rows and is higher than those of
+    earlier ticks; 0 if it has no time."""
+
+    child: int
+    numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Sum:
     """An aggregate of a group that is a sum: COUNT of rows (`place` None) or of bound values, SUM, AVG; or all its
     values (GROUP_CONCAT, which are written in term order)."""
@@ -418,8 +452,8 @@ class Reach:
 
 Form: TypeAlias = (
     Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting
-    | Arrange | Join | Follow | Extreme | Distinct | Consolidate | Group | Best | Reach | Triples | Look | Cover
-    | Sometime | TimeTerm | Closure
+    | Arrange | Join | Lookup | Follow | Extreme | Distinct | Consolidate | Once | Group | Best | Reach | Triples | Look
+    | Cover | Sometime | TimeTerm | Closure
 )  # fmt: skip
 
 
@@ -447,7 +481,7 @@ def inputs(form: Form) -> tuple[int, ...]:
             return left, right
         case Follow(left, right):
             return left.child, right.child
-        case Look(child, kept):
+        case Look(child, kept) | Lookup(child, kept):
             return child, kept
         case _:
             return (form.child,)
@@ -473,8 +507,18 @@ def is_one_to_one(plan: FlowPlan) -> bool:
 
 def is_consolidated(plan: FlowPlan) -> bool:
     """Whether no row of the root comes and goes within one tick."""
-    settled = Distinct | Consolidate | Group | Best | Reach
-    return isinstance(plan.forms[plan.root], settled) or is_one_to_one(plan)
+    return is_settled(plan.forms[plan.root]) or is_one_to_one(plan)
+
+
+def is_settled(form: Form) -> bool:
+    """Whether an operator hands on the outcome of a tick, whatever comes and goes within it."""
+    return isinstance(form, Distinct | Consolidate | Group | Best | Reach)
+
+
+def draws(plan: FlowPlan) -> bool:
+    """Whether some value is drawn by chance."""
+    drawn = (each.expression for each in plan.forms if isinstance(each, Extend))
+    return not all(map(is_pure, drawn))
 
 
 def is_pure(expression: Expression) -> bool:
@@ -513,9 +557,24 @@ class Sheet:
             self._widths.append(self._width_of(form))
         return place
 
+    def __len__(self) -> int:
+        return len(self._forms)
+
+    def shorten(self, count: int) -> None:
+        """Keep the first so many forms."""
+        for form in self._forms[count:]:
+            del self._places[form]
+        del self._forms[count:], self._widths[count:], self._raw[count:]
+
     def form(self, place: int) -> Form:
         """An operator."""
         return self._forms[place]
+
+    def arrangements(self) -> Iterator[tuple[int, Arrange]]:
+        """The places of rows that are kept, and how."""
+        for place, form in enumerate(self._forms):
+            if isinstance(form, Arrange):
+                yield place, form
 
     def width(self, place: int) -> int:
         """How many columns an operator has."""
@@ -553,7 +612,7 @@ class Sheet:
     def is_set(self, place: int) -> bool:
         """Whether it surely has each of its rows once."""
         match self._forms[place]:
-            case Patterns() | Quads() | Graphs() | Distinct() | Reach() | Group():
+            case Patterns() | Quads() | Graphs() | Distinct() | Once() | Reach() | Group():
                 return True
             case Given(once=once):
                 return once
@@ -571,7 +630,7 @@ class Sheet:
             case Pick(child, columns):
                 kept = {each[0] for each in columns if len(each) == 1}
                 return len(kept) == self._widths[child] and self.is_set(child)
-            case Join() | Follow() as form:
+            case Join() | Follow() | Lookup() as form:
                 return all(map(self.is_set, inputs(form)))
             case _:
                 return False
@@ -588,6 +647,8 @@ class Sheet:
                 return width
             case Extend(child) | TimeTerm(child):
                 return self._widths[child] + 1
+            case Once(child, numbered):
+                return self._widths[child] + 2 * numbered
             case Triples(_, columns) | Cover(_, _, _, columns):
                 return 4 + len(columns)
             case Look(child, kept, what="PAIRS"):
@@ -598,7 +659,7 @@ class Sheet:
                 return len(columns)
             case Union(children):
                 return self._widths[children[0]]
-            case Join(left, right):
+            case Join(left, right) | Lookup(left, right):
                 return self._widths[left] + self._widths[right]
             case Follow(left, right):
                 return self._widths[left.child] + self._widths[right.child]
@@ -616,6 +677,9 @@ class Sheet:
             case Hull(child):
                 width = self._widths[child]
                 return (*self._raw[child], *range(width, width + 4))
+            case Once(child, numbered):
+                width = self._widths[child]
+                return (*self._raw[child], *range(width, width + 2 * numbered))
             case Pick(child, columns):
                 return tuple(i for i, places in enumerate(columns) if places and places[0] in self._raw[child])
             case Triples(child, columns):
@@ -629,7 +693,7 @@ class Sheet:
                 return self._of_terms(child, {*key, *(s.place for s in sums)})
             case Reach(child):
                 return self._of_terms(child, range(self._widths[child]))
-            case Join() | Follow() | Look(what="PAIRS"):
+            case Join() | Follow() | Lookup() | Look(what="PAIRS"):
                 left, right = inputs(form)
                 return (*self._raw[left], *(self._widths[left] + place for place in self._raw[right]))
             case _:
@@ -669,6 +733,8 @@ def renamed(form: Form, places: Mapping[int, int]) -> Form:
             return Join(places[left], places[right])
         case Look(child, kept):
             return replace(form, child=places[child], kept=places[kept])
+        case Lookup(child, table):
+            return replace(form, child=places[child], table=places[table])
         case Follow(left, right):
             here = replace(left, child=places[left.child]), replace(right, child=places[right.child])
             return replace(form, left=here[0], right=here[1])

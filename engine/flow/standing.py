@@ -28,6 +28,12 @@ _BOTH: Final = Wanted.NEW | Wanted.ENDED
 _WANTED: Final = {Report.ISTREAM: Wanted.NEW, Report.DSTREAM: Wanted.ENDED}
 
 
+def wanted_of(plan: FlowPlan, report: Report, compared: int) -> Wanted:
+    """Which rows of its conjunctions a plan needs for what is told."""
+    alone = is_one_to_one(plan) and compared == plan.widths[plan.root]
+    return _WANTED.get(report, _BOTH) if alone else _BOTH
+
+
 class Standing:
     """All that changes for a plan. compared: how many columns of its root, from the first, tell rows apart; windows: of
     its contents, by number; for `move` they are not asked."""
@@ -37,9 +43,7 @@ class Standing:
         terms: TermDictionary,
     ) -> None:  # fmt: skip
         self._flow = Flow(plan, terms)
-        alone = is_one_to_one(plan) and compared == plan.widths[plan.root]
-        wanted = _WANTED.get(report, _BOTH) if alone else _BOTH
-        self._leaves = Leaves(plan, windows, wanted, terms)
+        self._leaves = Leaves(plan, windows, wanted_of(plan, report, compared), terms)
         for place, out in zip(self._leaves.nodes, self._leaves.outs, strict=True):
             self._flow.connect(place, out)
         self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
@@ -56,6 +60,12 @@ class Standing:
         graphs = self._know()
         times = self._leaves.push(batches, graphs, self._tick)
         return times, *self._step(len(times))
+
+    def pass_over(self, batches: Sequence[EventBatch]) -> None:
+        """As `push`, where nothing is told. Raises KbError, LimitError."""
+        graphs, first = self._know(), self._tick
+        self._tick += len(self._leaves.push(batches, graphs, first))
+        self._told.pass_over(self._flow.step(first))
 
     def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
         """Several instants: how windows go on; by name what comes and goes of the rows that are given, tick k being

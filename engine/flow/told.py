@@ -50,6 +50,11 @@ class Told:
         tell(delta.at, delta.weight, delta.rows, sign, first, at, rows)
         return at, rows
 
+    def pass_over(self, delta: Delta) -> None:
+        """What has changed at instants at which nothing is told."""
+        if self._report is Report.RSTREAM:
+            self._add(delta, 0, len(delta))
+
     def _net(self, delta: Delta) -> Delta:
         """What changes of the columns that are compared, each row with one of those that stand for it."""
         if len(delta) <= _FEW:
@@ -77,18 +82,11 @@ class Told:
         return Delta(delta.at[kept], np.array(net, np.int64), delta.rows[kept])
 
     def _all(self, delta: Delta, first: int, instants: int) -> tuple[I64, Ids]:
-        keys = [row.tobytes() for row in delta.rows]
-        weights = delta.weight.tolist()
         ends = np.searchsorted(delta.at, np.arange(first, first + instants), "right").tolist()
         parts, done, shown, told = list[Ids](), 0, None, 0
         for end in ends:
             if end > done or shown is None:
-                for key, weight in zip(keys[done:end], weights[done:end], strict=True):
-                    count = self._answer.get(key, 0) + weight
-                    if count:
-                        self._answer[key] = count
-                    else:
-                        del self._answer[key]
+                self._add(delta, done, end)
                 shown, done = self._shown(), end
             parts.append(shown)
             told += len(shown)
@@ -96,6 +94,16 @@ class Told:
                 raise LimitError(told, MOST_ROWS, "rows that RSTREAM tells of one batch; push smaller batches")
         at = np.repeat(np.arange(instants), [len(part) for part in parts])
         return at, np.concatenate(parts) if parts else np.zeros((0, self._width), np.uint32)
+
+    def _add(self, delta: Delta, low: int, high: int) -> None:
+        """Some of what has changed goes into the answer."""
+        for row, weight in zip(delta.rows[low:high], delta.weight[low:high].tolist(), strict=True):
+            key = row.tobytes()
+            count = self._answer.get(key, 0) + weight
+            if count:
+                self._answer[key] = count
+            else:
+                del self._answer[key]
 
     def _shown(self) -> Ids:
         """The answer, each row as often as it is there."""

@@ -1,11 +1,9 @@
-"""Graph patterns on events: an event batch becomes rows of each GPM's occurrences.
+"""Basic graph patterns on events: an event batch becomes rows of each pattern's occurrences.
 
-    GpmRequest ─ plan.compile_stream ─▶ StreamPlan (slots, instances, join orders, filter programs)
-    EventBatch ─ matcher.StreamMatcher ─▶ Occurrences per GPM
-        basic graph patterns: kernels.match, undecided rows by recheck
-        everything else: fallback, a batch of events per store query
-    KB pattern ─ enrich.KbPattern ─▶ KbAnswer, joined with the rows
+    bgp.py         patterns as slots and instances
+    tables.py      the flat arrays that the match kernel reads
+    conditions.py  filters: the kernel's, those that are asked once per term, exact answers where it cannot decide
+    enrich.py      KB patterns, whose answers are joined with the rows
 
-Plans are immutable; what changes while events pass (memo tables, the cached answers of the KB, the scratch
-store) belongs to the matcher. See matching.md.
+What is more than a basic graph pattern is `engine/patterns`. See matching.md.
 """

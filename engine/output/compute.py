@@ -41,8 +41,8 @@ class ExpressionColumns:
         self._plan = plan
         self._terms = terms
         self._index = {v: i for i, v in enumerate(variables)}
-        self._columns = [(i, c.expression) for i, c in enumerate(plan.answer.columns) if c.expression is not None]
-        self._computed = {plan.answer.columns[i].variable: i for i, _ in self._columns}
+        self._columns = [(i, c.expression) for i, c in enumerate(plan.written.columns) if c.expression is not None]
+        self._computed = {plan.written.columns[i].variable: i for i, _ in self._columns}
         self._letters = [plan.letter for plan in plan.letters]
         self._blanks: dict[str, int] = {}
         """The blank nodes that the match at work binds, by their labels."""
@@ -122,7 +122,7 @@ class ExpressionColumns:
         return to_literal(int(matches.time[rows[-1]])) if rows else None
 
     def _aggregate(self, part: Aggregate, matches: MatchRows, m: int) -> Term | None:
-        iterations = self._plan.answer.iterations[part]
+        iterations = self._plan.written.iterations[part]
         mappings = []
         for i in self._rows_of(iterations.gpm, matches, m):
             mapping = {}

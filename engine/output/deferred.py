@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.kernels.sequence.records import PLACE_BITS
+from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.sequence.run import Found
 from oxiseq.engine.terms.saved import State
@@ -55,12 +55,16 @@ class _End:
 class DeferredMatches:
     """Holds matches until all of their end are decided, then lets the strategy choose.
 
-    `partition`: the column of stored values that tells partitions apart, None if there are none.
+    `partition`: the column of stored values that tells partitions apart, None if there are none. `wait`: how long (µs)
+    after its end a match may be undecided, None if only the window's end decides; one of `window` and `wait` is given.
     """
 
-    def __init__(self, strategy: Strategy | None, window: Window, partition: int | None) -> None:
+    def __init__(
+        self, strategy: Strategy | None, window: Window | None, partition: int | None, wait: int | None
+    ) -> None:
         self._strategy = strategy
         self._window = window
+        self._wait = wait
         self._partition = partition
         self._ends: dict[tuple[int, int], _End] = {}
         self._count = 0
@@ -130,12 +134,24 @@ class DeferredMatches:
         ends = np.cumsum([0, *(len(held.rows) for held in kept)])
         return Found(np.concatenate([np.zeros(0, np.int64), *(held.rows for held in kept)]), ends)
 
+    def deadline(self, start: int) -> int | None:
+        """When the clock has passed this, an end is decided; None if none is held. `start` as in `release`."""
+        return min([self._known_at(end.clock, start) - 1 for end in self._ends.values()], default=None)
+
+    def _known_at(self, end: int, start: int) -> int:
+        """From which clock on all matches are known that end at `end`."""
+        first = _AT_LAST if self._wait is None else end + self._wait + 1
+        if self._window is not None:
+            size = self._window.size
+            closed = end + size + 1 if self._window.sliding else start + ((end - start) // size + 1) * size
+            first = min(first, closed)
+        return first
+
     def _decided(
         self, key: tuple[int, int], end: int, until: int, start: int, seen: PartitionInstants | None
     ) -> int | None:
         """When it was known that no more matches have this end; None: not yet."""
-        size = self._window.size
-        first = end + size + 1 if self._window.sliding else start + ((end - start) // size + 1) * size
+        first = self._known_at(end, start)
         if seen is not None:
             at = np.flatnonzero((seen.partition + 1 == key[1]) & (seen.number >= first))
             if len(at):

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
+from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.output.answers import AnswerColumns, write_answers
 from oxiseq.engine.kernels.output.paths import choose, count_products, resolve, visible
-from oxiseq.engine.kernels.sequence.records import BEFORE_ALL, PLACE_BITS
+from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
@@ -47,20 +48,20 @@ class AnswerWriter:
         self._terms = terms
         self._late = [g for g in plan.gpms.values() if g.enriched and self._is_positive(g)]
         enriched = [v for g in self._late for v in g.parts.kb_variables]
-        wanted = [v for v in (*plan.stored, *enriched) if v in plan.answer.wanted or v in plan.stored]
+        wanted = [v for v in (*plan.stored, *enriched) if v in plan.written.wanted or v in plan.stored]
         self._variables = tuple(dict.fromkeys(wanted))
         self._index = {v: i for i, v in enumerate(self._variables)}
         self._again, self._inside = _repeats(plan.automaton, plan.sequence.places)
         self._expressions = ExpressionColumns(plan, self._variables, terms)
-        self._decided_late = any(not edge.arms for edge in plan.sequence.graph.edges)
+        self._decided_late = any(edge.waits for edge in plan.sequence.graph.edges)
         self._seen: dict[int, set[bytes]] = {}
-        computed = any(column.expression is not None for column in plan.answer.columns)
-        self._plain = not (plan.automaton.ambiguous or plan.limit or self._late or plan.answer.distinct or computed)
+        computed = any(column.expression is not None for column in plan.written.columns)
+        self._plain = not (plan.automaton.ambiguous or plan.limit or self._late or plan.written.distinct or computed)
         self._pointers = Pointers(self._answer_columns())
 
     def _answer_columns(self) -> AnswerColumns:
         stored = {v: i for i, v in enumerate(self._plan.stored)}
-        columns = [stored.get(column.variable, -1) for column in self._plan.answer.columns]
+        columns = [stored.get(column.variable, -1) for column in self._plan.written.columns]
         inside = np.ascontiguousarray(self._inside, np.uint8)
         return AnswerColumns(self._again, inside, np.array(columns, np.int32), np.zeros((inside.shape[1], 1), np.uint8))
 
@@ -89,7 +90,7 @@ class AnswerWriter:
         time = flat.block.time[flat.ends[1:] - 1]
         values = self._columns(resolved, flat, time)
         batch = MatchBatch(time, values, flat.ends, flat.block.letter, flat.block.time)
-        if self._plan.answer.distinct:
+        if self._plan.written.distinct:
             newest = int(flat.block.clock[flat.ends[1:] - 1].max())
             batch = self._distinct(batch, self._oldest_end(newest, rows, time))
         return batch
@@ -97,7 +98,7 @@ class AnswerWriter:
     def save(self, rows: RowStore, terms: SavedTerms) -> State:
         """What DISTINCT remembers, and what the KB has answered, as far as it concerns the rows held: those rows are
         enriched by what held for them, whatever the KB says when the run goes on."""
-        width = len(self._plan.answer.columns)
+        width = len(self._plan.written.columns)
         known = [row for end in sorted(self._seen) for row in sorted(self._seen[end])]
         values = np.frombuffer(b"".join(known), np.uint32).reshape(len(known), width) if width else None
         return {
@@ -143,7 +144,7 @@ class AnswerWriter:
         """Every column is a variable that rows bind."""
         n, f = len(found), len(found.rows)
         time, event_letter, event_time = np.empty(n, np.int64), np.empty(f, np.int32), np.empty(f, np.int64)
-        values = np.empty((n, len(self._plan.answer.columns)), np.uint32)
+        values = np.empty((n, len(self._plan.written.columns)), np.uint32)
         write_answers(self._pointers.address, rows.pointers.address, rows.offset, found.rows, found.ends, time, values,
                       event_letter, event_time)
         return MatchBatch(time, values, found.ends, event_letter, event_time)
@@ -201,7 +202,7 @@ class AnswerWriter:
     def _columns(
         self, resolved: NDArray[np.uint32], flat: _Flat, time: NDArray[np.int64]
     ) -> NDArray[np.uint32]:
-        answer = self._plan.answer
+        answer = self._plan.written
         values = np.zeros((len(resolved), len(answer.columns)), np.uint32)
         for i, column in enumerate(answer.columns):
             if column.expression is None and column.variable in self._index:
@@ -211,10 +212,10 @@ class AnswerWriter:
         return values
 
     def _oldest_end(self, clock: int, rows: RowStore, time: NDArray[np.int64]) -> int:
-        """No later match ends before this time: trailing negations wait for a window at the most."""
+        """No later match ends before this time: what trailing negations decide waits for a window at most."""
         window = self._plan.window
         if window is None:
-            return int(time.max())
+            return int(time.max()) - (self._plan.sequence.graph.longest_wait or 0)
         if window.events and self._plan.query.partition is not None:
             return rows.time_from(BEFORE_ALL) if self._decided_late else int(time.max())
         return rows.time_from(clock - window.size)

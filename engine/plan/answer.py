@@ -5,22 +5,23 @@ Where it stands: algebra → **answer plan** → (matches) → answer columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
-from oxiseq.engine.sequence.positions import Automaton
 from oxiseq.grammar.algebra import (
     Aggregate,
     Ask,
     Construct,
     Expression,
     MatchFunction,
-    Query,
     Select,
+    Summary,
     TriplePattern,
 )
+from oxiseq.grammar.levels import is_over_matches, repeated_gpms
+from oxiseq.grammar.places import Overview
 from oxiseq.grammar.scope import GpmParts, expression_variables, subexpressions
 
 
@@ -56,9 +57,9 @@ class Answer:
     iterations: Mapping[Aggregate, Iterations]
 
 
-def answer_of(query: Query, positive: Iterable[GpmParts], automaton: Automaton) -> Answer:
+def answer_of(seen: Overview, positive: Iterable[GpmParts]) -> Answer:
     """The answer plan of a checked query; `positive`: the GPMs that a match binds, in the text's order."""
-    gpms = list(positive)
+    query, gpms = seen.query, list(positive)
     visible = tuple(dict.fromkeys(v for gpm in gpms for v in gpm.variables))
     form = query.form
     template: tuple[TriplePattern, ...] = ()
@@ -83,24 +84,23 @@ def answer_of(query: Query, positive: Iterable[GpmParts], automaton: Automaton) 
             chosen, distinct = (), False
     wanted: set[Variable] = set()
     iterations: dict[Aggregate, Iterations] = {}
-    repeated = {n for p in automaton.positions if p.loops for letter in p.letters for n in letter}
-    for column in chosen:
-        if column.expression is None:
-            wanted.add(column.variable)
-            continue
-        wanted |= expression_variables(column.expression)
-        for part in subexpressions(column.expression):
-            if isinstance(part, Aggregate):
-                iterations[part] = _iterations(part, gpms, repeated)
+    for expression in (*(c.expression or c.variable for c in chosen), *_behind_where(query.summary)):
+        wanted |= expression_variables(expression)
+        for part in subexpressions(expression):
+            if isinstance(part, Aggregate) and not is_over_matches(seen, part):
+                iterations[part] = _iterations(part, seen)
     return Answer(chosen, frozenset(wanted), distinct, template, isinstance(form, Ask), into, iterations)
 
 
-def _iterations(aggregate: Aggregate, gpms: list[GpmParts], repeated: set[str]) -> Iterations:
-    used = expression_variables(aggregate)
-    for gpm in gpms:
-        if gpm.gpm.name in repeated and used & set(gpm.variables):
-            return Iterations(gpm.gpm.name, frozenset(gpm.variables))
-    raise AssertionError("the checks let an aggregate without a repeated GPM through")
+def _behind_where(summary: Summary) -> Iterator[Expression]:
+    yield from (key[0] if isinstance(key, tuple) else key for key in summary.group_by)
+    yield from summary.having
+    yield from (expression for expression, _ in summary.order_by)
+
+
+def _iterations(aggregate: Aggregate, seen: Overview) -> Iterations:
+    (gpm,) = repeated_gpms(seen, aggregate)
+    return Iterations(gpm, seen.variables(gpm))
 
 
 def match_parts(expression: Expression) -> tuple[MatchFunction | Aggregate, ...]:

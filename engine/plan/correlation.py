@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from pyoxigraph import Variable
 
-from oxiseq.engine.matching.plan import GpmRequest
+from oxiseq.engine.patterns.plan import GpmRequest
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import Check
@@ -102,6 +102,8 @@ def correlation(plan: QueryPlan) -> Correlation:
 def _obstacle(plan: QueryPlan) -> str:
     """A clause that compares matches of several values."""
     query = plan.query
+    if plan.summary is not None:
+        return "groups run over the matches of all values"
     if query.partition is None:
         if query.consumption is not None:
             return "CONSUME BY forgets the partial matches of all values"

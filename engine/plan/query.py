@@ -12,16 +12,20 @@ from dataclasses import dataclass, replace
 
 from pyoxigraph import Variable
 
-from oxiseq.engine.kernels.sequence.records import EVERYTHING, NO_LIMIT, NOTHING, THE_PARTITION
+from oxiseq.engine.kernels.matches.records import NO_LIMIT
+from oxiseq.engine.kernels.sequence.records import EVERYTHING, NOTHING, THE_PARTITION
 from oxiseq.engine.matching.enrich import KbPattern
-from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
+from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
+from oxiseq.engine.plan.counting import carried, listed_because
+from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import PARTITION, StateBuilder, own_filters
 from oxiseq.engine.sequence.tables import Clauses, SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Query, Window
-from oxiseq.grammar.places import atoms, split_gpms
+from oxiseq.grammar.levels import summarises
+from oxiseq.grammar.places import Overview, atoms, overview
 from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
 
 
@@ -100,7 +104,13 @@ class QueryPlan:
     members: tuple[Membership, ...]
     """What decides the partitions of an event, for PARTITION BY."""
     deferred: bool
-    """Matches of one end are not found at once, and a strategy or LIMIT needs all of them."""
+    """Matches of one end are not found at once, and a strategy, LIMIT or a summary needs all of them."""
+    summary: SummaryPlan | None
+    """How matches become rows of groups; None: each match is a row."""
+    written: Answer
+    """What is written of each match: the answer, if each is a row."""
+    listed: str | None
+    """Why the matches of a summary are listed; None: they are counted as they are found."""
 
     @property
     def window(self) -> Window | None:
@@ -113,22 +123,38 @@ class QueryPlan:
         return tuple(dict.fromkeys(e for condition in conditions for e in exists_in(condition)))
 
 
-def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
-    """Compile a checked query; constants are interned in `terms`."""
-    parts = dict(split_gpms(query))
+def compile_query(query: Query, terms: TermDictionary, *, listing: bool = False) -> QueryPlan:
+    """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
+    where these could be counted."""
+    seen = overview(query)
+    plan = _compile(seen, terms, None)
+    if plan.summary is None or listing:
+        return plan
+    enriched = (name for name, gpm in plan.gpms.items() if gpm.enriched)
+    because = listed_because(plan.summary, seen, plan.automaton.ambiguous, enriched, plan.sequence.graph)
+    return replace(plan, listed=because) if because is not None else _compile(seen, terms, carried(plan.summary))
+
+
+def _compile(seen: Overview, terms: TermDictionary, told_apart: frozenset[Variable] | None) -> QueryPlan:
+    """`told_apart`: matches are counted, apart by the values of these variables."""
+    query = seen.query
+    parts = dict(seen.parts)
     automaton = build_automaton(query.sequence)
     sliding = query.window is not None and query.window.sliding
     by = query.partition.by if query.partition is not None else ()
-    builder = StateBuilder(automaton, parts, sliding, by)
+    builder = StateBuilder(automaton, parts, sliding, by, told_apart)
     graph = builder.build()
-    deferred = bool(query.selection or query.limit) and any(not edge.arms for edge in graph.edges)
-    clauses = _clauses(query, automaton)
+    summarised = summarises(seen)
+    chosen = query.selection is not None or query.limit is not None or summarised
+    deferred = chosen and any(edge.waits for edge in graph.edges)
+    clauses = _clauses(query, automaton, summarised)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)
     sequence = build_tables(graph, builder.scopes, query.window, terms, clauses)
     positive = {letter for position in automaton.positions for letter in position.letters}
     order = [g.name for g in query.gpms if any(g.name in letter for letter in positive)]
-    answer = answer_of(query, [parts[name] for name in order], automaton)
+    answer = answer_of(seen, [parts[name] for name in order])
+    summary = summary_of(seen, answer)
     compared = _compared(sequence, parts, by)
     streams = tuple(dict.fromkeys(s.iri.value for s in query.streams))
     index = {s.name: streams.index(s.iri.value) for s in query.streams}
@@ -145,11 +171,13 @@ def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
         LetterPlan(letter, own_filters(letter, parts), columns, letter in positive)
         for letter, columns in zip(sequence.letters, sequence.columns, strict=True)
     )
-    limit = _limit(query, automaton, letters, gpms, deferred)
+    limit = None if summarised else _limit(query, automaton, letters, gpms, deferred)
     return QueryPlan(query, streams, gpms, letters,
                      tuple(compile_stream(r, terms) if r else None for r in requests),
                      automaton, sequence, _stored(gpms.values(), answer, bool(by) and (deferred or limit is not None)),
-                     answer, limit, members, deferred)
+                     answer, limit, members, deferred, summary,
+                     answer if summary is None else written_answer(summary, answer),
+                     None if told_apart is not None or summary is None else "it was asked for")
 
 
 def _members(
@@ -171,9 +199,10 @@ def _members(
         requests[stream].append(GpmRequest(name, replace(gpm, pattern=bare, filters=()), by))
 
 
-def _clauses(query: Query, automaton: Automaton) -> Clauses:
-    """What the kernel does. It may find a match of an ambiguous sequence twice, so it does not count those."""
-    counted = query.limit is not None and not automaton.ambiguous
+def _clauses(query: Query, automaton: Automaton, summarised: bool) -> Clauses:
+    """What the kernel does. It may find a match of an ambiguous sequence twice, so it does not count those; LIMIT of
+    an answer over matches counts groups."""
+    counted = query.limit is not None and not automaton.ambiguous and not summarised
     consumes = NOTHING
     if query.consumption is not None:
         everything = query.consumption.whole_query or query.partition is None

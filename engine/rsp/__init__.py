@@ -3,6 +3,7 @@
     plan.py       algebra → windows, events, when it is answered; WHERE as operators (engine/flow)
     items.py      the events that windows may still hold, and what each window holds at an instant
     schedule.py   the instants at which the query is answered
+    joint.py      several queries over the same windows as one
     steady.py     all instants of a batch at once, where each is an instant of the streams
     general.py    one instant after the other, whatever the windows are and whenever it is answered
     full_rows.py  by what answers are compared; ordering.py: in which order they are told; columns.py: what they show

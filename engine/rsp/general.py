@@ -21,7 +21,7 @@ from oxiseq.engine.flow.plan import Given
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.flow.stepping import Stepping
 from oxiseq.engine.kb_in_time import KbInTime
-from oxiseq.engine.matching.matcher import StreamMatcher
+from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.rsp.full_rows import FullRows
 from oxiseq.engine.rsp.items import Content, Held, Items, oldest
 from oxiseq.engine.rsp.plan import EventPlan, RspPlan

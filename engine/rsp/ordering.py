@@ -11,7 +11,7 @@ from oxiseq.engine import kinds
 from oxiseq.engine.flow.delta import I64, Ids
 from oxiseq.engine.flow.plan import Rank
 from oxiseq.engine.kernels.terms.order import BLANK
-from oxiseq.engine.matching.fallback import content_order
+from oxiseq.engine.terms.content import content_order
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import Key, order_key
 

@@ -16,13 +16,14 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.flow.events import EventRows
 from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns, is_one_to_one
 from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where, is_plain
-from oxiseq.engine.matching.plan import GpmRequest, StreamPlan, compile_stream
+from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.rsp.items import WindowRange
 from oxiseq.engine.rsp.schedule import Rhythm
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import (
     EventName,
     EventPattern,
+    Every,
     Filter,
     FirstOf,
     Following,
@@ -30,17 +31,11 @@ from oxiseq.grammar.algebra import (
     Group,
     LastOf,
     MatchPattern,
+    OnClose,
     PatternElement,
     WindowPattern,
 )
-from oxiseq.grammar.rsp_algebra import (
-    Consume,
-    Every,
-    OnClose,
-    RangeWindow,
-    Report,
-    RspQuery,
-)
+from oxiseq.grammar.rsp_algebra import Consume, RangeWindow, Report, RspQuery
 from oxiseq.grammar.scope import (
     GpmParts,
     certain_variables,

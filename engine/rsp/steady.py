@@ -40,7 +40,7 @@ class SteadyAnswers:
 
     def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks) -> None:
         self._plan, self._terms, self._blanks = plan, terms, blanks
-        windows = [_window(content.window.operators[0]) for content in plan.contents]
+        windows = [window_of(content.window.operators[0]) for content in plan.contents]
         self._standing = Standing(plan.flow.plan, plan.report, plan.flow.compared, windows, kb, blanks, terms)
 
     def advance(self, batches: Sequence[EventBatch]) -> Sequence[tuple[I64, FullRows]]:
@@ -52,6 +52,11 @@ class SteadyAnswers:
             return ()
         at, rows = full_rows(self._plan, at, values, self._blanks.ids, self._terms)
         return ((times[at], rows),)
+
+    def pass_over(self, batches: Sequence[EventBatch]) -> None:
+        """The same, where nothing is told. Raises KbError, LimitError."""
+        if any(map(len, batches)):
+            self._standing.pass_over([batches[content.stream] for content in self._plan.contents])
 
     # --- what it holds ------------------------------------------------------------------------------
 
@@ -78,7 +83,8 @@ class SteadyAnswers:
         self._standing.restore(state["standing"], terms)
 
 
-def _window(operator: object) -> Window:
+def window_of(operator: object) -> Window:
+    """A window of such a query."""
     assert isinstance(operator, RangeWindow)  # `is_steady` says so
     return Window(operator.size, operator.slide, operator.events)
 
@@ -94,7 +100,7 @@ def full_rows(
         span = np.column_stack([times_at(values, flow.times), times_at(values, flow.times + 2)])
         values = values.copy()
         values[:, flow.times : flow.times + 4] = 0
-    if len(values) < 2 or (plan.one_to_one and not flow.order):
-        return at, FullRows(values, span)  # engine/windows has an order that the history fixes
+    if len(values) < 2 or not (at[1:] == at[:-1]).any():
+        return at, FullRows(values, span)
     index = in_order(at, values, span, flow.order, of_kb, terms)
     return at, FullRows(values[index], span[index] if span.shape[1] else span)

@@ -6,14 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
-from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
-from oxiseq.engine.kb_in_time import KbInTime
-from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets
-from oxiseq.engine.run.watermarks import AFTER_ALL, Watermarks
+from oxiseq.engine.run.watermarks import Watermarks
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -34,9 +31,6 @@ class AloneRun(ABC):
     """Events that were left out because the query's language cannot take them, as if they had not come."""
     leaves_out: ClassVar[bool] = False
     """Whether there are events that the language cannot take."""
-
-    _left: Sequence[MatchBatch] = ()
-    """What had been found before an error of the KB, when the streams had ended: the next call hands it out."""
 
     @property
     @abstractmethod
@@ -78,18 +72,6 @@ class AloneRun(ABC):
     @abstractmethod
     def advance(self) -> Sequence[Any]:
         """Work through all that is complete by now; the batches of matches found."""
-
-    def _asked(self, kb: KbInTime, found: list[MatchBatch]) -> bool:
-        """Ask the KB before events are taken in, so that an error loses none of them. False: it cannot be asked, and
-        what has been found is handed out first, since there will be another call. Raises KbError."""
-        try:
-            kb.ask()
-        except KbError:
-            if found and self.order.passed != AFTER_ALL:
-                return False
-            self._left = found
-            raise
-        return True
 
     def keep_answers(self) -> bool:
         """The KB is about to change: instants up to the newest one so far keep the answers of now. Whether some do that
@@ -149,6 +131,16 @@ class AloneRun(ABC):
     def bytes(self) -> int:
         """How large its arrays are, as far as it tells."""
         return self.state.get("bytes", 0)
+
+    @property
+    def deadline(self) -> None:
+        """Nothing that it tells waits for time alone (see `QueryRun.deadline`)."""
+        return None
+
+    @property
+    def silence(self) -> None:
+        """See `QueryRun.silence`."""
+        return None
 
     @property
     def lateness(self) -> int:

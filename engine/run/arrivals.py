@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,24 @@ class Arrivals(Watermarks[_Waiting]):
         """What is complete and lies before a time, by stream."""
         passed = min(self.passed, before)
         return [waiting.up_to(passed) for waiting in self._streams]
+
+    def copy(self) -> Arrivals:
+        """Goes on by itself from where this one is."""
+        other = copy(self)
+        other._streams = [replace(waiting, pending=deque(waiting.pending)) for waiting in self._streams]
+        return other
+
+    def same(self, other: Arrivals) -> bool:
+        """Whether both take the same further events alike, and hand out the same then."""
+        lateness = self.lateness
+        return all(
+            one.largest == another.largest and one.at(lateness) == another.at(lateness)
+            and (one.oldest, one.newest) == (another.oldest, another.newest)
+            for one, another in zip(self._streams, other._streams, strict=True)
+        ) and all(
+            EventBatch.concat(one.pending).same(EventBatch.concat(another.pending))
+            for one, another in zip(self._streams, other._streams, strict=True)
+        )  # fmt: skip
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of the events that wait."""

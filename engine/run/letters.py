@@ -19,9 +19,9 @@ from oxiseq.engine.expressions.exists import Ask, graph_of
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.matching.joined_exists import ExistsMatcher
-from oxiseq.engine.matching.matcher import Rows, address
 from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.patterns.joined_exists import ExistsMatcher
+from oxiseq.engine.patterns.matcher import Rows, address
 from oxiseq.engine.plan.query import GpmPlan, LetterPlan, QueryPlan
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.terms.dictionary import TermDictionary

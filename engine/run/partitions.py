@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
-from oxiseq.engine.matching.matcher import Rows
+from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.run.letters import Frame
 from oxiseq.engine.sequence.run import SequenceRun

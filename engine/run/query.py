@@ -17,11 +17,14 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
-from oxiseq.engine.matching.matcher import Rows
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.counted import CountedEntries
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
+from oxiseq.engine.output.entries import InstantNumbers, instants_of
 from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.summaries import Summaries
 from oxiseq.engine.output.write import AnswerWriter
+from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.answers import KbAnswers
 from oxiseq.engine.run.clock import Clock, Instants
@@ -64,7 +67,9 @@ class QueryRun:
         self._capacities = capacities or Capacities()
         self._begin()
         terms.register(self)
-        self._partly_native = any(request is not None and not request.all_native for request in plan.requests)
+        requests = [request for request in plan.requests if request is not None]
+        self._partly_native = not all(request.all_native for request in requests)
+        self._asks_every_event = any(request.asks_every_event for request in requests)
         window = plan.window
         if window is not None and self._partitions is None:
             settings = self._letters.settings
@@ -85,6 +90,11 @@ class QueryRun:
         self._partitions: Partitions | None = None
         if plan.query.partition is not None:
             self._partitions = Partitions(plan, self._sequence, self._capacities.groups)
+        self._summaries = None if plan.summary is None else Summaries(plan.summary, self._terms)
+        self._counted = None
+        if plan.summary is not None and plan.sequence.counted:
+            self._counted = CountedEntries(plan.summary, plan.sequence, self._terms)
+        self._numbers = InstantNumbers(2 * plan.window.size) if self._by_number and plan.window is not None else None
         self._kept_rows = 0
 
     def held_ids(self) -> Iterator[AnyIds]:
@@ -93,6 +103,8 @@ class QueryRun:
         yield from self._rows.held_ids()
         yield from self._sequence.held_ids()
         yield from self._writer.held_ids()
+        if self._summaries is not None:
+            yield from self._summaries.held_ids()
         if self._partitions is not None:
             yield from self._partitions.held_ids()
 
@@ -161,6 +173,7 @@ class QueryRun:
         """How many records its state has; some may be dead by now (`collect`)."""
         partitions = 0 if self._partitions is None else self._partitions.table.live
         held = 0 if self._deferred is None else self._deferred.held
+        held += 0 if self._summaries is None else self._summaries.records
         return self._sequence.records + self._rows.held + partitions + held + self._writer.remembered
 
     @property
@@ -218,6 +231,8 @@ class QueryRun:
             "answers": self._writer.save(self._rows, terms), "kept": self._answers.save(terms),
             "deferred": None if self._deferred is None else self._deferred.save(),
             "partitions": None if self._partitions is None else self._partitions.table.save(terms),
+            "summaries": None if self._summaries is None else self._summaries.save(terms),
+            "numbers": None if self._numbers is None else self._numbers.save(),
         }  # fmt: skip
 
     def restore(self, state: State, clock: Clock, terms: KnownTerms) -> None:
@@ -234,6 +249,10 @@ class QueryRun:
             self._deferred.restore(state["deferred"])
         if self._partitions is not None:
             self._partitions.table.restore(state["partitions"], terms)
+        if self._summaries is not None:
+            self._summaries.restore(state["summaries"], terms)
+        if self._numbers is not None:
+            self._numbers.restore(state["numbers"])
         self._answers.restore(state["kept"], terms)
 
     # --- instants → matches -------------------------------------------------------------------------
@@ -292,7 +311,8 @@ class QueryRun:
     @property
     def watchful(self) -> bool:
         """Whether it must be told of instants in which the kernel has found nothing for it."""
-        return self._partly_native or self.waits or (self._start is None and self.plan.window is not None)
+        begins = self._start is None and self.plan.window is not None
+        return self._asks_every_event or self.waits or self._summaries is not None or begins
 
     @property
     def nothing(self) -> list[list[Rows]]:
@@ -334,20 +354,45 @@ class QueryRun:
             if split is not None:
                 sources = self._letters.sources(rows, instants.where, answers, split.frame)
         batches: list[MatchBatch] = []
+        until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
         if sources or self.waits:
+            if self._counted is not None and self._counted.by_window and self.plan.window is not None:
+                self._sequence.count_by(self._window_start, self.plan.window.size)
             if sources:
                 self._write_rows(sources, times, number, answers, split)
-            until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
-            found = self._sequence.feed(self._letters.buffer if sources else None, until, self._rows.times)
+            passed = self._time_until(int(times[-1]) if count else None, last, instants.passed)
+            found = self._sequence.feed(self._letters.buffer if sources else None, until, self._rows.times, passed)
             if self._deferred is not None:
                 self._deferred.hold(found, self._rows)
                 found = self._deferred.release(until, self._window_start, self._seen(bool(sources)))
             if len(found):
                 batches = self._writer.write(found, self._rows)
-                self.matches += sum([len(batch) for batch in batches])
+        if self._summaries is not None:
+            batches = self._summarised(self._summaries, batches, times, number, until)
+        self.matches += sum([len(batch) for batch in batches])
         if count:
             self._forget(int(times[-1]), number + count - 1)
         return batches
+
+    def _summarised(
+        self, summaries: Summaries, batches: list[MatchBatch], times: NDArray[np.int64], number: int, until: int
+    ) -> list[MatchBatch]:
+        """The rows of groups that matches, the instants at `times` and the clock's progress give."""
+        plan = self.plan
+        assert plan.summary is not None
+        numbers = self._numbers if self._by_number else None
+        if numbers is not None and len(times):
+            numbers.see(times, number)
+        clocks = times if numbers is None else np.arange(number, number + len(times))
+        summaries.see(times, clocks, self._window_start)
+        sliding = plan.window is not None and plan.window.sliding
+        if self._counted is not None:
+            found = self._counted.instants(self._sequence.take_counts(), self._window_start, numbers)
+        else:
+            found = instants_of(batches, len(plan.summary.keys), sliding, numbers)
+        rows = summaries.take(found, until, self._window_start)
+        self._terms.hold(rows.values)
+        return [rows] if len(rows) else []
 
     def _write_rows(
         self, sources: list[Source], times: NDArray[np.int64], number: int, answers: dict[str, KbAnswer],
@@ -383,7 +428,25 @@ class QueryRun:
     @property
     def waits(self) -> bool:
         """Whether the clock alone may let it report something."""
+        if self._summaries is not None and self._summaries.waits:
+            return True
         return self._sequence.waits or (self._deferred is not None and self._deferred.waits)
+
+    @property
+    def deadline(self) -> int | None:
+        """A match may be complete, without a later event, when time has passed this (µs); None if there is none, or if
+        windows count instants."""
+        if self._by_number:
+            return None
+        held = None if self._deferred is None else self._deferred.deadline(self._window_start)
+        due = [each for each in (self._sequence.deadline, held) if each is not None]
+        return min(due, default=None)
+
+    @property
+    def silence(self) -> int | None:
+        """How long (µs) nothing may come, behind the newest event, until `deadline` has passed; None without one."""
+        deadline = self.deadline
+        return None if deadline is None else deadline + 1 - self.clock.newest
 
     @property
     def _window_start(self) -> int:
@@ -404,6 +467,10 @@ class QueryRun:
             return BEFORE_ALL  # windows close when the partition goes on
         if self._by_number:
             return number
+        return self._time_until(time, last, passed)
+
+    def _time_until(self, time: int | None, last: bool, passed: int) -> int:
+        """The smallest time (µs) that may still come, after the instant at `time`."""
         return passed if last or time is None else time + 1
 
     @property
@@ -439,10 +506,10 @@ class QueryRun:
 def _deferred(plan: QueryPlan) -> DeferredMatches | None:
     if not plan.deferred:
         return None
-    assert plan.window is not None, "a trailing negation needs a window"
     selection = plan.query.selection
     column = plan.stored.index(PARTITION) if plan.query.partition is not None else None
-    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column)
+    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column,
+                           plan.sequence.graph.longest_wait)  # fmt: skip
 
 
 class _Counters(NamedTuple):

@@ -2,12 +2,15 @@
 
     push ─ arrivals ─ events in order ┬ all instants at once (rsp/steady.py)         ┬ rows to tell ─ answers
                                       └ one instant after the other (rsp/general.py) ┘
+
+Queries of one store may share their state, as long as it is the same (together.py): then none of this is here, but a
+`Share` in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +18,6 @@ from numpy.typing import NDArray
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.full_rows import FullRows
@@ -23,14 +25,14 @@ from oxiseq.engine.rsp.general import GeneralAnswers
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
-from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.concern import Concern
+from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.run.window_concern import concern_of
-from oxiseq.engine.terms.blanks import KbBlanks
-from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.run.with_kb import KbRun
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.rsp_algebra import Report
 
@@ -42,35 +44,67 @@ _NO_LETTERS: Final = np.zeros(0, np.int32)
 _NO_TIMES: Final = np.zeros(0, np.int64)
 
 
-class RspRun(AloneRun):
+class Share(Protocol):
+    """What a query has of a state that it shares with others."""
+
+    arrivals: Arrivals
+
+    def release(self, run: RspRun) -> None:
+        """Have a run of those that share go on by itself."""
+
+    @property
+    def others(self) -> int:
+        """How many others share the state."""
+
+    @property
+    def recent(self) -> Recent:
+        """The events that are in the windows."""
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Its part of the numbers of live records."""
+
+    @property
+    def bytes(self) -> int:
+        """Its part of how large it is."""
+
+
+class RspRun(KbRun):
     """The running state of a query over windows. `lateness` in microseconds; events before `start` are not seen.
 
     Its matches are rows: `time` is the instant at which a row is told; a row that carries an event mapping has two
-    events, with the letters START and END and the mapping's times. Counter: `matches` told.
+    events, with the letters START and END and the mapping's times.
     """
 
     def __init__(
         self, plan: RspPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None = None, lateness: int = 0
     ) -> None:
+        super().__init__(terms, kb, plan.streams, start, lateness)
         self._plan = plan
-        self._terms = terms
-        self.matches = 0
-        self._arrivals = Arrivals(len(plan.streams), lateness, start)
-        self._kb = KbInTime(kb)
-        self._blanks = KbBlanks(terms)
         self._newest: int | None = None
         self._schedule = Schedule(plan.rhythm)
         self._in_turn = draws_in_turn(plan.flow.plan)
         self._told = Columns(plan.flow.told, terms)
         self.resets = Resets()
         """How often it has forgotten its windows."""
+        self.recent: Recent | None = None
+        """What its windows hold, where others may come to share its state."""
+        self._shared: Share | None = None
+        self._before = 0, 0
+        """Events, and late ones, that those with whom it shares have not had, or (below 0) had alone."""
         self._begin()
         terms.register(self)
 
     def _begin(self) -> None:
         """Nothing has been seen."""
         answers = SteadyAnswers if is_steady(self._plan) else GeneralAnswers
-        self._answers: SteadyAnswers | GeneralAnswers = answers(self._plan, self._terms, self._kb, self._blanks)
+        self._own: SteadyAnswers | GeneralAnswers | None = answers(self._plan, self._terms, self._kb, self._blanks)
+
+    @property
+    def _answers(self) -> SteadyAnswers | GeneralAnswers:
+        """Its own state."""
+        assert self._own is not None  # whoever shares one leaves it first
+        return self._own
 
     @property
     def plan(self) -> RspPlan:
@@ -81,45 +115,105 @@ class RspRun(AloneRun):
         return concern_of(self._plan, self._terms)
 
     @property
-    def order(self) -> Arrivals:
+    def events(self) -> int:
+        return super().events + self._before[0]
+
+    @property
+    def late(self) -> int:
+        return super().late + self._before[1]
+
+    # --- a state that is shared ---------------------------------------------------------------------
+
+    @property
+    def shares_with(self) -> int:
+        """With how many others it shares its state now."""
+        return 0 if self._shared is None else self._shared.others
+
+    @property
+    def arrivals(self) -> Arrivals:
+        """What puts its events in order."""
         return self._arrivals
 
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
-        """The terms of all that it may still look at (see `TermDictionary`)."""
-        yield from self._arrivals.held_ids()
-        yield from self._answers.held_ids()
-        yield from self._blanks.held_ids()
-        for batch in self._left:
-            yield batch.values
+    def remember(self) -> None:
+        """Remember what the windows hold from now on."""
+        self.recent = Recent(self._plan, None if self._newest is None else self._arrivals.passed)
+
+    def join(self, share: Share) -> None:
+        """Share a state that is the same as its own."""
+        self._before = self.events - share.arrivals.events, self.late - share.arrivals.late
+        self._arrivals, self._shared, self._own, self.recent = share.arrivals, share, None, None
+
+    def leave(self) -> None:
+        """Go on by itself from the state that it has shared. Raises LimitError."""
+        assert self._shared is not None
+        events, late, recent = self.events, self.late, self._shared.recent.copy()
+        self._arrivals = self._arrivals.copy()
+        self._arrivals.events, self._arrivals.late, self._before = events, late, (0, 0)
+        self._shared = None
+        self._begin()
+        self._be_as(recent)
+
+    def _be_as(self, recent: Recent) -> None:
+        """Have windows that hold these events."""
+        self.recent = recent
+        if recent.last is not None:
+            self._newest = recent.last if self._newest is None else max(self._newest, recent.last)
+        assert isinstance(self._answers, SteadyAnswers)  # no others share
+        for part in recent.parts():
+            self._answers.pass_over(part)
+
+    def _on_its_own(self) -> None:
+        if self._shared is not None:
+            self._shared.release(self)
+
+    def held_ids(self) -> Iterator[AnyIds]:
+        yield from super().held_ids()
+        if self._own is not None:
+            yield from self._own.held_ids()
+        if self.recent is not None:
+            yield from self.recent.held_ids()
 
     # --- events in, answers out ---------------------------------------------------------------------
 
     def push(self, stream: str, batch: EventBatch) -> EventBatch | None:
+        self._on_its_own()
         late = self._arrivals.push(self._plan.streams.index(stream), batch)
         return late if len(late) else None
 
+    def punctuate(self, stream: str, time: int) -> None:
+        self._on_its_own()
+        super().punctuate(stream, time)
+
+    def settle(self) -> None:
+        self._on_its_own()
+        super().settle()
+
+    def close(self) -> None:
+        self._on_its_own()
+        super().close()
+
     def advance(self) -> list[MatchBatch]:
-        """Answer at all instants that are complete by now; what is told, in order. Raises LimitError, KbError. An error
-        of the KB loses nothing: the next call tells what this one did not."""
-        found, self._left = [*self._left], ()
-        for passed in self._kb.stretches(self._arrivals.passed):
-            answering = not self._plan.rhythm.every_instant or self._arrivals.complete(passed)
-            if answering and not self._asked(self._kb, found):
-                break
-            batches = self._arrivals.take(passed)
-            self._see(batches)
-            for at, rows in self._answer(batches, passed):
-                if len(rows):
-                    found.append(self._batch(at, rows))
-        if not found:
-            return found
-        if len(found) > 1:
-            found = [MatchBatch.concat(found, len(self._plan.columns))]
-        self.matches += len(found[0])
-        self._terms.hold(found[0].values)
+        self._on_its_own()
+        return super().advance()
+
+    def worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
+        """As `advance`, for complete events by stream that it has not seen yet. Raises LimitError, KbError."""
+        return self._counted(self._worked(batches, passed))
+
+    def _asks(self, passed: int) -> bool:
+        return not self._plan.rhythm.every_instant or self._arrivals.complete(passed)
+
+    def _through(self, passed: int) -> list[MatchBatch]:
+        return self._worked(self._arrivals.take(passed), passed)
+
+    def _worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
+        self._see(batches)
+        found = [self.batch(at, rows) for at, rows in self._answer(batches, passed) if len(rows)]
+        if self.recent is not None:
+            self.recent.add(batches)
         return found
 
-    def _see(self, batches: list[EventBatch]) -> None:
+    def _see(self, batches: Sequence[EventBatch]) -> None:
         """How far streams have come."""
         for batch in batches:
             if len(batch):
@@ -127,7 +221,7 @@ class RspRun(AloneRun):
                 self._newest = last if self._newest is None else max(self._newest, last)
 
     def _answer(
-        self, batches: list[EventBatch], passed: int
+        self, batches: Sequence[EventBatch], passed: int
     ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         """What is told at all instants that are due, and when."""
         if isinstance(self._answers, SteadyAnswers):
@@ -136,7 +230,7 @@ class RspRun(AloneRun):
             yield from self._advance(self._answers, batches, passed)
 
     def _advance(
-        self, general: GeneralAnswers, batches: list[EventBatch], passed: int
+        self, general: GeneralAnswers, batches: Sequence[EventBatch], passed: int
     ) -> Iterator[tuple[NDArray[np.int64], FullRows]]:
         """So many instants at a time."""
         times = np.concatenate([batch.time for batch in batches])
@@ -172,7 +266,8 @@ class RspRun(AloneRun):
         order = np.argsort(at, kind="stable")
         return at[order], rows.take(every[order])
 
-    def _batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
+    def batch(self, at: NDArray[np.int64], rows: FullRows) -> MatchBatch:
+        """Full rows as they are told: i64[n], ascending, the instants at which they are."""
         values = self._told.of(rows.values, at)
         events = rows.span.shape[1]
         if not events:
@@ -183,32 +278,29 @@ class RspRun(AloneRun):
 
     def forget(self, at: int) -> None:
         """Between batches: windows and event mappings are empty from now on; what waits for its instant goes on."""
+        self._on_its_own()
         self.resets = self.resets.another(at, 0 if self._newest is None else self._newest, self.records)
         self._schedule.forget()
         self._begin()
+        if self.recent is not None:
+            self.recent = Recent(self._plan)
 
     # --- the KB, state ------------------------------------------------------------------------------
-
-    def keep_answers(self) -> bool:
-        return self._kb.keep(self._arrivals.unfinished)
 
     @property
     def reads_kb(self) -> bool:
         return self._plan.reads_kb
 
-    @property
-    def kb_texts(self) -> tuple[str, ...]:
-        return self._kb.texts
-
     def save(self, terms: SavedTerms) -> State:
+        shared = self._shared
         return {
-            "arrivals": self._arrivals.save(terms),
+            "arrivals": {**self._arrivals.save(terms), "events": self.events, "late": self.late},
             "schedule": self._schedule.save(),
             "newest": self._newest,
             "matches": self.matches,
             "resets": self.resets.save(),
             "blanks": self._blanks.save(terms),
-            "answers": self._answers.save(terms),
+            "answers": self._answers.save(terms) if shared is None else {"recent": shared.recent.save(terms)},
             "kept": self._kb.save(terms),
         }
 
@@ -219,16 +311,21 @@ class RspRun(AloneRun):
         self.matches = int(state["matches"])
         self.resets = Resets.restored(state["resets"])
         self._blanks.restore(state["blanks"], terms)
-        self._answers.restore(state["answers"], terms)
+        if "recent" in state["answers"]:
+            recent = Recent(self._plan)
+            recent.restore(state["answers"]["recent"], terms)
+            self._be_as(recent)
+        else:
+            self._answers.restore(state["answers"], terms)
         self._kb.restore(state["kept"], terms)
 
     # --- what it tells ------------------------------------------------------------------------------
 
     @property
     def state(self) -> dict[str, int]:
-        return self._answers.state
+        return self._shared.state if self._shared is not None else self._answers.state
 
     @property
     def bytes(self) -> int:
         """About how large its state is."""
-        return self._answers.bytes
+        return self._shared.bytes if self._shared is not None else self._answers.bytes

@@ -1,19 +1,23 @@
 """The registered queries of a store, of all languages.
 
-SPAseq queries share clocks and matching (shared.py); each query of another language has an order of its own (alone.py)
-and is handed events only when something may come of them (apart.py).
+SPAseq queries share clocks and matching (shared.py); those over windows share their state as long as it is the same
+(together.py); each other query has an order of its own (alone.py) and is handed events only when something may come of
+them (apart.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.apart import ApartRuns
 from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
+from oxiseq.engine.run.together import Together, kind_of
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -27,21 +31,32 @@ class Runs:
         self._shared = SharedRuns(terms)
         self._apart = ApartRuns(terms)
         self._number: dict[AnyRun, int] = {}
+        self._together = Together(terms)
         self._count = 0
 
-    def add(self, run: AnyRun, start: int | None = None) -> None:
-        """A query that has not seen any event yet; `start` as it was given."""
+    def add(self, run: AnyRun, start: int | None = None, *, shares: bool = True) -> None:
+        """A query; `start` as it was given. shares: it may share its state with others. One of SPAseq has not seen any
+        event yet."""
         self._number[run] = self._count
         self._count += 1
-        if isinstance(run, AloneRun):
-            self._apart.add(run)
-        else:
+        if not isinstance(run, AloneRun):
             self._shared.add(run, start)
+        elif not (shares and isinstance(run, RspRun) and self._is_together(run)):
+            self._apart.add(run)
+
+    def _is_together(self, run: RspRun) -> bool:
+        kind = kind_of(run.plan, run.lateness, run.order.start)
+        if kind is not None:
+            self._together.add(run, kind)
+        return kind is not None
 
     def remove(self, run: AnyRun) -> None:
         """Forget a query."""
         del self._number[run]
-        if isinstance(run, AloneRun):
+        if run in self._together:
+            assert isinstance(run, RspRun)
+            self._together.remove(run)
+        elif isinstance(run, AloneRun):
             self._apart.remove(run)
         else:
             self._shared.remove(run)
@@ -54,26 +69,37 @@ class Runs:
     def save(self, terms: SavedTerms) -> State:
         """The state of all queries, each of which has caught up."""
         assert not self._apart.behind, "catch_up first"
-        return {"shared": self._shared.save(terms), "alone": [run.save(terms) for run in self._apart.runs]}
+        alone = [run.save(terms) for run in self._number if isinstance(run, AloneRun)]
+        return {"shared": self._shared.save(terms), "alone": alone}
 
     def restore(self, state: State, runs: Sequence[AnyRun], terms: KnownTerms) -> None:
         """Go on from a saved state, with runs of the same plans in the same order that have not seen any event; when
         there are none yet."""
         self._shared.restore(state["shared"], [run for run in runs if isinstance(run, QueryRun)], terms)
+        self._number.update((run, number) for number, run in enumerate(runs))
+        self._count = len(runs)
         alone = [run for run in runs if isinstance(run, AloneRun)]
         for run, saved in zip(alone, state["alone"], strict=True):
             run.restore(saved, terms)
-            self._apart.add(run)
-        self._number = {run: number for number, run in enumerate(runs)}
-        self._count = len(runs)
+            if not (isinstance(run, RspRun) and self._is_together(run)):
+                self._apart.add(run)
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         """Events of a stream, in order of arrival; what that did."""
-        return self._in_order(self._shared.push(stream, batch), self._apart.push(stream, batch))
+        def alone(run: AloneRun) -> Outcome:
+            return _outcome(run, lambda: run.push(stream, batch))
+
+        found = self._shared.push(stream, batch)
+        return self._in_order(found, self._together.push(stream, batch, alone), self._apart.push(stream, batch))
 
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
         """No event of `stream` before `time` (µs) will come."""
-        return self._in_order(self._shared.punctuate(stream, time), self._apart.punctuate(stream, time))
+        def alone(run: AloneRun) -> Outcome:
+            return _outcome(run, lambda: run.punctuate(stream, time))
+
+        found = self._shared.punctuate(stream, time)
+        together = self._together.punctuate(stream, time, alone)
+        return self._in_order(found, together, self._apart.punctuate(stream, time))
 
     def catch_up(self, run: AnyRun | None = None) -> list[Outcome]:
         """Hand one query, or all, the events that have not concerned it so far, before its state, its counters or its
@@ -82,23 +108,39 @@ class Runs:
         return [outcome for each in runs if isinstance(each, AloneRun) for outcome in self._apart.catch_up(each)]
 
     def stepped(self) -> set[AnyRun]:
-        """Those whose state may be another than at the last call."""
+        """Those whose state may be another than at the last call, but for those that share it."""
         return {*self._shared.stepped(), *self._apart.stepped()}
 
     def keep_answers(self, run: AnyRun) -> bool:
         """The KB is about to change, and the query has caught up: see `AloneRun.keep_answers`. Raises KbError."""
         return self._apart.keep_answers(run) if isinstance(run, AloneRun) else self._shared.keep_answers(run)
 
-    def settle(self, run: AnyRun) -> list[Outcome]:
-        """One query takes everything seen so far as complete."""
-        return self._apart.settle(run) if isinstance(run, AloneRun) else self._shared.settle(run)
+    def settle(self, run: AnyRun, until: int = BEFORE_ALL) -> list[Outcome]:
+        """One query takes everything seen so far as complete; one of SPAseq also all before `until` (µs)."""
+        if not isinstance(run, AloneRun):
+            return self._shared.settle(run, until)
+        return [_outcome(run, run.settle)] if run in self._together else self._apart.settle(run)
 
     def close(self, run: AnyRun) -> list[Outcome]:
         """The streams have ended for one query; `remove` it afterwards."""
-        return self._apart.close(run) if isinstance(run, AloneRun) else self._shared.close(run)
+        if not isinstance(run, AloneRun):
+            return self._shared.close(run)
+        return [_outcome(run, run.close)] if run in self._together else self._apart.close(run)
 
-    def _in_order(self, outcomes: list[Outcome], mine: list[Outcome]) -> list[Outcome]:
+    def _in_order(self, outcomes: list[Outcome], together: list[Outcome], apart: list[Outcome]) -> list[Outcome]:
         """In order of registration."""
-        if mine and outcomes:
-            return sorted([*outcomes, *mine], key=lambda outcome: self._number[outcome.run])
-        return mine or outcomes
+        together = [o for o in together if o.matches or o.late is not None or o.error is not None or o.left_out]
+        every = [each for each in (outcomes, together, apart) if each]
+        if len(every) < 2:
+            return every[0] if every else []
+        return sorted([o for each in every for o in each], key=lambda outcome: self._number[outcome.run])
+
+
+def _outcome(run: AloneRun, step: Callable[[], Any]) -> Outcome:
+    """What a step does, and what can be worked through then."""
+    known = run.faults.count
+    try:
+        late = step()
+        return Outcome(run, run.advance(), late, left_out=run.faults.count - known)
+    except Exception as error:
+        return Outcome(run, [], None, error)

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.matching.matcher import Rows, StreamMatcher
-from oxiseq.engine.matching.plan import StreamPlan, combine
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
+from oxiseq.engine.patterns.plan import StreamPlan, combine
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.clock import Clock, Instants
 from oxiseq.engine.run.query import CHUNK, QueryRun
+from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -146,10 +147,10 @@ class SharedRuns:
             self._group(run).keeping.add(run)
         return kept
 
-    def settle(self, run: QueryRun) -> list[Outcome]:
-        """One query takes every instant seen so far as complete."""
+    def settle(self, run: QueryRun, until: int = BEFORE_ALL) -> list[Outcome]:
+        """One query takes every instant seen so far as complete, and all before `until` (µs)."""
         group = self._alone(run)
-        group.clock.settle()
+        group.clock.settle(until)
         return self._settled([group], self._advance(group))
 
     def close(self, run: QueryRun) -> list[Outcome]:
@@ -310,7 +311,7 @@ class _Pass:
         for stream in range(len(runs[0].plan.streams)):
             plans = [run.plan.requests[stream] or _NO_REQUESTS for run in runs]
             plan, owners = combine(plans, terms)
-            self._matchers.append(StreamMatcher(plan, terms) if plan.requests else None)
+            self._matchers.append(StreamMatcher(plan, terms) if plan.kernel else None)
             self._owners.append(owners)
 
     def rows(self, part: Instants) -> dict[QueryRun, list[list[Rows]] | None] | None:

@@ -67,17 +67,22 @@ class Watermarks(ABC, Generic[S]):
         """Whether an event of this time (µs) would be neither late nor before the start."""
         return time >= self._streams[stream].at(self.lateness) and (self._start is None or time >= self._start)
 
-    def settle(self) -> None:
-        """Take everything seen so far as complete: what comes for it from now on is late."""
+    def settle(self, until: int = BEFORE_ALL) -> None:
+        """Take everything seen so far as complete, and all before `until`: what comes for it from now on is late."""
         newest = self.newest
         if newest > BEFORE_ALL:
             for stream in range(len(self._streams)):
-                self.advance(stream, newest + 1)
+                self.advance(stream, max(newest + 1, until))
 
     def close(self) -> None:
         """The streams have ended."""
         for stream in range(len(self._streams)):
             self.advance(stream, AFTER_ALL)
+
+    @property
+    def start(self) -> int | None:
+        """What was before, the query does not see."""
+        return self._start
 
     @property
     @abstractmethod

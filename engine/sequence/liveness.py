@@ -25,6 +25,10 @@ def live_keys(graph: StateGraph, sliding: bool) -> tuple[tuple[Value, ...], ...]
     """Per edge the values of its key, in a fixed order: a backward analysis to a fixpoint."""
     leaving = edges_by_source(graph)
     need: list[set[Value]] = [set(_reads(graph, leaving, edge, sliding)) for edge in graph.edges]
+    for index, edge in enumerate(graph.edges):
+        if edge.then is not None:  # the segments of a gap have one key; `then` stands behind its edge
+            need[index] |= need[edge.then]
+            need[edge.then] = need[index]
     changed = True
     while changed:
         changed = False
@@ -39,16 +43,18 @@ def live_keys(graph: StateGraph, sliding: bool) -> tuple[tuple[Value, ...], ...]
 
 
 def edges_by_source(graph: StateGraph) -> Mapping[int, list[int]]:
-    """State (or START) → the edges that leave it."""
+    """State (or START) → the edges that leave it, of a gap's segments the first."""
     leaving: dict[int, list[int]] = {}
     for index, edge in enumerate(graph.edges):
-        leaving.setdefault(edge.source, []).append(index)
+        if not edge.follows:
+            leaving.setdefault(edge.source, []).append(index)
     return leaving
 
 
 def ends_here(graph: StateGraph, leaving: Mapping[int, list[int]], state: int) -> bool:
     """Whether a run in `state` is a match, or becomes one when its window closes."""
-    return graph.states[state].final or any(not graph.edges[e].arms for e in leaving.get(state, ()))
+    edges = [graph.edges[e] for e in leaving.get(state, ())]
+    return graph.states[state].final or any(edge.waits or edge.counts is not None for edge in edges)
 
 
 def kept_values(source: Source) -> Iterator[Value]:
@@ -66,7 +72,9 @@ def _reads(
             yield from kept_values(dict(arm.fill)[LAST_NEGATED])
     for guard in edge.guards:
         yield from _check_reads(guard.check)
-    if not edge.arms and sliding:
+    yield from edge.counts or ()
+    yield from (value for value, _ in edge.lasting)
+    if edge.waits and sliding:
         yield RUN_START  # a group must have one closing time
 
 

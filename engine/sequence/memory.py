@@ -10,14 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.kernels.matches import records as matches
+from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.kernels.sequence import records as k
-from oxiseq.engine.kernels.sequence.compact_set import SPINE, collect
+from oxiseq.engine.kernels.sequence.collect import collect
 from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.joining import remember
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
-from oxiseq.engine.kernels.sequence.partitions import collect_partitions, sweep, used_partitions
+from oxiseq.engine.kernels.sequence.partitions import sweep, used_partitions
+from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_nodes
 from oxiseq.engine.sequence.tables import SequenceTables
 
 _ASKED = 256
@@ -46,17 +49,21 @@ class Capacities:
 def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     """Empty memory for one run of a compiled sequence."""
     width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
-    scalars = np.zeros(k.SCALARS, np.int64)
-    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK]] = -1
+    arrays = match_arrays(k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted))
+    scalars = arrays["scalars"]
+    scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE]] = -1
+    scalars[k.DUE] = k.NEVER_CLOSES
     scalars[[k.TAU, k.OPENED, k.FORGOTTEN, k.CONSUMED]] = k.BEFORE_ALL
     uses = max((int(f["uses1"] - f["uses0"]) for f in compiled.tables.filters), default=0)
     entries = bool((compiled.tables.edges["op"] == k.STRICT).any())
     chains = np.zeros(_CHAINS if entries else 1, k.CHAIN)
     chains["stamp"] = k.BEFORE_ALL
+    tallies = sizes.out if compiled.counted else 1
+    ages = np.zeros(len(compiled.tables.edges), k.AGES)
+    ages["oldest"] = ages["newest"] = -1
     groups, buckets = sizes.groups, max(sizes.groups, 1) * probes
     return k.Memory(
-        scalars=scalars,
-        nodes=np.zeros(sizes.nodes, k.NODE),
+        **arrays,
         groups=np.zeros(groups, k.GROUP),
         keys=np.zeros((groups, width), np.int64),
         links=np.zeros(groups * probes, k.LINK),
@@ -70,31 +77,22 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         pending=np.zeros((sizes.pending, 2), np.int32),
         pending_keys=np.zeros((sizes.pending, width), np.int64),
         fired=np.zeros(sizes.pending, np.int32),
-        finals=np.zeros((sizes.pending, 2), np.int64),
         closings=np.zeros(sizes.pending, k.CLOSING),
         memo=np.zeros((_MEMO if compiled.filters else 1, 2 + uses), np.int64),
         asked=np.zeros((_ASKED if compiled.filters else 1, 1 + compiled.vector), np.int64),
         lead_table=np.full(table_size(sizes.groups), -1, np.int32),
         lead_keys=np.zeros((sizes.groups, 2 + width + _lead_width(compiled)), np.int64),
-        stack=np.zeros((sizes.stack, 2), np.int64),
-        path=np.zeros(sizes.stack, np.int64),
-        out_rows=np.zeros(sizes.out, np.int64),
-        out_ends=np.zeros(sizes.out, np.int64),
-        out_waves=np.zeros((sizes.out, 2), np.int64),
         key=np.zeros(width + _lead_width(compiled), np.int64),
         vector=np.zeros(compiled.vector, np.int64),
-        spine=np.zeros(SPINE, np.int64),
+        aged=np.zeros(sizes.pending if compiled.tables.sizes[k.AGEING] else 0, k.AGED),
+        ages=ages,
         floors=np.zeros(1, np.int64),
         moments=np.zeros(1, np.int64),
         numbers=np.zeros(1, np.int64),
+        tally=np.zeros((tallies, 1), np.uint64),
+        tally_keys=np.zeros((tallies, 2 + width), np.int64),
+        tally_table=np.full(table_size(tallies), -1, np.int32),
     )
-
-
-def with_longer_output(S: k.Memory) -> k.Memory:
-    """Memory with room for twice as many matches to be written at a time; what was written has been taken."""
-    longer_out = {name: np.zeros((2 * len(a), *a.shape[1:]), np.int64) for name, a in
-                  (("out_rows", S.out_rows), ("out_ends", S.out_ends), ("out_waves", S.out_waves))}
-    return S._replace(**longer_out)
 
 
 def _lead_width(compiled: SequenceTables) -> int:
@@ -131,17 +129,13 @@ def grow(S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory
     if need == k.NEED_LEADS:
         return _grow_leads(S, compiled, tau)
     if need == k.NEED_ENTRIES:
-        return _widen(S, "entries", "entry_keys")
+        return widen(S, "entries", "entry_keys")
     if need == k.NEED_PENDING:
-        return _widen(S, "pending", "pending_keys")
-    if need == k.NEED_STACK:
-        return _widen(S, "stack", "path")
-    names = {k.NEED_FIRED: "fired", k.NEED_FINALS: "finals", k.NEED_CLOSINGS: "closings"}
-    return _widen(S, names[need])
-
-
-def _widen(S: k.Memory, *names: str) -> k.Memory:
-    return S._replace(**{name: longer(getattr(S, name), 2 * len(getattr(S, name))) for name in names})
+        return widen(S, "pending", "pending_keys")
+    if need == matches.NEED_STACK:
+        return widen(S, "stack", "path")
+    names = {k.NEED_FIRED: "fired", k.NEED_FINALS: "finals", k.NEED_CLOSINGS: "closings", k.NEED_AGED: "aged"}
+    return widen(S, names[need])
 
 
 def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
@@ -158,20 +152,15 @@ def _grow_leads(S: k.Memory, compiled: SequenceTables, tau: int) -> k.Memory:
     return S
 
 
-def make_nodes(S: k.Memory, compiled: SequenceTables, again: bool) -> tuple[k.Memory, int]:
+def make_nodes(T: Pointers, memory: Pointers, S: k.Memory, again: bool) -> tuple[k.Memory, int]:
     """Collect dead nodes; double the room if more than half is still in use, or if that did not help before.
 
-    Returns the memory and the smallest row id that a node still refers to.
+    `T`, `memory`: pointer tables of the compiled sequence and of `S`. Returns the memory and the smallest row id that a
+    node still refers to.
     """
-    marks = np.zeros(len(S.nodes), np.int32)
-    if compiled.clauses.partitioned:
-        low = np.zeros(len(S.nodes), np.int64)
-        oldest = int(call(collect_partitions, Pointers(compiled.tables), Pointers(S), marks, low))
-    else:
-        oldest = int(call(collect, Pointers(S), marks, max(int(S.scalars[k.TAU]), int(S.scalars[k.FORGOTTEN]))))
-    if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes):
-        S = S._replace(nodes=longer(S.nodes, 2 * len(S.nodes)))
-    return S, oldest
+    marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.floors) + 1, np.int64)
+    oldest = int(call(collect, T, memory, marks, floors))
+    return with_room_for_nodes(S, again), oldest
 
 
 def begin_partitions(S: k.Memory, fresh: NDArray[np.int64], count: int) -> k.Memory:

@@ -2,8 +2,9 @@
 
 Where it stands: algebra → **positions** → states → edges. A *letter* is a conjunction of GPMs; a position
 waits for one of several letters (a BOp expression Ψ in disjunctive normal form), so that `A; (B|C)` is one
-wait. Counted repeats are unrolled, `?` becomes a second way past the element, and a negation becomes a
-*guard* of the gap in which it stands (semantics.md 2.3 to 2.5).
+wait. Counted repeats are unrolled, `?` becomes a second way past the element, a negation becomes a *guard* of
+the gap in which it stands (semantics.md 2.3 to 2.5), WITHIN and AFTER are numbers of a transition, and LASTING is a
+*span*: positions inside it, reached in time (2.5b).
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import TypeAlias
 from oxiseq.engine.errors import LimitError
 from oxiseq.grammar.algebra import (
     Atom,
+    Bounded,
+    BoundKind,
     Conjunction,
     Disjunction,
     Maybe,
@@ -23,6 +26,7 @@ from oxiseq.grammar.algebra import (
     Sequence,
     SequenceElement,
 )
+from oxiseq.grammar.places import negation
 
 Letter: TypeAlias = tuple[str, ...]
 """GPM names that must match at one instant, joined; in the order of the text."""
@@ -35,18 +39,30 @@ MAX_POSITIONS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A negated letter in a gap; `loops` are the repeats around the place where it stands."""
+    """A negated letter in a gap; `loops` are the repeats around the place where it stands. `within`: how long after
+    the gap's beginning it is forbidden (µs); None: in the whole gap."""
 
     letter: Letter
     loops: tuple[int, ...]
+    within: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastingSpan:
+    """An element that lasts at most `size` µs, from its first event to its last."""
+
+    number: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the sequence: the letters that end the wait for it, and the repeats around it."""
+    """A place in the sequence: the letters that end the wait for it, the repeats and the spans around it, outermost
+    first."""
 
     letters: tuple[Letter, ...]
     loops: tuple[int, ...]
+    spans: tuple[LastingSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +70,8 @@ class Transition:
     """From `source` (START or a position) to `target` by `op`.
 
     `left` are the guards that stand inside the source's side of the gap, `right` those on the target's
-    side; they differ in scope when the gap lies between two iterations of `again`.
+    side; they differ in scope when the gap lies between two iterations of `again`. The gap is at least `least` and
+    at most `most` µs long. `inside`: how many of the spans around the target go on; the others begin there.
     """
 
     source: int
@@ -63,6 +80,9 @@ class Transition:
     left: tuple[Guard, ...]
     right: tuple[Guard, ...]
     again: int | None
+    least: int = 0
+    most: int | None = None
+    inside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +123,14 @@ class _Entry:
     target: int
     guards: tuple[Guard, ...] = ()
     op: Op | None = None
+    least: int = 0
+    most: int | None = None
+
+    def bounded(self, kind: BoundKind, size: int) -> _Entry:
+        """With one more bound on the gap before it."""
+        if kind is BoundKind.AFTER:
+            return replace(self, least=max(self.least, size))
+        return replace(self, most=size if self.most is None else min(self.most, size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +161,8 @@ class _Builder:
     transitions: list[Transition] = field(default_factory=list)
     loops: tuple[int, ...] = ()
     loop_count: int = 0
+    spans: tuple[LastingSpan, ...] = ()
+    span_count: int = 0
 
     def element(self, node: SequenceElement, first: bool) -> _Fragment:
         """`first`: no positive atom stands before `node` (Def. 13 chains its `+` by `;`)."""
@@ -153,23 +183,38 @@ class _Builder:
                 )
             case Repeat():
                 return self._repeat(node, first)
+            case Bounded(item, BoundKind.LASTING, size):
+                return self._span(item, size, first)
+            case Bounded(item, kind, size):
+                inner = self.element(item, first)
+                return replace(inner, entries=tuple(e.bounded(kind, size) for e in inner.entries))
             case _:
                 raise AssertionError(f"the checks let {type(node).__name__} through")
 
     def _position(self, letters: tuple[Letter, ...]) -> _Fragment:
         if len(self.positions) >= MAX_POSITIONS:
             raise LimitError(MAX_POSITIONS + 1, MAX_POSITIONS, "positions of the unrolled sequence")
-        self.positions.append(Position(letters, self.loops))
+        self.positions.append(Position(letters, self.loops, self.spans))
         here = len(self.positions) - 1
         return _Fragment((_Entry(here),), (_Exit(here),))
+
+    def _span(self, item: SequenceElement, size: int, first: bool) -> _Fragment:
+        outer = self.spans
+        self.spans = (*outer, LastingSpan(self.span_count, size))
+        self.span_count += 1
+        inner = self.element(item, first)
+        self.spans = outer
+        return inner
 
     def _sequence(self, node: Sequence, first: bool) -> _Fragment:
         prefix = _Prefix()
         entries: list[_Entry] = []
         exits: list[_Exit] = []
         for op, item in flatten(node):
-            if isinstance(item, Not):
-                guards = tuple(Guard(letter, self.loops) for letter in plain_letters(item.item) or ())
+            negated = negation(item)
+            if negated is not None:
+                letters, within = plain_letters(negated.item) or (), shortest(item)
+                guards = tuple(Guard(letter, self.loops, within) for letter in letters)
                 prefix.guards += guards
                 prefix.negated = True
                 exits = [replace(e, guards=e.guards + guards) for e in exits]
@@ -206,8 +251,9 @@ class _Builder:
                 chosen = entry.op or op
                 assert chosen is not None, "only the first element has no operator on its left"
                 self.transitions.append(
-                    Transition(leave.source, entry.target, chosen, leave.guards, entry.guards, again)
-                )
+                    Transition(leave.source, entry.target, chosen, leave.guards, entry.guards, again,
+                               entry.least, entry.most, len(self.spans))
+                )  # fmt: skip
 
     def _repeat(self, node: Repeat, first: bool) -> _Fragment:
         loop = self.loop_count
@@ -234,6 +280,16 @@ class _Builder:
         self.loops = outer_loops
         exits = tuple(dict.fromkeys(leaving + running))
         return _Fragment(tuple(entries), exits, body.nullable or node.least == 0)
+
+
+def shortest(element: SequenceElement) -> int | None:
+    """The smallest of the WITHIN that stand behind an element, in µs."""
+    found: int | None = None
+    while isinstance(element, Bounded):
+        if element.kind is BoundKind.WITHIN:
+            found = element.size if found is None else min(found, element.size)
+        element = element.item
+    return found
 
 
 def flatten(node: Sequence) -> list[tuple[Op | None, SequenceElement]]:
@@ -275,7 +331,7 @@ def _chains_by_place(node: SequenceElement) -> bool:
     match node:
         case Repeat(item, _, _, chain):
             return chain is None or _chains_by_place(item)
-        case Maybe(item) | Not(item):
+        case Maybe(item) | Not(item) | Bounded(item):
             return _chains_by_place(item)
         case Conjunction(items) | Disjunction(items):
             return any(_chains_by_place(item) for item in items)

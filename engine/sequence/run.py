@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 from pyoxigraph import Variable
 
 from oxiseq.engine.expressions.exists import Ask, holds_with
+from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
 from oxiseq.engine.kernels.terms.columns import TermColumns
-from oxiseq.engine.sequence.choice import Chooser, put_picked
+from oxiseq.engine.matches.choice import Chooser
+from oxiseq.engine.matches.memory import more_out
+from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -29,7 +32,6 @@ from oxiseq.engine.sequence.memory import (
     keep_answers,
     make_nodes,
     partitions_in_use,
-    with_longer_output,
 )
 from oxiseq.engine.sequence.rows import RowBuffer
 from oxiseq.engine.sequence.saved import restore_memory, save_memory
@@ -78,18 +80,36 @@ class SequenceRun:
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
-        self._defers = any(not edge.arms for edge in compiled.graph.edges)
+        self._defers = any(edge.waits for edge in compiled.graph.edges)
         self._chooser = Chooser(compiled.clauses.strategy, sizes.nodes // 4) if compiled.clauses.strategy else None
+        self._counts: list[Counts] = []
         self.oldest_row = 0
 
     @property
     def waits(self) -> bool:
-        """Whether the clock alone may complete a match: something waits for its window to close."""
-        return bool(self._memory.scalars[k.CLOSINGS])
+        """Whether the clock alone may complete a match: something waits for its window to close, or a bound to pass."""
+        return bool(self._memory.scalars[k.WAITING])
 
-    def feed(self, rows: RowBuffer | None, until: int, positions: Positions | None = None) -> Found:
+    @property
+    def deadline(self) -> int | None:
+        """A match may be complete when the clock has passed this (in the window's unit, µs unless it counts instants);
+        None if only another event can complete one."""
+        memory = self._memory
+        if not self.waits:
+            return None
+        due = [int(memory.closings["close"][0])] if memory.scalars[k.CLOSINGS] else []
+        tables = self._compiled.tables
+        for edge in tables.aged[int(tables.sizes[k.MOVING]) : int(tables.sizes[k.AGEING])].tolist():
+            oldest = int(memory.ages["oldest"][edge])
+            if oldest >= 0:
+                due.append(int(memory.aged["time"][oldest] + tables.edges["limit"][edge]))
+        return min(due)
+
+    def feed(
+        self, rows: RowBuffer | None, until: int, positions: Positions | None = None, passed: int | None = None
+    ) -> Found:
         """Work through `rows` (None: there are none); then let the clock reach `until`, the smallest that may
-        still come. A strategy compares `positions`."""
+        still come; `passed` is the same in µs, if that is another unit. A strategy compares `positions`."""
         tables, scalars = self._compiled.tables, self._memory.scalars
         # the number of an event's graph means another event in each batch
         forget_answers(self._memory, changed=self._ask is not None or self._generation != self._terms.generation)
@@ -104,19 +124,23 @@ class SequenceRun:
         waves: list[NDArray[np.int64]] = []
         failed = -1
         while True:
-            need = advance(T, self._point(self._memory).address, R, C, until)
-            if need == k.DONE:
+            need = advance(T, self._point(self._memory).address, R, C, until, until if passed is None else passed)
+            if need == matches.DONE:
                 break
             at = int(self._memory.scalars[k.INSTANT])
-            if need == k.NEED_NODES:
-                self._memory, self.oldest_row = make_nodes(self._memory, self._compiled, again=failed == at)
+            if need == matches.NEED_NODES:
+                self._free(again=failed == at)
                 failed = at
-            elif need == k.NEED_CHOICE:
-                self._choose(positions)
+            elif need == matches.NEED_CHOICE:
+                assert self._chooser is not None, "the tables say that a strategy chooses"
+                self._memory = self._chooser.choose(self._memory, *(positions or (_ROW_IDS, 0)))
             elif need == k.NEED_DECISIONS:
                 self._decide()
-            elif need == k.OUT_FULL:
+            elif need == matches.OUT_FULL:
                 self._drain(parts, waves)
+            elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
+                self._counts.append(take_counts(self._memory))
+                self._memory = more_limbs(self._memory) if need == matches.NEED_LIMBS else more_tallies(self._memory)
             else:
                 opened = int(rows.arrays.tau[at]) if at < rows.instants else k.BEFORE_ALL
                 self._memory = grow(self._memory, need, self._compiled, opened)
@@ -131,9 +155,25 @@ class SequenceRun:
             known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
         return known[1]
 
+    def count_by(self, origin: int, width: int) -> None:
+        """Count matches together if they end at one clock, or, if `width` is not 0, if (clock - origin) // width is the
+        same."""
+        self._memory.scalars[[k.BUCKET_ORIGIN, k.BUCKET_WIDTH]] = origin, width
+
+    def take_counts(self) -> list[Counts]:
+        """What has been counted since the last call, of a run that counts matches instead of listing them."""
+        counts, self._counts = [*self._counts, take_counts(self._memory)], []
+        return counts
+
     def collect(self) -> None:
         """Free the nodes that are dead now, and learn `oldest_row`."""
-        self._memory, self.oldest_row = make_nodes(self._memory, self._compiled, again=False)
+        self._free(again=False)
+
+    def _free(self, again: bool) -> None:
+        """Free dead nodes; `again`: that has not helped just before."""
+        memory = self._memory
+        tables = self._point(self._compiled.tables)
+        self._memory, self.oldest_row = make_nodes(tables, self._point(memory), memory, again)
 
     def begin_partitions(self, fresh: NDArray[np.int64], count: int) -> None:
         """There are `count` partitions; those `fresh` are new, or have another meaning from now on."""
@@ -161,8 +201,8 @@ class SequenceRun:
     def live(self) -> dict[str, int]:
         """Numbers of live records, for tests of leaks and for explanations."""
         s = self._memory.scalars
-        return {"nodes": int(s[k.NODE_TOP]), "groups": int(s[k.GROUP_COUNT]),
-                "buckets": int(s[k.BUCKET_COUNT]), "touched": int(s[k.TOUCHED]), "bytes": self.bytes}
+        return {"nodes": int(s[matches.NODE_TOP]), "groups": int(s[k.GROUP_COUNT]), "buckets": int(s[k.BUCKET_COUNT]),
+                "aged": int(s[k.AGED_COUNT]), "touched": int(s[k.TOUCHED]), "bytes": self.bytes}
 
     @property
     def waiting(self) -> tuple[int, ...]:
@@ -173,9 +213,10 @@ class SequenceRun:
 
     @property
     def records(self) -> int:
-        """Nodes, groups and buckets together."""
+        """Nodes, groups, buckets and runs in age segments together."""
         s = self._memory.scalars
-        return int(s[k.NODE_TOP]) + int(s[k.GROUP_COUNT]) + int(s[k.BUCKET_COUNT])
+        counts = (matches.NODE_TOP, k.GROUP_COUNT, k.BUCKET_COUNT, k.AGED_COUNT)
+        return sum([int(s[count]) for count in counts])
 
     @property
     def bytes(self) -> int:
@@ -184,28 +225,17 @@ class SequenceRun:
 
     def _drain(self, parts: list[Found], waves: list[NDArray[np.int64]]) -> None:
         s = self._memory.scalars
-        rows, matches = int(s[k.OUT_ROWS]), int(s[k.OUT_MATCHES])
+        rows, count = int(s[matches.OUT_ROWS]), int(s[matches.OUT_MATCHES])
         room = self._memory
-        if matches == 0:  # one match is longer than the buffer
-            if rows == 0 and int(s[k.STACK]):
-                self._memory = with_longer_output(room)
+        if count == 0:  # one match is longer than the buffer
+            if rows == 0 and int(s[matches.STACK]):
+                self._memory = more_out(room)
             return
-        parts.append(Found(room.out_rows[:rows].copy(), room.out_ends[: matches + 1].copy()))
-        waves.append(room.out_waves[:matches].copy())
-        s[k.OUT_ROWS] = s[k.OUT_MATCHES] = 0
-        if int(s[k.STACK]) and len(room.out_ends) < (1 << 20):
-            self._memory = with_longer_output(room)
-
-    def _choose(self, positions: Positions | None) -> None:
-        """Let the strategy choose among the finals; what it makes of nodes goes after their enumeration."""
-        memory = self._memory
-        s = memory.scalars
-        assert self._chooser is not None, "the tables say that a strategy chooses"
-        s[k.NODE_BASE] = s[k.NODE_TOP]
-        times, offset = positions or (_ROW_IDS, 0)
-        nodes, picked = self._chooser.choose(memory.nodes, s, memory.finals, int(s[k.FINALS]), times, offset)
-        self._memory = put_picked(memory if nodes is memory.nodes else memory._replace(nodes=nodes), picked)
-        s[k.CHOSEN] = 1
+        parts.append(Found(room.out_rows[:rows].copy(), room.out_ends[: count + 1].copy()))
+        waves.append(room.out_marks[:count].copy())
+        s[matches.OUT_ROWS] = s[matches.OUT_MATCHES] = 0
+        if int(s[matches.STACK]) and len(room.out_ends) < (1 << 20):
+            self._memory = more_out(room)
 
     def _decide(self) -> None:
         memory = self._memory
@@ -237,7 +267,7 @@ def _by_end(found: Found, waves: NDArray[np.int64], positions: Positions | None)
     order of start. A window's close is told by its cut-off; all closed by then are of one wave."""
     if not (waves[:, 0] & 1).any():
         return found
-    last = found.rows[found.ends[1:] - 1] >> k.PLACE_BITS
+    last = found.rows[found.ends[1:] - 1] >> matches.PLACE_BITS
     times, offset = positions or (_ROW_IDS, 0)
-    order = np.lexsort((times[last + offset] if len(times) else last, waves[:, 1], waves[:, 0]))
+    order = np.lexsort((times[last + offset] if len(times) else last, waves[:, 1] * (waves[:, 0] & 1), waves[:, 0]))
     return found.take(order)

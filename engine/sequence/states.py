@@ -17,7 +17,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exists import graph_of
-from oxiseq.engine.sequence.positions import START, Automaton, Guard, Letter, Position, Transition
+from oxiseq.engine.sequence.positions import START, Automaton, Guard, LastingSpan, Letter, Position, Transition
 from oxiseq.grammar.algebra import Call, Expression, FunctionCall, Op, Prev
 from oxiseq.grammar.scope import GpmParts, exists_in, expression_variables, prev_variables
 
@@ -33,12 +33,14 @@ class ValueKind(Enum):
     PREVIOUS = "previous"
     START = "start"
     NEGATED = "negated"
+    SPAN = "span"
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """Something a run carries in a state: a variable's value in a scope (level 0 is outside all repeats), its
-    value in the previous iteration, the clock of the run's start, or the last clock of a leading negation."""
+    value in the previous iteration, the clock of the run's start, the last clock of a leading negation, or the time
+    (µs) at which the LASTING of number `level` began."""
 
     kind: ValueKind
     level: int = 0
@@ -86,7 +88,12 @@ class NegatedClock:
     """The last clock at which a leading negation was seen."""
 
 
-Source: TypeAlias = Column | Kept | Either | Unbound | RowClock | NegatedClock
+@dataclass(frozen=True, slots=True)
+class RowTime:
+    """The time of the row that fires, in µs."""
+
+
+Source: TypeAlias = Column | Kept | Either | Unbound | RowClock | NegatedClock | RowTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +134,8 @@ class GuardCheck:
 class Edge:
     """A wait: from a state (or START) by an operator; `arms` fire it, `guards` kill it.
 
-    An edge without arms is the wait for a window's end (trailing negation).
+    With bounds a gap is a chain of edges with one key, its *age segments*: a run that is older than `limit` goes on to
+    the edge `then` (semantics.md 2.5b, answers.md 3.3). An edge may also be the end of matches that are counted.
     """
 
     source: int
@@ -136,6 +144,25 @@ class Edge:
     guards: tuple[GuardCheck, ...]
     again: int | None = None
     """The repeat whose next iteration begins with it."""
+    waits: bool = False
+    """Trailing negation: a run that stays until the window closes, or the last segment ends, is a match."""
+    limit: int | None = None
+    """How old (µs) a run gets here."""
+    then: int | None = None
+    follows: bool = False
+    """Reached from the segment before it only."""
+    least: int = 0
+    most: int | None = None
+    """Of an edge by `,`, which has no segments: the bounds of its gap in µs."""
+    lasting: tuple[tuple[Value, int], ...] = ()
+    """(when it began, how long it may last) for each LASTING that the gap lies in."""
+    counts: tuple[Value, ...] | None = None
+    """Of the end of matches that are counted: the values by which they are told apart. It waits for nothing."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the time that has passed decides something."""
+        return self.limit is not None or bool(self.least) or self.most is not None or bool(self.lasting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +180,13 @@ class State:
 class StateGraph:
     states: tuple[State, ...]
     edges: tuple[Edge, ...]
+
+    @property
+    def longest_wait(self) -> int | None:
+        """How long (µs) after its last event a match may be undecided, its window aside; None where only the end of the
+        window decides, and where nothing waits."""
+        limits = [edge.limit for edge in self.edges if edge.waits and edge.then is None]
+        return None if None in limits else max((x for x in limits if x is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +284,16 @@ _Signature: TypeAlias = tuple[object, ...]
 class StateBuilder:
     """Explores the states that the automaton's positions can be in.
 
-    `by`: the variables of PARTITION BY, which need no comparing: what is compared is the partition.
+    `by`: the variables of PARTITION BY, which need no comparing: what is compared is the partition. In a sliding window
+    counted matches are told apart by their starts, too.
     """
 
     automaton: Automaton
     parts: Mapping[str, GpmParts]
     sliding: bool
     by: tuple[Variable, ...] = ()
+    told_apart: frozenset[Variable] | None = None
+    """Of matches that are counted: the variables by whose values they are told apart."""
     scopes: dict[Letter, LetterScope] = field(default_factory=dict)
     relevant: frozenset[Variable] = frozenset()
     wanted: dict[int, list[Variable]] = field(default_factory=dict)
@@ -277,7 +314,21 @@ class StateBuilder:
                 self._edge(done, scopes, self.automaton.positions[position].loops, way)
             self._waits(done, position, scopes)
             done += 1
-        return StateGraph(tuple(self._state(p, s) for p, s in self.entered), tuple(self.edges))
+        states = tuple(self._state(p, s) for p, s in self.entered)
+        if self.told_apart is None:
+            return StateGraph(states, tuple(self.edges))
+        ends = (Edge(n, Op.ANY, (), (), counts=self._values(state)) for n, state in enumerate(states) if state.final)
+        counted = tuple(replace(state, final=False) for state in states)
+        return StateGraph(counted, (*self.edges, *ends))
+
+    def _values(self, state: State) -> tuple[Value, ...]:
+        """What tells counted matches apart that end in a state: of each variable the innermost value."""
+        assert self.told_apart is not None
+        innermost: dict[Variable, Value] = {}
+        for value in sorted(state.values, key=lambda value: value.level):
+            if value.kind is ValueKind.BOUND and value.variable in self.told_apart:
+                innermost[value.variable] = value
+        return (*innermost.values(), *([RUN_START] if self.sliding else []))
 
     def _scope(self, letter: Letter) -> LetterScope:
         scope = letter_scope(letter, self.parts)
@@ -303,7 +354,8 @@ class StateBuilder:
             for condition in self.parts[name].stateful:
                 read |= expression_variables(condition) | prev_variables(condition)
         joined = {v for v, n in counted.items() if n > 1 and v not in self.by}
-        self.relevant = frozenset(joined | read | ({PARTITION} if self.by else set()))
+        told_apart = self.told_apart or frozenset()
+        self.relevant = frozenset(joined | read | told_apart | ({PARTITION} if self.by else set()))
         places: list[Position | Guard] = [*positions, *guards]
         for place in places:
             held = place.letters if isinstance(place, Position) else (place.letter,)
@@ -317,7 +369,7 @@ class StateBuilder:
 
     def _edge(self, source: int, scopes: _Scopes, loops: tuple[int, ...], way: Transition) -> None:
         target = self.automaton.positions[way.target]
-        guards = [self._guard(g, scopes) for g in way.left]
+        guards = [(self._guard(g, scopes), g.within) for g in way.left]
         after = scopes.copy()
         if way.again is not None:
             after.leave_to(target.loops.index(way.again) + 2)
@@ -327,37 +379,66 @@ class StateBuilder:
         after.enter(len(target.loops) + 1)
         if source == START:
             after.negated = bool(way.right) and self.sliding
-        guards += [self._guard(g, after) for g in way.right]
-        arms = tuple(self._arm(letter, way.target, after, source == START) for letter in target.letters)
-        # between neighbouring instants nothing can stand, so guards on a ',' edge are vacuous
-        kept = () if way.op is Op.STRICT and source != START else tuple(guards)
-        self.edges.append(Edge(source, way.op, arms, kept, way.again))
+        guards += [(self._guard(g, after), g.within) for g in way.right]
+        arms = tuple(self._arm(letter, way, after) for letter in target.letters)
+        lasting = tuple((span_value(span), span.size) for span in target.spans[: way.inside])
+        if source == START:  # no gap, so no bound on it
+            self.edges.append(Edge(source, way.op, arms, tuple(g for g, _ in guards), way.again))
+        elif way.op is Op.STRICT:  # between neighbouring instants nothing can stand: guards on a ',' edge are vacuous
+            self.edges.append(
+                Edge(source, way.op, arms, (), way.again, least=way.least, most=way.most, lasting=lasting)
+            )
+        else:
+            gap = Edge(source, way.op, arms, (), way.again, lasting=lasting)
+            self._segments(gap, way.least, way.most, guards)
 
     def _waits(self, state: int, position: int, scopes: _Scopes) -> None:
         for ending in self.automaton.endings:
             if ending.source == position and ending.guards:
-                guards = tuple(self._guard(g, scopes) for g in ending.guards)
-                self.edges.append(Edge(state, Op.ANY, (), guards))
+                guards = [(self._guard(g, scopes), g.within) for g in ending.guards]
+                bounds = [g.within for g in ending.guards]
+                most = None if None in bounds else max(b for b in bounds if b is not None)
+                self._segments(Edge(state, Op.ANY, (), (), waits=True), 0, most, guards)
+
+    def _segments(
+        self, gap: Edge, least: int, most: int | None, guards: Sequence[tuple[GuardCheck, int | None]]
+    ) -> None:
+        """The gap as a chain of edges, one for each range of ages in which the same arms and guards are at work."""
+        ranges = age_ranges(least, most, [within for _, within in guards])
+        for number, (low, limit) in enumerate(ranges):
+            here = tuple(guard for guard, within in guards if within is None or low <= within)
+            last = number + 1 == len(ranges)
+            self.edges.append(
+                replace(gap, arms=gap.arms if low >= least else (), guards=here, limit=limit,
+                        then=None if last else len(self.edges) + 1, follows=number > 0)
+            )  # fmt: skip
 
     def _guard(self, guard: Guard, scopes: _Scopes) -> GuardCheck:
         seen = scopes.copy()
         seen.leave_to(len(guard.loops) + 1)
         return GuardCheck(guard.letter, self._check(self.scopes[guard.letter], seen))
 
-    def _arm(self, letter: Letter, position: int, before: _Scopes, starts: bool) -> Arm:
+    def _arm(self, letter: Letter, way: Transition, before: _Scopes) -> Arm:
         scope = self.scopes[letter]
         after = before.copy()
         after.bind(scope, self.relevant)
-        target = self._enter(position, after)
-        return Arm(letter, self._check(scope, before), target, tuple(self._fill(after, starts)))
+        target = self._enter(way.target, after)
+        spans = self.automaton.positions[way.target].spans
+        fill = self._fill(after, way.source == START, spans, way.inside)
+        return Arm(letter, self._check(scope, before), target, tuple(fill))
 
-    def _fill(self, after: _Scopes, starts: bool) -> Iterable[tuple[Value, Source]]:
+    def _fill(
+        self, after: _Scopes, starts: bool, spans: tuple[LastingSpan, ...], inside: int
+    ) -> Iterable[tuple[Value, Source]]:
         for value, cell in _cells(after):
             yield value, cell.source
         if self.sliding:
             yield RUN_START, RowClock() if starts else Kept(RUN_START)
         if after.negated:
             yield LAST_NEGATED, NegatedClock() if starts else Kept(LAST_NEGATED)
+        for depth, span in enumerate(spans):
+            value = span_value(span)
+            yield value, Kept(value) if depth < inside else RowTime()
 
     def _check(self, scope: LetterScope, before: _Scopes) -> Check:
         equal: list[tuple[Variable, Value]] = []
@@ -411,7 +492,26 @@ class StateBuilder:
             values |= {RUN_START}
         if scopes.negated:
             values |= {LAST_NEGATED}
+        values |= {span_value(span) for span in self.automaton.positions[position].spans}
         return State(position, values, final, scopes.negated)
+
+
+def span_value(span: LastingSpan) -> Value:
+    """When the element that it bounds began."""
+    return Value(ValueKind.SPAN, span.number)
+
+
+def age_ranges(least: int, most: int | None, bounds: Iterable[int | None]) -> list[tuple[int, int | None]]:
+    """(first, last) ages of the segments of a gap: cut where an arm begins to be at work or a guard ends. The last age
+    is None where the gap has no end."""
+    cuts = {b for b in bounds if b is not None} | ({least - 1} if least else set())
+    cuts = {c for c in cuts if most is None or c < most} | (set() if most is None else {most})
+    ranges: list[tuple[int, int | None]] = []
+    low = 0
+    for cut in sorted(cuts):
+        ranges.append((low, cut))
+        low = cut + 1
+    return ranges if most is not None else [*ranges, (low, None)]
 
 
 def previous_name(variable: Variable) -> Variable:

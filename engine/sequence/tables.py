@@ -15,6 +15,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.program import compile_program
+from oxiseq.engine.kernels.matches.records import NO_LIMIT, PLACE_BITS
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.liveness import edges_by_source, ends_here, live_keys
@@ -33,6 +34,7 @@ from oxiseq.engine.sequence.states import (
     LetterScope,
     NegatedClock,
     RowClock,
+    RowTime,
     Source,
     StateGraph,
     Unbound,
@@ -73,7 +75,7 @@ class Clauses:
     `limit` found are emitted. `consumes`: what they make forgotten, k.NOTHING, k.EVERYTHING or
     k.THE_PARTITION."""
 
-    limit: int = k.NO_LIMIT
+    limit: int = NO_LIMIT
     strategy: Strategy | None = None
     consumes: int = k.NOTHING
     partitioned: bool = False
@@ -101,6 +103,11 @@ class SequenceTables:
     """Length of the value vector."""
     measure_count: int
     clauses: Clauses
+
+    @property
+    def counted(self) -> bool:
+        """Whether matches are counted and not listed."""
+        return any(edge.counts is not None for edge in self.graph.edges)
 
 
 def build_tables(
@@ -152,6 +159,7 @@ class _TableBuilder:
     measures: list[Measure] = field(default_factory=list)
     compiled: list[CompiledFilter] = field(default_factory=list)
     lead_letters: list[int] = field(default_factory=list)
+    lasting: list[tuple[int, ...]] = field(default_factory=list)
     places: dict[tuple[int, int | None], int] = field(default_factory=dict)
     width: int = 0
     wide: int = 0
@@ -176,17 +184,21 @@ class _TableBuilder:
             del probe["kind"]
         most = max((e["probe1"] - e["probe0"] for e in self.edges), default=1)
         size = self.window.size if self.window else 0
+        aged = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and not e.waits]
+        deciding = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and e.waits]
         sizes = [max(self.width, 1), max(self.wide, 1), max(most, 1), size,
                  int(self.window is not None and self.window.sliding), int(self.window is not None),
                  self.clauses.limit, int(self.clauses.strategy is not None), self.clauses.consumes,
                  int(self.clauses.partitioned),
-                 int(self.clauses.partitioned and self.window is not None and self.window.events)]
+                 int(self.clauses.partitioned and self.window is not None and self.window.events),
+                 len(aged), len(aged) + len(deciding), int(self.window is not None and self.window.events)]
         tables = k.Tables(
             _record(k.EDGE, self.edges), _record(k.PROBE, self.probes), _record(k.FILTER, self.filters),
             _record(k.LEAD, self.leads), arms_of, arms_at, starts_of, starts_at, guards_of, guards_at,
             leads_of, leads_at, _pairs(self.equal, 2), _pairs(self.compatible, 2), _pairs(self.either, 3),
             np.array(self.uses or [0], np.int32), np.array(self.chain or [0], np.int32),
             _pairs(self.next, 2), _pairs(self.fill, 2), np.array(self.code or [0], np.int32),
+            np.array(self.lasting or [(0, 0)], np.int64), np.array([*aged, *deciding] or [0], np.int32),
             np.array(sizes, np.int64),
         )
         return SequenceTables(
@@ -262,11 +274,15 @@ class _TableBuilder:
             words.append(_INDEX_NAMES[probe["index"]])
         self.edges.append({
             "op": _OPS[edge.op], "width": len(key), "probe0": first, "probe1": len(self.probes),
-            "waits": int(not edge.arms), "chained": len(common), "chain0": len(self.chain),
+            "waits": _waits_for(edge), "chained": len(common), "chain0": len(self.chain),
             "stamps": int(any(p["index"] == k.STAMP for p in self.probes[first:])),
             "part": slots.get(_PARTITION_VALUE, -1),
+            "limit": k.NO_AGE if edge.limit is None else edge.limit, "then": -1 if edge.then is None else edge.then,
+            "least": edge.least, "most": k.NEVER_CLOSES if edge.most is None else edge.most,
+            "lasting0": len(self.lasting), "lasting1": len(self.lasting) + len(edge.lasting),
         })
         self.chain += common
+        self.lasting += [(slots[value], span) for value, span in edge.lasting]
         return tuple(words)
 
     def _probe(
@@ -381,7 +397,7 @@ class _TableBuilder:
             self.next.append((following, len(self.fill)))
             for value in self.keys[following]:
                 pair = _fill_pair(fill[value], columns, slots)
-                rowonly = rowonly and (pair[1] < 0 or pair[0] in (k.FROM_CLOCK, k.FROM_NEGATED))
+                rowonly = rowonly and (pair[1] < 0 or pair[0] in (k.FROM_CLOCK, k.FROM_NEGATED, k.FROM_TIME))
                 self.fill.append(pair)
         probe |= {"next1": len(self.next), "rowonly": int(rowonly), "lead0": len(self.leads)}
         if edge.source == START:
@@ -391,8 +407,8 @@ class _TableBuilder:
 
     def _place_of(self, position: int, again: int | None) -> int:
         place = self.places.setdefault((position, again), len(self.places))
-        if place >= 1 << k.PLACE_BITS:
-            raise LimitError(place + 1, 1 << k.PLACE_BITS, "ways into positions of the unrolled sequence")
+        if place >= 1 << PLACE_BITS:
+            raise LimitError(place + 1, 1 << PLACE_BITS, "ways into positions of the unrolled sequence")
         return place
 
     def _lead(self, negated: Letter, starting: Letter) -> None:
@@ -420,8 +436,17 @@ def _fill_pair(
             return k.FROM_CLOCK, k.FROM_CLOCK
         case NegatedClock():
             return k.FROM_NEGATED, k.FROM_NEGATED
+        case RowTime():
+            return k.FROM_TIME, k.FROM_TIME
         case Unbound():
             raise AssertionError("no value of a state is unbound for sure")
+
+
+def _waits_for(edge: Edge) -> int:
+    """What an edge waits for but rows."""
+    if edge.counts is not None:
+        return k.COUNTED_END
+    return k.WINDOW_END if edge.waits else 0
 
 
 def _check_columns(check: Check) -> Iterable[Variable]:

@@ -18,6 +18,7 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.flow.epsparql.algebra import everything
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kernels.cea import records as cea
+from oxiseq.engine.kernels.matches.records import NODE
 from oxiseq.engine.kernels.sequence import records as sequence
 from oxiseq.engine.kernels.windows import records as windows
 from oxiseq.engine.plan.query import QueryPlan
@@ -70,7 +71,7 @@ def _of_query(plan: QueryPlan) -> Iterable[object]:
             yield name, _written(table.dtype), table.shape
             yield table.tobytes()
     yield sequence.Memory._fields, sequence.SCALARS
-    yield from map(_written, (sequence.NODE, sequence.GROUP, sequence.LINK, sequence.BUCKET))
+    yield from map(_written, (NODE, sequence.GROUP, sequence.LINK, sequence.BUCKET, sequence.AGED))
 
 
 @_parts.register
@@ -78,7 +79,7 @@ def _of_ceql(plan: CeaPlan) -> Iterable[object]:
     yield plan.query
     yield plan.streams, plan.atoms, plan.variables, plan.positions, plan.atom_of, plan.kept, plan.masks
     yield cea.Memory._fields, cea.SCALARS
-    yield from map(_written, (sequence.NODE, cea.PART, cea.LIVE))
+    yield from map(_written, (NODE, cea.PART, cea.LIVE))
 
 
 @_parts.register

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from pyoxigraph import Variable
 
@@ -28,7 +29,8 @@ from oxiseq.grammar.finding_tools import (
     listing,
     variable_hint,
 )
-from oxiseq.grammar.places import Overview, kleene_gpms
+from oxiseq.grammar.levels import is_over_matches, keys_of, repeated_gpms
+from oxiseq.grammar.places import Overview
 from oxiseq.grammar.scope import subexpressions
 
 
@@ -39,7 +41,7 @@ def check_output(seen: Overview) -> Iterator[Finding]:
             yield from _columns(columns or (), seen)
         case Construct(template, _, columns):
             yield from _columns(columns, seen)
-            made = {c.variable for c in columns}
+            made = {c.variable for c in columns} | keys_of(seen.query.summary).names
             for triple in template:
                 for term in (triple.subject, triple.predicate, triple.object):
                     if isinstance(term, Variable) and term not in made and term not in seen.bound:
@@ -49,14 +51,14 @@ def check_output(seen: Overview) -> Iterator[Finding]:
 
 
 def _columns(columns: tuple[Projection, ...], seen: Overview) -> Iterator[Finding]:
-    named: set[Variable] = set()
+    named: set[Variable] = set(keys_of(seen.query.summary).names)
     for column in columns:
         v = column.variable
         if column.expression is None:
             if v not in seen.bound | named:
                 yield _unbound(v, column.span, seen)
             continue
-        yield from _expression(column.expression, column.span, named, seen)
+        yield from check_expression(column.expression, column.span, named, seen)
         if v in seen.bound | named:
             place = at_pattern(rf"[?$]{v.value}\s*\)$", column.span, seen.text)
             by = f"{seen.binders(v)[0]} binds it" if v in seen.bound else "an earlier column is named so"
@@ -80,7 +82,10 @@ def _unbound(v: Variable, span: Span, seen: Overview) -> Finding:
     return error("scope", f"no GPM of SEQ binds ?{v.value}", span, variable_hint(v, seen.bound))
 
 
-def _expression(e: Expression, span: Span, named: set[Variable], seen: Overview) -> Iterator[Finding]:
+def check_expression(
+    e: Expression, span: Span, named: AbstractSet[Variable], seen: Overview
+) -> Iterator[Finding]:
+    """An expression of what a query shows; `named`: the columns before it, and group keys with names."""
     for part in subexpressions(e):
         match part:
             case Variable():
@@ -93,18 +98,17 @@ def _expression(e: Expression, span: Span, named: set[Variable], seen: Overview)
                 hint = "put EXISTS into a GPM's FILTER"
                 yield error("exists", "a match has no graph that EXISTS could look at", part.span, hint)
             case Aggregate():
-                yield from nested_aggregates(part)
                 yield from _aggregate(part, seen)
             case MatchFunction(name, gpm) if gpm is not None:
                 yield from _match_function(name, gpm, part.span, seen)
 
 
 def _aggregate(aggregate: Aggregate, seen: Overview) -> Iterator[Finding]:
-    if aggregate.arg is None:
-        hint = "COUNT(A) counts the events of the GPM A"
-        yield error("aggregate", "COUNT(*) has no meaning for a match", aggregate.span, hint)
+    """An aggregate over iterations runs over those of one GPM, and holds no other aggregate."""
+    if is_over_matches(seen, aggregate):
         return
-    over = kleene_gpms(seen, aggregate)
+    yield from nested_aggregates(aggregate)
+    over = repeated_gpms(seen, aggregate)
     if len(over) == 1 or not all(v in seen.bound for v in _variables(aggregate)):
         return  # an unbound variable is reported by itself
     repeated = [p.name for p in seen.places if p.repeats and not p.negated]

@@ -23,6 +23,7 @@ from pyoxigraph import NamedNode, Variable
 from oxiseq.grammar.algebra import (
     Aggregate,
     EventName,
+    Every,
     Expression,
     Filter,
     Following,
@@ -30,6 +31,7 @@ from oxiseq.grammar.algebra import (
     Group,
     MatchFunction,
     MatchPattern,
+    OnClose,
     Prev,
     Span,
     SubSelect,
@@ -45,11 +47,9 @@ from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, close_name, error, lint_finding, variable_hint
 from oxiseq.grammar.rsp_algebra import (
     EventDefinition,
-    Every,
     IdentityWindow,
     IntervalWindow,
     LandmarkWindow,
-    OnClose,
     RangeWindow,
     RspQuery,
     WindowOperator,

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from oxiseq.grammar.algebra import (
     Atom,
+    Bounded,
+    BoundKind,
     Conjunction,
     Disjunction,
     Maybe,
@@ -16,8 +18,9 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import error, lint_finding
-from oxiseq.grammar.places import Overview, atoms, children, elements, skippable
+from oxiseq.grammar.places import Overview, atoms, children, elements, negation, skippable, without_bounds
 from oxiseq.grammar.render import render_sequence
+from oxiseq.grammar.render_clauses import time_span
 
 
 def check_sequence(seen: Overview) -> Iterator[Finding]:
@@ -38,7 +41,7 @@ def _operands(element: SequenceElement) -> Iterator[Finding]:
     match element:
         case Conjunction(items):
             for item in items:
-                if not _simple(item):
+                if not _simple(without_bounds(item)):
                     yield error(
                         "conjunction",
                         f"& joins GPMs of one instant, `{render_sequence(item)}` may last longer",
@@ -46,15 +49,11 @@ def _operands(element: SequenceElement) -> Iterator[Finding]:
                         "& takes GPM names, & and | only",
                     )
         case Not(item) if not _simple(item):
-            yield error(
-                "negation",
-                f"! cannot negate `{render_sequence(item)}`",
-                element.span,
-                "! takes a GPM, or GPMs joined by & and |",
-            )
-        case Maybe(Not() as item):
+            message = f"! cannot negate `{render_sequence(item)}`"
+            yield error("negation", message, element.span, _what_to_negate(item))
+        case Maybe(item) if negation(item) is not None:
             yield error("negation", f"`{render_sequence(item)}` cannot be optional", element.span, "leave the ? out")
-        case Repeat(Not() as item):
+        case Repeat(item) if negation(item) is not None:
             hint = "a negation holds for its whole gap already"
             yield error("negation", f"`{render_sequence(item)}` cannot be repeated", element.span, hint)
         case Repeat():
@@ -64,6 +63,15 @@ def _operands(element: SequenceElement) -> Iterator[Finding]:
                 if not any(atoms(item, positive=True)) or (skippable(item) and _negates(item)):
                     hint = "each side of | needs a GPM without ! or ?"
                     yield error("negation", f"`{render_sequence(item)}` cannot be an alternative", item.span, hint)
+
+
+def _what_to_negate(item: SequenceElement) -> str:
+    inner = without_bounds(item)
+    if isinstance(item, Bounded) and _simple(inner):
+        if item.kind is BoundKind.WITHIN:
+            return f"write {render_sequence(Bounded(Not(inner), item.kind, item.size))}"
+        return f"a negation takes WITHIN only: {render_sequence(Not(inner))} WITHIN {time_span(item.size)}"
+    return "! takes a GPM, or GPMs joined by & and |"
 
 
 def _repeat(element: Repeat) -> Iterator[Finding]:
@@ -113,16 +121,18 @@ def _negations(top: SequenceElement, seen: Overview) -> Iterator[Finding]:
                 )
     if seen.query.window is None:
         for element in trailing_negations(top):
-            yield error(
-                "negation",
-                f"`{render_sequence(element)}` at the end needs a window: without one it is never decided",
-                element.span,
-                "add WITHIN, for instance WITHIN 10 MINUTES",
-            )
+            if not isinstance(element, Bounded):
+                text = render_sequence(element)
+                yield error(
+                    "negation",
+                    f"`{text}` at the end needs a window: without one it is never decided",
+                    element.span,
+                    f"bound it: {text} WITHIN 10 MINUTES, or give the query a WITHIN",
+                )
 
 
-def trailing_negations(top: SequenceElement) -> Iterator[Not]:
-    """Each `!` with no positive GPM after it."""
+def trailing_negations(top: SequenceElement) -> Iterator[SequenceElement]:
+    """Each `!`, with its bounds, that has no positive GPM after it."""
     for element, _, after in _gaps(top, (), ()):
         if not any(a for o in after for a in atoms(o, positive=True)):
             yield element
@@ -130,9 +140,9 @@ def trailing_negations(top: SequenceElement) -> Iterator[Not]:
 
 def _gaps(
     element: SequenceElement, before: tuple[SequenceElement, ...], after: tuple[SequenceElement, ...]
-) -> Iterator[tuple[Not, tuple[SequenceElement, ...], tuple[SequenceElement, ...]]]:
-    """Each `!` with all that stands before and after it."""
-    if isinstance(element, Not):
+) -> Iterator[tuple[SequenceElement, tuple[SequenceElement, ...], tuple[SequenceElement, ...]]]:
+    """Each `!`, with its bounds, and all that stands before and after it."""
+    if negation(element) is not None:
         yield element, before, after
     elif isinstance(element, Sequence):
         items = children(element)

@@ -6,20 +6,30 @@ Where it stands: lark's tree (rules of `spaseq.lark`) → `Query`.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from collections.abc import Sequence as Items
 
 from lark import Token, Tree
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
+    NOWHERE,
+    Aggregate,
     Ask,
     Atom,
+    Bounded,
+    BoundKind,
     Conjunction,
     Construct,
     Disjunction,
+    Every,
+    Expression,
+    Filter,
     Gpm,
     Maybe,
     Not,
+    OnChange,
+    OnClose,
     Op,
     Partition,
     Projection,
@@ -30,10 +40,13 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
     Span,
     Stream,
+    Summary,
     TermOrVariable,
     TriplePattern,
+    When,
     Window,
 )
+from oxiseq.grammar.functions import ITERATION_VALUES
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.durations import DURATIONS
 from oxiseq.grammar.parsing.sparql import Node, between, kind, tokens, trees, where
@@ -57,13 +70,15 @@ class SpaseqBuilder(ClauseBuilder):
             self.form(form),
             tuple(self.stream(s) for s in trees(tree, "stream")),
             self.sequence(seq.children[0]),
-            tuple(self.gpm(g) for g in trees(tree, "gpm")),
+            self.gpms(trees(tree, "gpm")),
             self.window(trees(tree, "within")),
             tuple(self.prefixes.items()),
             self.base,
             self.partition(trees(tree, "partition")),
             self.consumption(trees(tree, "consume")),
             self.limit(trees(tree, "limit")),
+            tuple(Filter(self.expression(f.children[0]), span=where(f)) for f in trees(tree, "filter")),
+            self.summary(tree),
             span=where(tree),
             text=self.text,
         )
@@ -147,8 +162,20 @@ class SpaseqBuilder(ClauseBuilder):
         name, iri = node.children
         return Stream(str(name), self.iri_of(iri), span=where(node))
 
-    def gpm(self, node: Tree[Token]) -> Gpm:
-        name, stream, body = node.children
+    def gpms(self, nodes: Items[Tree[Token]]) -> tuple[Gpm, ...]:
+        """All definitions; `DEFINE GPM B2 AS B` is B's pattern written again (semantics.md 2.5b)."""
+        written = {str(n.children[0]): n for n in nodes if len(n.children) == 3}
+        return tuple(self.gpm(node, written) for node in nodes)
+
+    def gpm(self, node: Tree[Token], written: Mapping[str, Tree[Token]]) -> Gpm:
+        name, *_ = node.children
+        if len(node.children) == 2:
+            other = node.children[1]
+            if str(other) not in written:
+                hint = "AS takes a GPM that is defined with ON: DEFINE GPM B ON S1 { ... }"
+                raise self.error(f"no GPM {other} is defined", where(other), hint=hint, code="gpm")
+            node = written[str(other)]
+        _, stream, body = node.children
         return Gpm(str(name), str(stream), self.group(body), span=where(node))
 
     def partition(self, nodes: Items[Tree[Token]]) -> Partition | None:
@@ -161,18 +188,55 @@ class SpaseqBuilder(ClauseBuilder):
         node = self.only(nodes, "WITHIN", "window")
         if node is None:
             return None
-        first, *rest = node.children
+        size, events = self.extent(node.children, "WITHIN", where(node))
+        return Window(size, events, bool(tokens(node, "SLIDING")), span=where(node))
+
+    def extent(self, parts: Items[Node], word: str, span: Span, code: str = "window") -> tuple[int, bool]:
+        """What follows `word`: microseconds, or a number of instants and True."""
+        first, *rest = parts
         assert isinstance(first, Token)
-        sliding, span = bool(tokens(node, "SLIDING")), where(node)
         if kind(first) == "NUMBER":
-            (unit,) = tokens(node, "UNIT", "EVENTS")
+            unit = rest[0]
+            assert isinstance(unit, Token)
             events = kind(unit) == "EVENTS"
-            return Window(self.size(first) if events else self.time(first, unit), events, sliding, span=span)
+            return self.size(first) if events else self.time(first, unit), events
         datatype = [self.iri_of(c) for c in rest if isinstance(c, Tree)]
         if datatype and datatype[0] not in DURATIONS:
-            raise self.error("WITHIN takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code="window")
+            raise self.error(f"{word} takes an xsd:duration", span, hint='write "PT30M"^^xsd:duration', code=code)
         text = str(first) if kind(first) == "DURATION" else self.string(first)
-        return Window(self.duration(text, first), False, sliding, span=span)
+        return self.duration(text, first), False
+
+    # --- behind WHERE -----------------------------------------------------------------------------
+
+    def summary(self, tree: Tree[Token]) -> Summary:
+        """GROUP BY, HAVING, ORDER BY, REPORT."""
+        clauses = trees(tree, "group_by", "having", "order_by", "report")
+        reports = trees(tree, "report")
+        return Summary(
+            tuple(self.group_key(c) for g in trees(tree, "group_by") for c in g.children),
+            tuple(self.expression(c) for h in trees(tree, "having") for c in h.children),
+            tuple(self.order_key(k) for o in trees(tree, "order_by") for k in trees(o, "order_key")),
+            self.report(reports[0]) if reports else None,
+            span=where(clauses[0]) if clauses else NOWHERE,
+        )
+
+    def report(self, node: Tree[Token]) -> When:
+        """When an answer over matches is reported."""
+        if tokens(node, "CONTENT"):
+            return OnChange(span=where(node))
+        if not node.children:
+            return OnClose(span=where(node))
+        return Every(self.extent(node.children, "REPORT EVERY", where(node), "report")[0], span=where(node))
+
+    def call(self, node: Tree[Token], span: Span) -> Expression:
+        """As ever, and FIRST(?v), LAST(?v) of a repeated GPM."""
+        head, *args = node.children
+        if isinstance(head, Token) and head.upper() in ITERATION_VALUES:
+            if len(args) != 1 or kind(args[0]) in ("NAME", "STAR"):
+                name = head.upper()
+                raise self.error(f"{name} takes one expression", span, hint=f"write {name}(?v)", code="function")
+            return Aggregate(head.upper(), self.expression(args[0]), span=span)
+        return super().call(node, span)
 
     # --- SEQ --------------------------------------------------------------------------------------
 
@@ -196,17 +260,36 @@ class SpaseqBuilder(ClauseBuilder):
             case "disjunction":
                 return Disjunction(tuple(self.sequence(c) for c in node.children), span=span)
             case "maybe":
+                self.no_reluctance(node.children[0], span)
                 return Maybe(self.sequence(node.children[0]), span=span)
             case "not":
                 return Not(self.sequence(node.children[0]), span=span)
+            case "within_bound" | "after_bound" | "lasting_bound" as rule:
+                return self.bounded(node, BoundKind(rule.removesuffix("_bound").upper()), span)
             case _:
                 return self.repeat(node, span)
+
+    def no_reluctance(self, item: Node, span: Span) -> None:
+        """`B+?`, `B*?`, `B{2}?` and `B??` of SQL, which ask for the fewest iterations, are refused."""
+        if kind(item) in ("repeat", "maybe"):
+            written = self.text[where(item).start : where(item).end]
+            message = f"`{written}?` is a reluctant repeat of SQL: here every length is a match"
+            hint = f"write {written} for every length, ({written})? if all of it may be missing"
+            raise self.error(message, span, hint=hint, code="repeat")
+
+    def bounded(self, node: Tree[Token], bound: BoundKind, span: Span) -> Bounded:
+        item, *parts = node.children
+        size, events = self.extent(parts, bound.value, span)
+        if events:
+            word, hint = bound.value, f"write a time: {bound.value} 10 MINUTES"
+            raise self.error(f"{word} in SEQ takes a time, not EVENTS", where(parts[1]), hint=hint, code="bounds")
+        return Bounded(self.sequence(item), bound, size, span=span)
 
     def repeat(self, node: Tree[Token], span: Span) -> Repeat:
         item, mark, *bounds = node.children
         assert isinstance(mark, Token)
         chain = Op(mark[0]) if mark[0] in ",;:" else None
-        least, most = self.bounds(bounds[0]) if bounds else (1, None)
+        least, most = self.bounds(bounds[0]) if bounds else (0 if mark == "*" else 1, None)
         return Repeat(self.sequence(item), least, most, chain, span=span)
 
     def bounds(self, node: Node) -> tuple[int, int | None]:

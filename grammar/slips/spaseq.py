@@ -111,8 +111,6 @@ def _seq_operator(s: Slip) -> Said | None:
     if s.word in _SEQ_WORDS:
         written = "FOLLOWED BY" if s.word == "FOLLOWED" else s.found
         return Said(f"in SEQ write {_SEQ_WORDS[s.word]} for {written}")
-    if s.found == "*":
-        return Said("any number of times is {0,}: A{0,}")
     if s.word == "NOT" or s.last_word == "NOT":
         return Said("negation stands after the name: A!")
     if s.found in ("^", "["):
@@ -121,6 +119,18 @@ def _seq_operator(s: Slip) -> Said | None:
         return Said("put an operator between two GPMs: , (at once), ; (next) or : (any later)")
     if s.kind == "mark" and s.found == "}":
         return Said("close SEQ with )")
+    return None
+
+
+def _behind_bound(s: Slip) -> Said | None:
+    """Inside SEQ, after WITHIN, AFTER or LASTING."""
+    if not {"OPERATOR", "_AFTER"} <= s.accepts or "PLUS" in s.accepts or s.kind != "mark":
+        return None
+    if s.found in "|&":
+        return Said(f"a bound belongs to the whole: write it last, A {s.found} B WITHIN 10 MINUTES")
+    if s.found in "+*?!{":
+        whole = "{2}" if s.found == "{" else s.found
+        return Said(f"write B{whole} WITHIN 10 MINUTES, or (B WITHIN 10 MINUTES){whole}")
     return None
 
 
@@ -194,6 +204,8 @@ def _within(s: Slip) -> Said | None:
         if s.kind == "word" and (close := get_close_matches(s.word, UNITS, 1, 0.6)):
             return Said(f"did you mean {close[0]}?")
         return Said("give a unit: MILLISECONDS, SECONDS, MINUTES, HOURS, DAYS or EVENTS")
+    if s.last_word in ("WITHIN", "AFTER", "LASTING") and "DURATION" in s.accepts and s.unclosed():  # inside SEQ
+        return Said(f"write {s.last_word} 10 MINUTES or {s.last_word} PT10M")
     if s.last_word == "WITHIN":
         return Said("write WITHIN 30 MINUTES, WITHIN PT30M or WITHIN 100 EVENTS")
     if s.word in ("WITHIN", "FROM") and "$END" in s.accepts:
@@ -237,8 +249,8 @@ def _misspelt(s: Slip) -> Said | None:
 def _after_end(s: Slip) -> Said | None:
     if "$END" not in s.accepts:
         return None
-    if s.word in ("ORDER", "GROUP", "HAVING"):
-        return Said(f"{s.word} BY orders or groups a finished result; a stream's matches come in order of time")
+    if s.word in ("GROUP", "HAVING", "ORDER", "LIMIT"):
+        return Said("behind the last } stand GROUP BY, HAVING, ORDER BY, LIMIT and REPORT, in this order")
     if s.found == "}":
         return Said("one } too many")
     return None
@@ -265,6 +277,7 @@ RULES: tuple[Rule, ...] = (
     _missing_close,
     _open_bracket,
     _seq_operator,
+    _behind_bound,
     _define,
     _streams,
     _within,

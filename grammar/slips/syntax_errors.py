@@ -53,7 +53,8 @@ _TERMS: tuple[tuple[frozenset[str], str], ...] = (
 )
 _CLAUSES = frozenset({"_FILTER", "_OPTIONAL", "_MINUS", "_GRAPH", "SERVICE", "_BIND", "_VALUES"})
 _OPERATORS = frozenset({"COMPARE", "SIGNED", "PLUS", "MINUS", "STAR", "SLASH", "AND", "OR", "_IN", "_NOT"})
-_REPEATS = frozenset({"PLUS", "CHAIN_PLUS", "CHAIN_OPEN", "OPEN", "QMARK", "BANG"})
+_REPEATS = frozenset({"PLUS", "STAR", "CHAIN_PLUS", "CHAIN_OPEN", "OPEN", "QMARK", "BANG"})
+_BOUNDS = frozenset({"_WITHIN", "_AFTER", "_LASTING"})
 _STEPS = frozenset({"SEMICOLON", "COLON", "_FILTER"})
 _VALUES = frozenset({"NAME", "NUMBER", "STRING", "BOOLEAN"})
 _MARKS = {
@@ -168,6 +169,9 @@ def describe(accepts: frozenset[str]) -> str:
         if left & {"PLUS"}:
             words.append("a repeat")
             left -= _REPEATS
+        if left >= _BOUNDS:
+            words.append("a bound")
+            left -= _BOUNDS
     if len(left & _CLAUSES) > 1:
         words.append("a clause such as FILTER")
         left -= _CLAUSES | {"OPEN", "LBRACE"}

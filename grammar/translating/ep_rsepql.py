@@ -18,6 +18,7 @@ from oxiseq.grammar.algebra import (
     Following,
     Group,
     MatchPattern,
+    OnChange,
     Select,
     SubSelect,
     TimedPattern,
@@ -26,7 +27,7 @@ from oxiseq.grammar.algebra import (
     Union,
 )
 from oxiseq.grammar.ep_algebra import EpQuery
-from oxiseq.grammar.rsp_algebra import Consume, EventDefinition, IdentityWindow, NamedWindow, OnChange, Report, RspQuery
+from oxiseq.grammar.rsp_algebra import Consume, EventDefinition, IdentityWindow, NamedWindow, Report, RspQuery
 from oxiseq.grammar.scope import visible_variables
 from oxiseq.grammar.translating.in_time import (
     CHOICES,

@@ -21,6 +21,7 @@ from oxiseq.grammar.algebra import (
     LastOf,
     MatchFunction,
     MatchPattern,
+    OnChange,
     Projection,
     Select,
     Stream,
@@ -34,7 +35,6 @@ from oxiseq.grammar.rsp_algebra import (
     IdentityWindow,
     LandmarkWindow,
     NamedWindow,
-    OnChange,
     Report,
     RspQuery,
 )

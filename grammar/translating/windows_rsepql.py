@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from oxiseq.grammar.rsp_algebra import Every, OnClose, RangeWindow, Report, RspLanguage, RspQuery
+from oxiseq.grammar.algebra import Every, OnClose
+from oxiseq.grammar.rsp_algebra import RangeWindow, Report, RspLanguage, RspQuery
 from oxiseq.grammar.translating.rsp_surface import as_spectra
 from oxiseq.grammar.translating.translation import Translation, refused
 

@@ -29,8 +29,8 @@ from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column
 from oxiseq.grammar.algebra import Construct, Expression, TimeOp
 from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.render_clauses import amount
 from oxiseq.grammar.render_forms import render_template
-from oxiseq.grammar.render_rsp import amount
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.terms import RDF_TYPE
 from oxiseq.spaseq.explain_text import quoted

@@ -23,7 +23,9 @@ class AtWork:
     def add(self, query: LiveQuery) -> None:
         """One more."""
         self._queries[query.run] = query
-        self.runs.add(query.run, query.start)
+        budget = query.watch.budget
+        alone = budget.records is not None or budget.bytes is not None  # it is about what the query has by itself
+        self.runs.add(query.run, query.start, shares=not alone)
         for stream in query.shape.reads:
             self._readers.setdefault(stream, {})[query] = None
         if query.run.reads_kb:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from oxiseq.engine.errors import SnapshotError
@@ -99,6 +100,8 @@ class Worker:
         self._largest: dict[str, int] = {}
         self._active: dict[str, float] = {}
         self._begun = time.monotonic()
+        self._due_at = inf
+        """When time alone will complete a match (monotonic clock), as far as was known after the last turn."""
         self._checkpointed = self._begun
         self._counted_from = 0
         self._waiting = 0
@@ -177,6 +180,7 @@ class Worker:
     def _pause(self) -> float:
         idle = self._settings.idle
         usual = 0.5 if idle is None else min(0.5, max(0.005, idle / 2))
+        usual = min(usual, max(0.005, self._due_at - time.monotonic()))
         return min(usual, _DELAY / 2) if self._unstored else usual
 
     # --- a turn -------------------------------------------------------------------------------------
@@ -526,9 +530,11 @@ class Worker:
                 LOG.warning("no checkpoint: %s", error)
 
     def _settle(self) -> None:
-        """Where nothing has come for a while, the newest instant is complete: punctuations say so in the log, for all
-        that decides must stand there. Streams of which a reader allows lateness are left alone."""
+        """Where nothing has come for a while, the newest instant is complete, and time goes on with the clock as far as
+        that completes a match: punctuations say so in the log, for all that decides must stand there. Streams of which
+        a reader allows lateness are left alone."""
         idle = self._settings.idle
+        self._due_at = inf
         if idle is None:
             return
         now = time.monotonic()
@@ -536,12 +542,20 @@ class Worker:
             targets: dict[str, int] = {}
             for query in self._engine.queries:
                 reads = query.shape.reads
-                quiet = now - max(self._active.get(stream, self._begun) for stream in reads) >= idle
-                if not quiet or query.run.lateness:
+                active = max(self._active.get(stream, self._begun) for stream in reads)
+                if query.run.lateness:
                     continue
                 with self._store_lock:
-                    at_work = self._engine.catch_up(query)
-                if not at_work or not query.run.open or query.settled == query.run.events:
+                    if not self._engine.catch_up(query):
+                        continue
+                silence, deadline = query.run.silence, query.run.deadline
+                if silence is not None and deadline is not None:
+                    due_at = active + max(idle, silence / 1_000_000)
+                    if now >= due_at:
+                        targets |= {stream: max(deadline + 1, targets.get(stream, deadline)) for stream in reads}
+                    else:
+                        self._due_at = min(self._due_at, due_at)
+                if now - active < idle or not query.run.open or query.settled == query.run.events:
                     continue
                 query.settled = query.run.events
                 target = 1 + max(self._largest.get(stream, 0) for stream in reads)

@@ -13,8 +13,8 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.enrich import KbPattern
-from oxiseq.engine.matching.matcher import Occurrences, StreamMatcher
-from oxiseq.engine.matching.plan import GpmRequest, compile_stream
+from oxiseq.engine.patterns.matcher import Occurrences, StreamMatcher
+from oxiseq.engine.patterns.plan import GpmRequest, compile_stream
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Expression, Group, Query, TriplePattern
 from oxiseq.grammar.places import split_gpms

@@ -12,7 +12,9 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Limit, Query, Select
+from oxiseq.grammar.algebra import Limit, Query, Select, Summary
+from oxiseq.grammar.levels import summarises
+from oxiseq.grammar.places import overview
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.read import History
 from oxiseq.reasons.working import steps
@@ -54,9 +56,10 @@ def answered(
     query: Query, history: History, kb: KnowledgeBase, bounds: Bounds = FREE, *, as_is: bool = False
 ) -> Answered:
     """Every match with all variables; without the query's strategy, CONSUME BY and LIMIT unless `as_is`."""
-    bare = replace(query, form=Select(None), limit=Limit(MOST), consumption=None)
+    bare = replace(query, form=Select(None), limit=Limit(MOST), consumption=None, summary=Summary())
     if as_is:
-        bare = replace(query, form=Select(None, False, query.selection), limit=query.limit or Limit(MOST))
+        limit = query.limit if query.limit is not None and not summarises(overview(query)) else Limit(MOST)
+        bare = replace(query, form=Select(None, False, query.selection), limit=limit, summary=Summary())
     plan = compile_query(bare, history.terms)
     run, shape = QueryRun(plan, history.terms, kb, history.start), Shape(plan, history.terms)
     found: list[Found] = []

@@ -10,11 +10,13 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.flow.explain import Step, steps
 from oxiseq.engine.flow.relations import Column
+from oxiseq.engine.rsp.joint import why_alone
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.explanation import Explanation
-from oxiseq.grammar.render_rsp import amount, render_window
+from oxiseq.grammar.algebra import OnChange, OnClose
+from oxiseq.grammar.render_clauses import amount
+from oxiseq.grammar.render_rsp import render_window
 from oxiseq.grammar.render_sparql import event_pattern
-from oxiseq.grammar.rsp_algebra import OnChange, OnClose
 from oxiseq.pictures.svg import Svg
 from oxiseq.rsp.picture import picture
 from oxiseq.spaseq.explain_text import quoted
@@ -54,6 +56,8 @@ class RspExplanation(Explanation):
     when: str
     consumption: str
     evaluation: str
+    sharing: str
+    """What it shares with other queries that are registered beside it."""
     windows: tuple[WindowFacts, ...]
     events: tuple[EventFacts, ...]
     matches: tuple[str, ...]
@@ -98,6 +102,7 @@ def explain_rsp(plan: RspPlan) -> RspExplanation:
         _when(plan),
         "items that justified an answer are not used again" if plan.consumes else "none",
         _INCREMENTAL + (_ASKS if any(step.asked for step in operators) else ""),
+        _sharing(plan),
         tuple(_window(plan, number) for number in range(len(plan.contents))),
         tuple(_events(plan)),
         tuple(event_pattern(match.pattern) for match in plan.matches),
@@ -105,6 +110,13 @@ def explain_rsp(plan: RspPlan) -> RspExplanation:
         plan.flow.plan.root,
         plan.feeds,
     )
+
+
+def _sharing(plan: RspPlan) -> str:
+    why = why_alone(plan)
+    if why is not None:
+        return f"nothing: {why}"
+    return "events, windows and equal operators, with queries that read the same streams through the same windows"
 
 
 def _when(plan: RspPlan) -> str:
@@ -166,6 +178,7 @@ def _lines(e: RspExplanation) -> Iterator[str]:
     if e.events:
         yield f"consumption: {e.consumption}"
     yield f"evaluation: {e.evaluation}"
+    yield f"shares: {e.sharing}"
     yield from ["", "windows"]
     for window in e.windows:
         names = [*(f"<{n}>" for n in window.names), *(["the default graph"] if window.default else [])]

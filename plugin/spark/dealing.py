@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from oxiseq.engine import kinds
 from oxiseq.engine.events.batch import EventBatch, offsets
-from oxiseq.engine.matching.matcher import StreamMatcher
-from oxiseq.engine.matching.plan import compile_stream
+from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.patterns.plan import compile_stream
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.spark.work import Work
 

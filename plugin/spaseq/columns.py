@@ -19,7 +19,7 @@ def arrow_table(batch: MatchBatch, plan: QueryPlan, terms: TermDictionary) -> pa
     columns: dict[str, pa.Array] = {"time": pa.array(batch.time, TIME)}
     for i, column in enumerate(plan.answer.columns):
         columns[free_name(column.variable.value, columns)] = term_column(batch.values[:, i], terms)
-    for gpm in plan.gpms:
+    for gpm in plan.gpms if plan.summary is None else ():  # a row of a group has no events
         letters = np.array([letter.positive and gpm in letter.letter for letter in plan.letters])
         if letters.any():
             columns[free_name(f"events_{gpm}", columns)] = _events(batch, letters)

@@ -14,14 +14,17 @@ from oxiseq.engine.expressions.program import is_native
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.matching.bgp import basic_patterns
 from oxiseq.engine.matching.conditions import Condition
-from oxiseq.engine.matching.plan import StreamPlan
+from oxiseq.engine.patterns.plan import StreamPlan
 from oxiseq.engine.plan.correlation import correlation
+from oxiseq.engine.plan.counting import carried
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
+from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.positions import START, Letter
-from oxiseq.engine.sequence.states import PARTITION, Check, GuardCheck, Value, ValueKind, own_filters
+from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Value, ValueKind, own_filters
 from oxiseq.grammar.algebra import (
     Bind,
     Call,
+    Every,
     Exists,
     Expression,
     Filter,
@@ -29,6 +32,8 @@ from oxiseq.grammar.algebra import (
     GraphPattern,
     Group,
     Minus,
+    OnChange,
+    OnClose,
     OptionalPattern,
     PathPattern,
     PatternElement,
@@ -56,6 +61,13 @@ _INDEX_WORDS = {
     "stamp": "stamp on the key, nothing is searched",
     "chain": "runs of the instant before",
     "start": "begins a run",
+}
+
+
+_REPORTS: Mapping[type, str] = {
+    OnChange: "after each instant at which matches end, if the row is new",
+    OnClose: "when the window closes",
+    Every: "at regular moments",
 }
 
 
@@ -100,9 +112,32 @@ class _Explainer:
             everything = query.consumption.whole_query or query.partition is None
             what = "all" if everything else "all of its partition"
             yield f"CONSUME BY: a match makes {what} that has started forgotten"
-        if query.limit is not None:
+        if plan.summary is not None:
+            yield from self.groups(plan.summary)
+        elif query.limit is not None:
             how = "ends the enumeration" if plan.limit is None else "cuts what was enumerated"
             yield f"LIMIT {query.limit.count}: {how}"
+
+    def groups(self, summary: SummaryPlan) -> Iterator[str]:
+        """What is done for groups of matches, and when they are reported."""
+        keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
+        yield f"GROUP BY {keys}" if keys else "one group of all matches"
+        if self.plan.listed is not None:
+            yield f"lists every match: {self.plan.listed}"
+        else:
+            yield self.counting(summary)
+        if summary.instantly:
+            yield "reported once, when the group's instant is complete"
+        else:
+            yield f"reported {_REPORTS[type(summary.report)]}"
+
+    def counting(self, summary: SummaryPlan) -> str:
+        """How matches are counted."""
+        apart = sorted(carried(summary), key=str)
+        by = [f"?{v.value}" for v in apart]
+        if summary.window is not None and summary.window.sliding:
+            by.append("the time at which they start")
+        return "matches are counted as they are found" + (f", apart by {', '.join(by)}" if by else "")
 
     # --- graph patterns ---------------------------------------------------------------------------
 
@@ -115,16 +150,14 @@ class _Explainer:
         gpm = self.plan.gpms[name]
         stream = self.plan.requests[gpm.stream]
         assert stream is not None, "a GPM's stream has requests"
-        answered, conditions, asked = _way(stream, gpm.order)
-        store = answered == "store"
+        answered, conditions, patterns = _way(stream, gpm.order)
         return GpmFacts(
             name=name,
             stream=gpm.parts.gpm.stream,
             negated=not any(letter.positive and name in letter.letter for letter in self.plan.letters),
             answered=answered,
-            reason=store_reason(gpm.parts) if store else "",
-            asked=asked,
-            patterns=0 if store else len(basic_patterns(gpm.parts.pattern) or ()),
+            reason=more_than_basic(gpm.parts) if answered == "operators" else "",
+            patterns=patterns,
             filters=tuple(FilterFacts(self.write.expression(c.expression), _decided(c)) for c in conditions),
             keeps=_names(gpm.keep),
             kb=self.kb_facts(gpm),
@@ -142,14 +175,21 @@ class _Explainer:
 
     def states(self) -> Iterator[StateFacts]:
         automaton = self.plan.automaton
+        counted = {edge.source for edge in self.plan.sequence.graph.edges if edge.counts is not None}
         for number, state in enumerate(self.plan.sequence.graph.states):
             letters = automaton.positions[state.position].letters
             bound = sorted({value_text(v) for v in state.values})
-            yield StateFacts(number, " | ".join(letter_text(x) for x in letters), state.final, tuple(bound))
+            final = state.final or number in counted
+            yield StateFacts(number, " | ".join(letter_text(x) for x in letters), final, tuple(bound))
 
     def edges(self) -> Iterator[EdgeFacts]:
         tables = self.plan.sequence
+        low = 0
         for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):
+            if edge.counts is not None:
+                continue
+            low = low if edge.follows else edge.least
+            limit = edge.most if edge.limit is None else edge.limit
             at_start = edge.source == START
             index = iter(words)
             arms = tuple(
@@ -159,8 +199,12 @@ class _Explainer:
             )
             guards = tuple(self.guard(g, "looked up at the start" if at_start else _INDEX_WORDS[next(index)])
                            for g in edge.guards)  # fmt: skip
-            op = edge.op.value if edge.arms else "window"
-            yield EdgeFacts(edge.source, op, arms, guards, tuple(value_text(v) for v in key))
+            op = "window" if edge.waits else edge.op.value
+            yield EdgeFacts(
+                edge.source, op, arms, guards, tuple(value_text(v) for v in key), age_text(low, limit),
+                _then(edge), tuple(f"lasts {span_text(size)} at most" for _, size in edge.lasting),
+            )  # fmt: skip
+            low = 0 if limit is None else limit + 1
 
     def guard(self, guard: GuardCheck, index: str) -> WaitFacts:
         return WaitFacts(letter_text(guard.letter), None, index, self.conditions(guard.letter, guard.check))
@@ -201,6 +245,27 @@ def value_text(value: Value) -> str:
             return "start of the match"
         case ValueKind.NEGATED:
             return "last time of the leading negation"
+        case ValueKind.SPAN:
+            return "beginning of what LASTING bounds"
+
+
+def _then(edge: Edge) -> str:
+    """What becomes of a run that is older than an age segment holds."""
+    if edge.limit is None:
+        return ""
+    if edge.then is not None:
+        return "it goes on waiting"
+    return "it is a match" if edge.waits else "it is dropped"
+
+
+def age_text(low: int, limit: int | None) -> str:
+    """The ages (µs) of an age segment in words: `from 5 SECONDS on, up to 10 SECONDS`."""
+    begins = f"from {span_text(low)} on" if low % 1_000 == 0 else f"more than {span_text(low - 1)}"
+    ends = ""
+    if limit is not None:
+        whole = (limit + 1) % 1_000 == 0 and limit % 1_000 != 0  # AFTER takes a microsecond off
+        ends = f"less than {span_text(limit + 1)}" if whole else f"up to {span_text(limit)}"
+    return ", ".join(x for x in (begins if low else "", ends) if x)
 
 
 def window_text(window: Window | None) -> str:
@@ -210,9 +275,14 @@ def window_text(window: Window | None) -> str:
     kind = "sliding" if window.sliding else "tumbling"
     if window.events:
         return f"{window.size} EVENTS {kind}"
-    unit, size = next((u, size) for u, size in _UNITS if window.size % size == 0)
-    number = window.size // size
-    return f"{number} {unit}{'' if number == 1 else 'S'} {kind}"
+    return f"{span_text(window.size)} {kind}"
+
+
+def span_text(micros: int) -> str:
+    """`60 MINUTES`."""
+    unit, size = next((u, size) for u, size in _UNITS if micros % size == 0)
+    number = micros // size
+    return f"{number} {unit}{'' if number == 1 else 'S'}"
 
 
 def _line_of(text: str, beginning: str) -> str:
@@ -223,16 +293,17 @@ def _names(variables: tuple[Variable, ...]) -> tuple[str, ...]:
     return tuple(f"?{v.value}" for v in variables)
 
 
-def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], str]:
-    """How a request is answered, its conditions, and how the store is asked."""
+def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], int]:
+    """How a request is answered, its conditions, and how many triple patterns are matched in columns."""
     for kernel in plan.kernel:
         if kernel.request == request:
-            return "columns", kernel.conditions, ""
+            found = basic_patterns(plan.requests[request].parts.pattern)
+            return "columns", kernel.conditions, len(found or ())
     for number, conditions in plan.everywhere:
         if number == request:
-            return "always", conditions, ""
-    fallback = next(f for f in plan.fallback if f.request == request)
-    return "store", fallback.conditions, "one event at a time" if fallback.by_event else "a batch of events per query"
+            return "always", conditions, 0
+    gpm = next(gpm for gpm in plan.operators if gpm.request == request)
+    return "operators", gpm.conditions, sum(len(leaf.patterns) for leaf in gpm.leaves)
 
 
 def _decided(condition: Condition) -> str:
@@ -243,7 +314,7 @@ def _decided(condition: Condition) -> str:
     return "in the kernel"
 
 
-# --- why the store --------------------------------------------------------------------------------
+# --- what is more than a basic graph pattern -------------------------------------------------------
 
 _ELEMENTS: Mapping[type, str] = {
     Bind: "BIND",
@@ -257,7 +328,7 @@ _ELEMENTS: Mapping[type, str] = {
 }
 
 
-def store_reason(parts: GpmParts) -> str:
+def more_than_basic(parts: GpmParts) -> str:
     """What in a pattern is more than a BGP: `it has OPTIONAL, a property path`."""
     found = list(dict.fromkeys(_beyond(parts.pattern)))
     if parts.in_place:

@@ -29,9 +29,9 @@ class KbFacts:
 class GpmFacts:
     """How one graph pattern is answered.
 
-    `answered`: "columns" (the match kernel), "store" (Oxigraph) or "always" (an empty pattern); `reason` says why
-    it is the store, `asked` whether a batch of events or one event at a time. `patterns`: triple patterns of
-    a BGP. `keeps`: the variables that its rows hand on.
+    `answered`: "columns" (the match kernel), "operators" (over rows of the match kernel) or "always" (an empty
+    pattern). `reason`: what makes it more than a basic graph pattern; `patterns`: triple patterns that the kernel
+    matches. `keeps`: the variables that its rows hand on.
     """
 
     name: str
@@ -39,7 +39,6 @@ class GpmFacts:
     negated: bool
     answered: str
     reason: str
-    asked: str
     patterns: int
     filters: tuple[FilterFacts, ...]
     keeps: tuple[str, ...]
@@ -72,13 +71,18 @@ class WaitFacts:
 @dataclass(frozen=True, slots=True)
 class EdgeFacts:
     """A wait. `source`: a state, −1 where a match begins. `op`: `,` `;` `:`, or "window" for the wait for the
-    window's end. `live`: the values that tell its runs apart; runs that agree on them are one group."""
+    window's end or for a bound to pass. `live`: the values that tell its runs apart; runs that agree on them are one
+    group. `age`: how long runs have waited that are here, "" where the gap has no bounds; `then`: what becomes of those
+    that have waited longer. `lasting`: how long the parts may last that the gap lies in."""
 
     source: int
     op: str
     arms: tuple[WaitFacts, ...]
     guards: tuple[WaitFacts, ...]
     live: tuple[str, ...]
+    age: str = ""
+    then: str = ""
+    lasting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from oxiseq.spaseq.explain_facts import EdgeFacts, GpmFacts, KbFacts, SpaseqFacts, StateFacts, WaitFacts
@@ -54,7 +54,7 @@ def _answered(gpm: GpmFacts) -> str:
         return f"columnar, {_count(gpm.patterns, 'triple pattern')}"
     if gpm.answered == "always":
         return "every event, the pattern is empty"
-    return f"Oxigraph, {gpm.asked} ({gpm.reason})"
+    return f"operators over {_count(gpm.patterns, 'triple pattern')} in columns ({gpm.reason})"
 
 
 _KB_MEANS: Final = {
@@ -87,13 +87,18 @@ def _leaving(explanation: SpaseqFacts, source: int) -> Iterator[str]:
 
 
 def _edge(edge: EdgeFacts) -> Iterator[str]:
-    if edge.op == "window":
+    if edge.op == "window" and not edge.then:
         yield "    waits for the window's end, then is a match"
+    if edge.age:
+        then = f"; older, {edge.then}" if edge.then else ""
+        yield f"    a run that has waited {edge.age}{then}"
     for arm in edge.arms:
         op = "" if edge.source < 0 else f" {_OPERATORS[edge.op]} ({edge.op})"
         yield f"    {arm.letter}{op} → state {arm.target}: {_wait(arm)}"
     for guard in edge.guards:
         yield f"    not {guard.letter}: {_wait(guard)}"
+    for span in edge.lasting:
+        yield f"      the part that it lies in {span}"
     if edge.source >= 0:
         yield f"      runs are told apart by {', '.join(edge.live) or 'nothing: all are one group'}"
 
@@ -119,19 +124,29 @@ def as_dot(explanation: SpaseqFacts) -> str:
     for edge in explanation.edges:
         lines += _dot_edge(edge)
     if any(edge.op == "window" for edge in explanation.edges):
-        lines.append('  end [label="window closed", shape=box, peripheries=2];')
+        lines.append(f"  end [label={quoted(end_of(explanation.edges))}, shape=box, peripheries=2];")
     return "\n".join([*lines, "}"]) + "\n"
 
 
 def _dot_edge(edge: EdgeFacts) -> Iterator[str]:
     source = "start" if edge.source < 0 else f"s{edge.source}"
-    without = [f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards]
+    without = [*bounds_of(edge), *(f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards)]
     key = [f"key: {', '.join(edge.live)}"] if edge.live and edge.source >= 0 else []
     if edge.op == "window":
         yield f"  {source} -> end [style=dashed, label={quoted(*without, *key)}];"
     for arm in edge.arms:
         op = "" if edge.source < 0 else f"{edge.op} "
         yield f"  {source} -> s{arm.target} [label={quoted(op + arm.letter, *arm.conditions, *without, *key)}];"
+
+
+def end_of(edges: Iterable[EdgeFacts]) -> str:
+    """What makes a match of a run that only waits, for the picture."""
+    return "time is up" if any(edge.op == "window" and edge.age for edge in edges) else "window closed"
+
+
+def bounds_of(edge: EdgeFacts) -> tuple[str, ...]:
+    """The bounds of a gap, for an arrow."""
+    return (*([edge.age] if edge.age else []), *edge.lasting)
 
 
 def quoted(*lines: str) -> str:

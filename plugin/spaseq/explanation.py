@@ -10,7 +10,7 @@ from oxiseq.explanation import Explanation
 from oxiseq.pictures.drawing import Arrow, Node, draw
 from oxiseq.pictures.svg import Svg
 from oxiseq.spaseq.explain_facts import EdgeFacts, SpaseqFacts
-from oxiseq.spaseq.explain_text import as_dot, as_text
+from oxiseq.spaseq.explain_text import as_dot, as_text, bounds_of, end_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class SpaseqExplanation(SpaseqFacts, Explanation):
         """The automaton: a box per state, double where a match ends, an arrow per wait."""
         nodes = [Node("start", ""), *(Node(f"s{s.number}", s.letter, s.final) for s in self.states)]
         if any(edge.op == "window" for edge in self.edges):
-            nodes.append(Node("end", "window closed", True))
+            nodes.append(Node("end", end_of(self.edges), True))
         return draw(nodes, [arrow for edge in self.edges for arrow in _arrows(edge)], self.sequence)
 
     def to_text(self) -> str:
@@ -42,7 +42,7 @@ class SpaseqExplanation(SpaseqFacts, Explanation):
 
 def _arrows(edge: EdgeFacts) -> Iterator[Arrow]:
     source = "start" if edge.source < 0 else f"s{edge.source}"
-    without = tuple(f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards)
+    without = (*bounds_of(edge), *(f"no {' '.join([g.letter, *g.conditions])}" for g in edge.guards))
     if edge.op == "window":
         yield Arrow(source, "end", without, dashed=True)
     for arm in edge.arms:

@@ -127,7 +127,7 @@ class Drill:
         options = Options(start, lateness)
         together, alone = (front_of(query).compile(query, self.terms, self.kb, options)[0] for _ in range(2))
         assert isinstance(together, AloneRun) and isinstance(alone, AloneRun)
-        self.runs.add(together, start)
+        self.runs.add(together, start, shares=False)
         self.pairs[together] = Pair(text, together, alone)
 
     def graph(self) -> list[Triple]:

@@ -6,6 +6,7 @@ import pytest
 from engine_cases import CASES
 from engine_runs import Driven, random_readings
 
+from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.sequence.memory import Capacities
 
@@ -53,7 +54,7 @@ def queue(state: k.Memory) -> list[int]:
 
 def assert_nodes(state: k.Memory) -> None:
     """Children are older than their parents and start no later; heaps lean to the left."""
-    nodes = state.nodes[: state.scalars[k.NODE_TOP]]
+    nodes = state.nodes[: state.scalars[matches.NODE_TOP]]
     for number, node in enumerate(nodes):
         children = [int(c) for c in (node["left"], node["right"], node["leaf"]) if c >= 0]
         assert all(child < number for child in children)

@@ -17,11 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
+from oxiseq.engine.kernels.matches import records as matches
+from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.buckets import link, unlink
 from oxiseq.engine.kernels.sequence.closings import pop_closing, push_closing
-from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
 from oxiseq.engine.kernels.sequence.hashing import drop, put
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.sequence.memory import Capacities, allocate
@@ -185,13 +186,13 @@ class CompactSet:
     """Nodes as the kernels make them."""
 
     def __init__(self, room: int = 4_096) -> None:
-        self.nodes = np.zeros(room, k.NODE)
+        self.nodes = np.zeros(room, matches.NODE)
         self.scalars = np.zeros(k.SCALARS, np.int64)
         self.spine = np.zeros(SPINE, np.int64)
 
     @property
     def top(self) -> int:
-        return int(self.scalars[k.NODE_TOP])
+        return int(self.scalars[matches.NODE_TOP])
 
     def leaf(self, pos: int, start: int, left: int = -1) -> int:
         return int(new_output(self.nodes, self.scalars, left, pos, start))

@@ -20,8 +20,8 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.matching import matcher
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.patterns import matcher
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reference.choose import Candidate, chosen
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.sequence import choice
+from oxiseq.engine.matches import choice
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.grammar.algebra import Selection, Strategy
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence import views as v
@@ -40,7 +41,7 @@ def copy(S: Any, i: Any, j: Any) -> Any:
 def memory() -> k.Memory:
     arrays = dict.fromkeys(k.Memory._fields, np.zeros(4, np.int64))
     keys = np.arange(6, dtype=np.int64).reshape(3, 2)
-    return k.Memory(**{**arrays, "keys": keys, "nodes": np.zeros(3, k.NODE), "scalars": np.zeros(5, np.int64)})
+    return k.Memory(**{**arrays, "keys": keys, "nodes": np.zeros(3, matches.NODE), "scalars": np.zeros(5, np.int64)})
 
 
 def test_elements_records_and_shapes() -> None:

@@ -18,7 +18,8 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.nodes.best import Best
 from oxiseq.engine.flow.nodes.following import Extreme, Follow
-from oxiseq.engine.flow.nodes.intervals import Hull, Lasting
+from oxiseq.engine.flow.nodes.happening import Lasting
+from oxiseq.engine.flow.nodes.intervals import Hull
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.times import halves_of, times_at
 from oxiseq.engine.snapshot.container import pack, unpack

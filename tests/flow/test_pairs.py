@@ -39,6 +39,8 @@ from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.linear import Negate, Pick, Union
 from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.times import NO_END, halves_of
+from oxiseq.engine.kernels.flow.merging import NUMBER_BITS
 from oxiseq.engine.snapshot.container import pack, unpack
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms
@@ -199,16 +201,18 @@ def test_rows_of_equal_hash_are_told_apart() -> None:
     rows = dice.permutation(np.unique(dice.integers(1, 1 << 32, 3 * count, np.uint32)))[: 2 * count].reshape(count, 2)
     source = Buffer(2)
     source.put(deltas.Delta(np.zeros(count, np.int64), np.ones(count, np.int64), rows))
-    for form in (p.Arrange(0, (0,)), p.Arrange(0, (), (1,)), p.Arrange(0, (1, 0))):
+    coming = p.Arrange(0, (0,), coming=True)
+    for form in (p.Arrange(0, (0,)), p.Arrange(0, (), (1,)), p.Arrange(0, (1, 0)), coming):
         side = Arrange(form, source)
         join = Join(side, side)
         side.step()
         join.step()
         assert side.records == len(join.out) == count
-    node, same = Distinct(source), Consolidate(source)
-    node.step()
-    same.step()
-    assert node.records == len(node.out) == len(same.out) == count
+    node, same, once = Distinct(source), Consolidate(source), Consolidate(source, once=True)
+    for each in (node, same, once):
+        each.step()
+        assert len(each.out) == count
+    assert node.records == count
 
 
 # --- rows counted ------------------------------------------------------------------------------------
@@ -264,6 +268,43 @@ def test_consolidate_tells_each_row_of_a_tick_once_unless_it_cancels(case: Case)
     assert [t for t, _, _ in told] == sorted(t for t, _, _ in told)
     for tick in TICKS:
         assert sorted((row, w) for t, w, row in told if t == tick) == sorted(at_tick(side.changed, tick).items())
+
+
+@thorough()
+@given(counted(), st.integers(1, 30))
+def test_each_row_of_a_tick_is_told_once(case: Case, often: int) -> None:
+    """A few rows of a tick are compared one by one, many found by hash."""
+    side, source = case.sides[0], Buffer(case.sides[0].width)
+    changed = [(at, abs(weight), row) for at, weight, row in side.changed for _ in range(often)]
+    node = Consolidate(source, slots=4, once=True)
+    node.out = Buffer(side.width, 1)
+    told = [change for batch in batches(case.cut, changed) for change in stepped(node, source, batch, range(4))]
+    assert sorted(told) == sorted({(at, 1, row) for at, _, row in changed})
+    assert [t for t, _, _ in told] == sorted(t for t, _, _ in told)
+
+
+@drawn(50)
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 9)), max_size=60), cuts())
+def test_rows_with_a_time_are_numbered_by_ticks(come: list[tuple[int, int]], cut: list[int]) -> None:
+    """Rows of the value 0 have no time."""
+    source, rows = Buffer(5), sorted(come)
+    node = Consolidate(source, slots=4, once=True, numbered=True)
+    numbers: dict[tuple[int, int], int] = {}
+    for batch in batches(cut, [(at, 1, (value,)) for at, value in rows]):
+        values = np.array([value for _, _, (value,) in batch], np.int64)
+        ends = np.where(values > 0, np.array([at for at, _, _ in batch], np.int64), NO_END)
+        columns = [halves_of(ends), halves_of(ends), values.astype(np.uint32)[:, None]]
+        at = np.array([at for at, _, _ in batch], np.int64)
+        source.put(deltas.Delta(at, np.ones(len(at), np.int64), np.concatenate(columns, axis=1)))
+        node.out.clear()
+        node.step()
+        told = node.out.delta
+        found = told.rows[:, 5].astype(np.int64) << 32 | told.rows[:, 6]
+        numbers |= dict(zip(zip(told.at.tolist(), told.rows[:, 4].tolist(), strict=True), found.tolist(), strict=True))
+    assert numbers.keys() == set(rows)
+    timed = [number for (_, value), number in numbers.items() if value]
+    assert len(set(timed)) == len(timed)
+    assert all(number >> NUMBER_BITS == (at if value else 0) for (at, value), number in numbers.items())
 
 
 @drawn(10)

@@ -185,6 +185,7 @@ def _around(e: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
         st.builds(lambda i, b, c: a.Repeat(i, b[0], b[1], c), e, bounds, st.none() | _ops),
         st.builds(a.Maybe, e),
         st.builds(a.Not, e),
+        st.builds(a.Bounded, e, st.sampled_from(list(a.BoundKind)), st.integers(0, 10**12)),
     )
 
 
@@ -239,4 +240,5 @@ queries = st.builds(
     st.none() | st.builds(a.Partition, some(variables, 1)),
     consumptions,
     limits,
+    some(st.builds(a.Filter, plain_expressions), 0, 2),
 )

@@ -48,7 +48,7 @@ QUERIES = {name: body(pattern) for name, pattern in PATTERNS.items()} | {
     "prev": body("?s :p ?o FILTER(?o > PREV(?o))"),
     "all operators": seq("A, B; C : D & E | F"),
     "all quantifiers": seq("A+; B;+, C:+ : D,+; E{2}, F{2,}, G;{2,3} : H?; I!; J"),
-    "nested parentheses": seq("((A; B)+, (C | (D & E)))?; ((F))+?"),
+    "nested parentheses": seq("((A; B)+, (C | (D & E)))?; (((F))+)?"),
     "select columns": "SELECT DISTINCT ?a (COUNT(A) + 1 AS ?n) (TIMEOF(A) AS ?t) (AVG(?p) AS ?m) (STARTTIME() AS ?s)"
     " WITHIN 1 MINUTE FROM STREAM S1 <http://e/s> WHERE { SEQ(A+) DEFINE GPM A ON S1 { ?a <http://e/p> ?p } }",
     "construct": "BASE <http://e/> PREFIX : <#>"

@@ -74,7 +74,7 @@ def rsp_queries(draw: st.DrawFn) -> r.RspQuery:
         report,
         draw(st.none() | s.iris) if report is not None else None,
         draw(st.none() | st.sampled_from(list(r.Consume))),
-        draw(st.none() | st.builds(r.OnChange) | st.builds(r.OnClose) | st.builds(r.Every, _sizes)),
+        draw(st.none() | st.builds(a.OnChange) | st.builds(a.OnClose) | st.builds(a.Every, _sizes)),
         draw(unique),
         draw(unique),
         draw(s.prefixes),

@@ -58,7 +58,7 @@ def iri(name: str) -> NamedNode:
         ("A;{0,3}", a.Repeat(A, 0, 3, a.Op.NEXT)),
         ("A?", a.Maybe(A)),
         ("A!; B", a.Sequence(a.Not(A), ((a.Op.NEXT, B),))),
-        ("A+?", a.Maybe(a.Repeat(A))),
+        ("(A+)?", a.Maybe(a.Repeat(A))),
         ("(A; B)+", a.Repeat(a.Sequence(A, ((a.Op.NEXT, B),)))),
         ("A # comment )\n; B", a.Sequence(A, ((a.Op.NEXT, B),))),
     ],

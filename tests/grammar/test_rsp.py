@@ -10,18 +10,8 @@ from hypothesis import given
 from rsp_algebra_strategies import rsp_queries
 
 from oxiseq.grammar import QueryError, check, language_of, load, parse, render
-from oxiseq.grammar.algebra import Choice, EventName, FirstOf, Following, LastOf, MatchPattern
-from oxiseq.grammar.rsp_algebra import (
-    Every,
-    IdentityWindow,
-    IntervalWindow,
-    LandmarkWindow,
-    OnChange,
-    OnClose,
-    RangeWindow,
-    Report,
-    RspQuery,
-)
+from oxiseq.grammar.algebra import Choice, EventName, Every, FirstOf, Following, LastOf, MatchPattern, OnChange, OnClose
+from oxiseq.grammar.rsp_algebra import IdentityWindow, IntervalWindow, LandmarkWindow, RangeWindow, Report, RspQuery
 
 WRONG = tomllib.loads(Path(__file__).with_name("wrong_rsp.toml").read_text(encoding="utf-8"))["case"]
 HEAD = "PREFIX : <http://e/>\nSELECT * "

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from ep_runs import engine_bag, read, reference_bag
+from pyoxigraph import NamedNode, Triple
 
 import oxiseq
+from oxiseq.grammar import parse
 
 S = "http://e/S"
 P = "PREFIX : <http://e/> "
@@ -52,6 +55,20 @@ def test_a_seq_takes_the_first_or_the_last_second_operand() -> None:
                   for n, t in enumerate(triples.split("; "), 1)]  # fmt: skip
         (found,) = oxiseq.run(f"{P} SELECT * {{ {where} }} CONSUME {consume}", {S: events}, language="epsparql")
         assert f"00:00:00.00000{time}Z" in str(found["at"])
+
+
+def test_second_operands_that_bind_the_same_are_told_apart_by_their_triples() -> None:
+    """Both end at 4; for the one that begins at 3 only what ended before 3 is a first operand."""
+    x, y, p = (NamedNode(f"http://e/{n}") for n in "xyp")
+    early, same = [Triple(y, p, x)], [Triple(y, p, y)]
+    events = [(1, 2, early), (2, 3, early), (4, 4, same), (3, 4, same)]
+    query = read(parse(f"{P} SELECT * WHERE {{ {{ ?s :p ?a }} SEQ {{ ?s :p ?b }} }} CONSUME RECENT", "epsparql"))
+    assert query is not None
+    found = engine_bag(query, events)
+    assert found == reference_bag(query, events)
+    assert {(start, dict(row)["b"]) for start, end, row in found if end == 4 and dict(row)["b"] == str(y)} == {
+        (1, str(y)), (2, str(y)),
+    }  # fmt: skip
 
 
 def test_what_a_filter_refuses_uses_nothing_up() -> None:

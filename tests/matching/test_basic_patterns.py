@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import RdfFormat, Triple, parse
 
-from oxiseq.engine.matching.matcher import DEFAULT_LIMITS, MatchLimits, StreamMatcher
-from oxiseq.engine.matching.plan import GpmRequest, compile_stream
+from oxiseq.engine.patterns.matcher import DEFAULT_LIMITS, MatchLimits, StreamMatcher
+from oxiseq.engine.patterns.plan import GpmRequest, compile_stream
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Gpm
 

@@ -7,8 +7,8 @@ from graph_patterns import batch_of, parsed, request
 from pyoxigraph import RdfFormat, parse
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.matching.matcher import MatchLimits, StreamMatcher
-from oxiseq.engine.matching.plan import compile_stream
+from oxiseq.engine.patterns.matcher import MatchLimits, StreamMatcher
+from oxiseq.engine.patterns.plan import compile_stream
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 EVENT = "<http://e/a> <http://e/p> " + ", ".join(str(i) for i in range(20)) + " ."

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Triple
 
 from oxiseq.engine.kernels.expressions import machine
-from oxiseq.engine.matching.matcher import StreamMatcher
-from oxiseq.engine.matching.plan import combine, compile_stream
 from oxiseq.engine.matching.tables import LADDER_FROM, MAX_SHARING
+from oxiseq.engine.patterns.matcher import StreamMatcher
+from oxiseq.engine.patterns.plan import combine, compile_stream
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Gpm
 
@@ -116,7 +116,8 @@ def test_plans_are_combined(memo: bool, seed: int) -> None:
     plans = [compile_stream(each, terms) for each in requests]
     plan, owners = combine(plans, terms)
     batch, _ = batch_of([random_event(dice, 20, odd=True) for _ in range(3)], terms)
-    together = StreamMatcher(plan, terms).match(batch)
+    rows = StreamMatcher(plan, terms).rows(batch)
+    together = [each.copied(width) for each, width in zip(rows, plan.widths, strict=True)]
     alone = [StreamMatcher(each, terms).match(batch) for each in plans]
     for found, (number, own) in zip(together, owners, strict=True):
         assert found.event.tolist() == alone[number][own].event.tolist()

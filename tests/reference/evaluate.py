@@ -16,12 +16,13 @@ from pyoxigraph import Store, Triple
 from oxiseq.grammar.algebra import Query
 from reference.choose import Candidate, answered
 from reference.expand import names_in, seen_names
-from reference.output import Row, rows_of
+from reference.output import Row, passes, rows_of
 from reference.partition import EVERYTHING, Group, Rows, groups_of
 from reference.patterns import Mu, answer_kb, match_event, take_apart
 from reference.scopes import shown
 from reference.sequences import Binding, Match, frames, matches_in
 from reference.streams import instants, observe
+from reference.summaries import is_summary, summarise
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,12 @@ def evaluate(
         matches += {match.bindings: match for match in found}.values()
     visible = {v for name in names_in(query.sequence) for v in parts[name].variables}
     assert all(v in visible for match in matches for v, _ in match.mu)
-    return ReferenceResult(rows_of(query, parts, _chosen(query, groups, matches)), seen.late, ambiguous)
+    matches = [m for m in matches if all(passes(query, parts, m, f.condition) for f in query.filters)]
+    chosen = _chosen(query, groups, matches)
+    if is_summary(query):
+        rows_of_groups = summarise(query, parts, chosen, instants(seen.events), begin)
+        return ReferenceResult(rows_of_groups, seen.late, ambiguous)
+    return ReferenceResult(rows_of(query, parts, chosen), seen.late, ambiguous)
 
 
 def _chosen(query: Query, groups: list[Group], matches: list[Match]) -> list[Match]:

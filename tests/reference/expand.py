@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 from oxiseq.grammar.algebra import (
     Atom,
+    Bounded,
+    BoundKind,
     Conjunction,
     Disjunction,
     Maybe,
@@ -28,9 +30,10 @@ Letter: TypeAlias = Atom | Conjunction | Disjunction
 
 @dataclass(frozen=True)
 class Absent:
-    """`letter!`."""
+    """`X!`, X a letter or a group: its ways. `within`: how long after σ it holds, None for the whole gap."""
 
-    letter: Letter
+    ways: tuple[Element, ...]
+    within: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,16 @@ class Loop:
     chain: Op | None
 
 
-Element: TypeAlias = Letter | Absent | Chain | Loop
+@dataclass(frozen=True)
+class Limited:
+    """`X WITHIN d`, `X AFTER d`, `X LASTING d` (semantics.md 2.5b)."""
+
+    item: Element
+    kind: BoundKind
+    size: int
+
+
+Element: TypeAlias = Letter | Absent | Chain | Loop | Limited
 
 
 def expand(element: SequenceElement) -> list[Element | None]:
@@ -60,9 +72,9 @@ def expand(element: SequenceElement) -> list[Element | None]:
         return [element]  # type: ignore[list-item]  # just tested
     match element:
         case Not(item):
-            inner = unwrap(item)
-            assert is_letter(inner)
-            return [Absent(inner)]  # type: ignore[arg-type]  # just tested
+            return [Absent(tuple(way for way in expand(item) if way is not None))]
+        case Bounded(item, kind, size):
+            return [None if way is None else _limited(way, kind, size) for way in expand(item)]
         case Maybe(item):
             return list(dict.fromkeys([*expand(item), None]))
         case Disjunction(items):
@@ -73,6 +85,13 @@ def expand(element: SequenceElement) -> list[Element | None]:
             return _expand_sequence(element)
         case _:
             raise AssertionError(f"{type(element).__name__} cannot stand here")
+
+
+def _limited(way: Element, kind: BoundKind, size: int) -> Element:
+    if not isinstance(way, Absent):
+        return Limited(way, kind, size)
+    assert kind is BoundKind.WITHIN
+    return Absent(way.ways, size if way.within is None else min(size, way.within))
 
 
 def _expand_repeat(repeat: Repeat) -> list[Element | None]:
@@ -125,7 +144,7 @@ def names_in(element: SequenceElement) -> list[str]:
             return [name]
         case Conjunction(items) | Disjunction(items):
             return [n for item in items for n in names_in(item)]
-        case Repeat(item) | Maybe(item):
+        case Repeat(item) | Maybe(item) | Bounded(item):
             return names_in(item)
         case Sequence(first, rest):
             return names_in(first) + [n for _, item in rest for n in names_in(item)]
@@ -149,7 +168,7 @@ def seen_names(element: SequenceElement, left: frozenset[str] = frozenset()) -> 
             }
         case Disjunction(items):
             return {name: seen for item in items for name, seen in seen_names(item, left).items()}
-        case Repeat(item) | Maybe(item) | Not(item):
+        case Repeat(item) | Maybe(item) | Not(item) | Bounded(item):
             return seen_names(item, left)
         case Sequence(first, rest):
             found: dict[str, frozenset[str]] = {}
@@ -166,7 +185,7 @@ def all_names(element: SequenceElement) -> list[str]:
             return [name]
         case Conjunction(items) | Disjunction(items):
             found = [n for item in items for n in all_names(item)]
-        case Repeat(item) | Maybe(item) | Not(item):
+        case Repeat(item) | Maybe(item) | Not(item) | Bounded(item):
             found = all_names(item)
         case Sequence(first, rest):
             found = all_names(first) + [n for _, item in rest for n in all_names(item)]
@@ -180,7 +199,7 @@ def repeated_names(element: SequenceElement) -> list[str]:
             return names_in(element)
         case Conjunction(items) | Disjunction(items):
             return [n for item in items for n in repeated_names(item)]
-        case Maybe(item):
+        case Maybe(item) | Bounded(item):
             return repeated_names(item)
         case Sequence(first, rest):
             return repeated_names(first) + [n for _, item in rest for n in repeated_names(item)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,6 +33,7 @@ from reference.values import (
     arithmetic,
     ask_store,
     evaluate,
+    holds,
     less,
     normal,
     number_literal,
@@ -66,7 +67,7 @@ def _row(query: Query, parts: Mapping[str, Parts], match: Match) -> Row:
         return Row(match.end, _columns(query, form.columns, parts, match), events, partition=match.partition)
     if isinstance(form, Construct):
         bound = dict(match.mu) | dict(_columns(query, form.columns, parts, match))
-        return Row(match.end, {}, events, _instantiate(form, bound), match.partition)
+        return Row(match.end, {}, events, instantiate(form, bound), match.partition)
     return Row(match.end, {}, events, partition=match.partition)
 
 
@@ -89,14 +90,14 @@ def _columns(
     for column in columns:
         expression = column.expression if column.expression is not None else column.variable
         try:
-            value = evaluate(expression, bound, _match_values(query, parts, match))
+            value = evaluate(expression, bound, match_values(query, parts, match))
         except ExpressionError:
             continue  # the column stays unbound
         row[column.variable] = bound[column.variable] = value
     return row
 
 
-def _instantiate(form: Construct, bound: Mapping[Variable, Term]) -> frozenset[Triple]:
+def instantiate(form: Construct, bound: Mapping[Variable, Term]) -> frozenset[Triple]:
     """The template under µ: triples that are not complete or not RDF are left out; blank nodes are this row's."""
 
     def put(term: TermOrVariable) -> Term | None:
@@ -110,10 +111,15 @@ def _instantiate(form: Construct, bound: Mapping[Variable, Term]) -> frozenset[T
     return frozenset(made)
 
 
+def passes(query: Query, parts: Mapping[str, Parts], match: Match, condition: Expression) -> bool:
+    """A FILTER behind SEQ, on the whole match (semantics.md 2.5b)."""
+    return holds(condition, dict(match.mu), match_values(query, parts, match))
+
+
 # --- expressions of a match -----------------------------------------------------------------------
 
 
-def _match_values(
+def match_values(
     query: Query, parts: Mapping[str, Parts], match: Match
 ) -> Callable[[Prev | Aggregate | MatchFunction], Term]:
     def answer(asked: Prev | Aggregate | MatchFunction) -> Term:
@@ -161,7 +167,10 @@ def _iterations(query: Query, parts: Mapping[str, Parts], match: Match, asked: A
     with the match's values for the variables of others."""
     assert asked.arg is not None
     used = mentioned(asked.arg)
-    (name,) = {n for n in repeated_names(query.sequence) if used & set(parts[n].variables)}
+    repeated = repeated_names(query.sequence)
+    single = {v for n in names_in(query.sequence) if n not in repeated for v in parts[n].variables}
+    names = {n for n in repeated if (used - single) & set(parts[n].variables)}
+    (name,) = names or {n for n in repeated if used & set(parts[n].variables)}
     own = set(parts[name].variables)
     others = {v: t for v, t in match.mu if v not in own}
     mine: list[tuple[int, Mu]] = [(e.time, mu) for n, e, mu in match.bindings if n == name]
@@ -170,14 +179,23 @@ def _iterations(query: Query, parts: Mapping[str, Parts], match: Match, asked: A
 
 def _aggregate(asked: Aggregate, iterations: list[dict[Variable, Term]]) -> Term:
     assert asked.arg is not None
-    values = [_value_or_none(asked.arg, bound) for bound in iterations]
+    return aggregate_of(asked, [_value_or_none(asked.arg, bound) for bound in iterations])
+
+
+def aggregate_of(asked: Aggregate, values: Sequence[Term | None]) -> Term:
+    """An aggregate over these values, None where there is an error."""
+    if asked.name in ("FIRST", "LAST"):
+        value = values[0 if asked.name == "FIRST" else -1] if values else None
+        if value is None:
+            raise ExpressionError("no iteration, or no value")
+        return value
     if asked.distinct:
         values = list(dict.fromkeys(values))
     present = [v for v in values if v is not None]
     if asked.name == "COUNT":
         return integer(len(present))
     if len(present) < len(values):
-        raise ExpressionError("an iteration has no value")
+        raise ExpressionError("a value is an error")
     match asked.name:
         case "SUM":
             return _sum(present)

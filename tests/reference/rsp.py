@@ -22,6 +22,7 @@ from oxiseq.grammar.algebra import (
     Choice,
     EventName,
     EventPattern,
+    Every,
     Exists,
     Expression,
     Filter,
@@ -34,6 +35,7 @@ from oxiseq.grammar.algebra import (
     LastOf,
     MatchPattern,
     Minus,
+    OnClose,
     OptionalPattern,
     PatternElement,
     SubSelect,
@@ -45,11 +47,9 @@ from oxiseq.grammar.algebra import (
 )
 from oxiseq.grammar.rsp_algebra import (
     Consume,
-    Every,
     IntervalWindow,
     LandmarkWindow,
     NamedWindow,
-    OnClose,
     RangeWindow,
     Report,
     RspQuery,

@@ -15,6 +15,7 @@ from pyoxigraph import Store
 from oxiseq.grammar.algebra import (
     Aggregate,
     Atom,
+    BoundKind,
     Conjunction,
     Expression,
     MatchFunction,
@@ -25,7 +26,7 @@ from oxiseq.grammar.algebra import (
     Term,
     Window,
 )
-from reference.expand import Absent, Chain, Element, Letter, Loop, expand, unwrap
+from reference.expand import Absent, Chain, Element, Letter, Limited, Loop, expand, unwrap
 from reference.patterns import Mu, Omega, join, with_exists_answered
 from reference.scopes import has_exists, has_prev
 from reference.streams import Event
@@ -46,18 +47,21 @@ class Occurrence:
 
 @dataclass(frozen=True)
 class Guard:
-    """A negation that has been met: its letter, σ's mapping there, the previous iteration's mapping."""
+    """A negation that has been met: what it negates, σ's mapping there, the previous iteration's mapping, and
+    whether no positive atom stands before it in the text (Def. 13, for a `+` in a negated group)."""
 
-    letter: Letter
+    absent: Absent
     mu: Mu
     prev: Mu | None
+    first: bool
 
 
 @dataclass(frozen=True)
 class Sigma:
     """A partial match: its end, what is visible, what it has bound, the negations met since its end.
 
-    `leading` are the negations before the first event, `first` that event's time and letter mapping.
+    `leading` are the negations before the first event, `first` that event's time and letter mapping. `opened`: for
+    each LASTING around, outermost first, the time of its element's first event, None before it.
     """
 
     end: int | None = None
@@ -66,6 +70,26 @@ class Sigma:
     pending: tuple[Guard, ...] = ()
     leading: tuple[Guard, ...] = ()
     first: tuple[int, Mu] | None = None
+    opened: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """How σ goes on: the operator, and how long after σ's end the next event comes, at least and at most."""
+
+    op: Op | None
+    least: int = 0
+    most: int | None = None
+
+    def bounded(self, kind: BoundKind, size: int) -> Step:
+        """With one more bound."""
+        if kind is BoundKind.AFTER:
+            return replace(self, least=max(self.least, size))
+        return replace(self, most=size if self.most is None else min(self.most, size))
+
+    def under(self, op: Op | None) -> Step:
+        """The same bounds behind another operator."""
+        return replace(self, op=op)
 
 
 @dataclass(frozen=True)
@@ -144,12 +168,17 @@ class Frame:
         return joined
 
     def absent(self, guard: Guard, mu: Mu, after: int | None, before: int | None) -> bool:
-        """No event strictly between the two times matches the negated letter joined with `mu`."""
+        """No match of what is negated, joined with `mu`, lies strictly between the two times and ends soon enough
+        after the first of them."""
+        within = guard.absent.within
+        last = None if within is None or after is None else after + within
         return not any(
-            (after is None or o.time > after)
-            and (before is None or o.time < before)
-            and self.joins(mu, guard.prev, o) is not None
-            for o in self.occurrences(guard.letter)
+            (after is None or found.first[0] > after)
+            and (before is None or found.end < before)
+            and (last is None or found.end <= last)
+            for way in guard.absent.ways
+            for found in extend(self, Sigma(mu=mu), Step(None), way, guard.first, guard.prev)
+            if found.first is not None and found.end is not None
         )
 
 
@@ -175,40 +204,52 @@ def _letter(element: SequenceElement) -> Letter:
 
 
 def extend(
-    frame: Frame, sigma: Sigma, op: Op | None, element: Element, first: bool, prev: Mu | None
+    frame: Frame, sigma: Sigma, step: Step, element: Element, first: bool, prev: Mu | None
 ) -> Iterator[Sigma]:
     """σ op element. `first`: no positive atom stands before the element in the text (Def. 13); `prev`: the
     mapping at the end of the previous iteration of the innermost repeat around it, if there is one."""
     match element:
-        case Absent(letter):
-            yield replace(sigma, pending=(*sigma.pending, Guard(letter, sigma.mu, prev)))
+        case Absent():
+            yield replace(sigma, pending=(*sigma.pending, Guard(element, sigma.mu, prev, first)))
+        case Limited(item, BoundKind.LASTING, size):
+            inside = replace(sigma, opened=(*sigma.opened, None))
+            for found in extend(frame, inside, step, item, first, prev):
+                *outer, start = found.opened
+                assert start is not None and found.end is not None
+                if found.end - start <= size:
+                    yield replace(found, opened=tuple(outer))
+        case Limited(item, kind, size):
+            yield from extend(frame, sigma, step.bounded(kind, size), item, first, prev)
         case Chain(items):
-            yield from _extend_chain(frame, sigma, op, items, first, prev)
+            yield from _extend_chain(frame, sigma, step, items, first, prev)
         case Loop():
-            yield from _extend_loop(frame, sigma, op, element, first)
+            yield from _extend_loop(frame, sigma, step, element, first)
         case letter:
-            yield from _extend_letter(frame, sigma, op, letter, prev)
+            yield from _extend_letter(frame, sigma, step, letter, prev)
 
 
 def _extend_chain(
     frame: Frame,
     sigma: Sigma,
-    op: Op | None,
+    step: Step,
     items: tuple[tuple[Op | None, Element], ...],
     first: bool,
     prev: Mu | None,
 ) -> Iterator[Sigma]:
     found = [sigma]
+    at_start = True  # nothing but negations so far: the bounds of `step` are on what comes first behind them
     for number, (own, element) in enumerate(items):
-        left = op if number == 0 else own
-        found = list(dict.fromkeys(t for s in found for t in extend(frame, s, left, element, first, prev)))
+        here = step if at_start else Step(None)
+        here = here if number == 0 else here.under(own)
+        found = list(dict.fromkeys(t for s in found for t in extend(frame, s, here, element, first, prev)))
+        at_start = at_start and isinstance(element, Absent)
         first = first and isinstance(element, Absent)
     yield from found
 
 
-def _extend_loop(frame: Frame, sigma: Sigma, op: Op | None, loop: Loop, first: bool) -> Iterator[Sigma]:
-    chain = loop.chain or (Op.NEXT if first else Op.STRICT)
-    found = [t for way in loop.alternatives for t in extend(frame, sigma, op, way, first, None)]
+def _extend_loop(frame: Frame, sigma: Sigma, step: Step, loop: Loop, first: bool) -> Iterator[Sigma]:
+    chain = Step(loop.chain or (Op.NEXT if first else Op.STRICT))
+    found = [t for way in loop.alternatives for t in extend(frame, sigma, step, way, first, None)]
     count = 1
     while found and (loop.most is None or count <= loop.most):
         if count >= loop.least:
@@ -223,29 +264,37 @@ def _extend_loop(frame: Frame, sigma: Sigma, op: Op | None, loop: Loop, first: b
         count += 1
 
 
-def _extend_letter(frame: Frame, sigma: Sigma, op: Op | None, letter: Letter, prev: Mu | None) -> Iterator[Sigma]:
+def _extend_letter(frame: Frame, sigma: Sigma, step: Step, letter: Letter, prev: Mu | None) -> Iterator[Sigma]:
     occurrences = frame.occurrences(letter)
     for o in occurrences:
         joined = frame.joins(sigma.mu, prev, o)
         if joined is None:
             continue
-        if sigma.end is None:
+        opened = tuple(o.time if start is None else start for start in sigma.opened)
+        if sigma.end is None:  # no gap, so no bound on it
             start = (o.time, o.mu)
-            yield Sigma(o.time, joined, o.bindings, leading=sigma.pending, first=start)
+            yield Sigma(o.time, joined, o.bindings, leading=sigma.pending, first=start, opened=opened)
             continue
         assert sigma.first is not None
         if o.time <= sigma.end:
             continue  # simultaneous events never follow each other
         if frame.sliding and frame.clock(o.time) - frame.clock(sigma.first[0]) > frame.sliding.size:
             continue
-        if op is Op.STRICT and any(sigma.end < t < o.time for t in frame.times):
+        gap = o.time - sigma.end
+        if gap < step.least or (step.most is not None and gap > step.most):
             continue
-        if op is Op.NEXT and any(
-            sigma.end < other.time < o.time and frame.joins(sigma.mu, prev, other) is not None for other in occurrences
+        if step.op is Op.STRICT and any(sigma.end < t < o.time for t in frame.times):
+            continue
+        if step.op is Op.NEXT and any(
+            sigma.end + step.least <= other.time
+            and sigma.end < other.time < o.time
+            and frame.joins(sigma.mu, prev, other) is not None
+            for other in occurrences
         ):
             continue
         if all(frame.absent(g, g.mu, sigma.end, o.time) for g in sigma.pending):
-            yield replace(sigma, end=o.time, mu=joined, bindings=sigma.bindings | o.bindings, pending=())
+            bindings = sigma.bindings | o.bindings
+            yield replace(sigma, end=o.time, mu=joined, bindings=bindings, pending=(), opened=opened)
 
 
 # --- whole matches --------------------------------------------------------------------------------
@@ -256,7 +305,7 @@ def matches_in(frame: Frame, sequence: SequenceElement) -> Iterator[Match]:
     for way in expand(sequence):
         if way is None:
             continue
-        for sigma in extend(frame, Sigma(), None, way, True, None):
+        for sigma in extend(frame, Sigma(), Step(None), way, True, None):
             if sigma.end is not None and _opens_and_closes(frame, sigma):
                 yield Match(sigma.end, sigma.mu, sigma.bindings)
 

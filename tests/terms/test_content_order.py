@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from profiles import drawn
 from pyoxigraph import Literal, NamedNode
 
-from oxiseq.engine.matching.fallback import content_order
+from oxiseq.engine.terms.content import content_order
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)

@@ -89,6 +89,8 @@ class OptionalPlan:
     """Of the partners."""
     late: bool = False
     """Of OPTIONALSEQ: see `JoinPlan`."""
+    longest: int = NEVER
+    """What no row outlasts that is of use; one that does still has its partner, and is not alone."""
 
 
 @dataclass(frozen=True, slots=True)

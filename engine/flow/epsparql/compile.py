@@ -164,7 +164,7 @@ class Compiler:
         """What comes of `plan` by one more element of its group."""
         match element:
             case OptionalPattern(inner):
-                return optional(None, plan, self.optional_part(inner, NEVER))
+                return optional(None, plan, self.optional_part(inner, NEVER), limit)
             case Minus(inner):
                 with self._silent():
                     return MinusPlan(plan, self.group(inner, NEVER))
@@ -231,10 +231,10 @@ class Compiler:
         op, first, second = element.op, element.left, element.right
         if op is TimeOp.OPTIONALSEQ:
             part = self.optional_part(first, NEVER)
-            return optional(op, self.operand(second, limit), part, self._recursive and looks(part.plan))
+            return optional(op, self.operand(second, limit), part, limit, self._recursive and looks(part.plan))
         if op is TimeOp.EQUALSOPTIONAL:
             main = self.operand(first, limit)
-            return optional(op, main, self.optional_part(second, limit))
+            return optional(op, main, self.optional_part(second, limit), limit)
         start, left, middle = len(self.uses), self.operand(first, limit), len(self.uses)
         right = self.operand(second, limit)
         if op is TimeOp.SEQ and self._telling and self._sure:
@@ -430,10 +430,12 @@ def join(op: TimeOp | None, left: Plan, right: Plan, limit: int, late: bool = Fa
     return JoinPlan(op, left, right, _merged(left, right), left.certain | right.certain, limit, late)
 
 
-def optional(op: TimeOp | None, main: Plan, apart: _Apart, late: bool = False) -> Plan:
+def optional(op: TimeOp | None, main: Plan, apart: _Apart, longest: int, late: bool = False) -> Plan:
     """A part that may be missing."""
-    columns = _merged(main, apart.plan)
-    return OptionalPlan(op, main, apart.plan, apart.conditions, apart.tests, columns, main.certain, apart.bound, late)
+    return OptionalPlan(
+        op, main, apart.plan, apart.conditions, apart.tests, _merged(main, apart.plan), main.certain, apart.bound, late,
+        longest,
+    )  # fmt: skip
 
 
 def distinct(plan: Plan, columns: tuple[Column, ...]) -> Plan:

@@ -62,24 +62,38 @@ SolutionColumn: TypeAlias = Column | Low
 @dataclass(frozen=True, slots=True)
 class Rel:
     """An operator, and its columns behind the interval. timed: whether all rows have a time; longest: what none of them
-    outlasts."""
+    outlasts; mixed: whether it hangs on the knowledge base which rows with a time there are."""
 
     node: int
     columns: tuple[SolutionColumn, ...]
     certain: frozenset[Column]
     timed: bool = False
     longest: int = NEVER
+    mixed: bool = False
 
     def places(self, columns: Iterable[SolutionColumn]) -> tuple[int, ...]:
         """Where columns stand."""
         return tuple(INTERVAL + self.columns.index(c) for c in columns)
 
 
+FactPart: TypeAlias = int | NamedNode | Literal
+"""A column, or a constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An arrangement of a pattern's triples. fact: where subject, predicate and object stand."""
+
+    place: int
+    fact: tuple[FactPart, FactPart, FactPart]
+
+
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A plan, and what feeds it. now, past: the places of its sources, None: it has none; timeless: those of rows
-    without a time, and which; roots: the answers of each pattern; columns: those of its solutions; used: arrangements,
-    and where in their rows stands which triples these are made of."""
+    """A plan, and what feeds it: facts, which it takes once each. now, past: the places of its sources, None: it has
+    none; timeless: those of rows without a time, and which; roots: the answers of each pattern; columns: those of its
+    solutions; used: arrangements, and where in their rows stands which triples these are made of; leaves: where all
+    facts are found that what is kept was made of, if it is to be made anew when the knowledge base changes."""
 
     plan: p.FlowPlan
     now: int | None
@@ -88,14 +102,14 @@ class Lowered:
     roots: tuple[int, ...]
     columns: tuple[tuple[SolutionColumn, ...], ...]
     used: tuple[tuple[int, tuple[int, ...]], ...]
-    uses: int
-    """Columns of the source that say which triple it was: 2 or 0."""
+    leaves: tuple[Leaf, ...]
 
 
-def lowered(patterns: Sequence[Answered], distinct: bool = False) -> Lowered:
+def lowered(patterns: Sequence[Answered], distinct: bool = False, recursive: bool = False) -> Lowered:
     """Several patterns, whose answers are the roots: each solution once, with its interval. Where triples are used up,
-    with all columns, to be chosen of and `shown` after that; else with those that are shown."""
-    lowering = _Lowering(any(each.uses is not None for each in patterns))
+    with all columns, to be chosen of and `shown` after that; else with those that are shown. recursive: an instant has
+    several ticks."""
+    lowering = _Lowering(any(each.uses is not None for each in patterns), recursive)
     roots = [lowering.once(lowering.of(each.plan)) for each in patterns]
     pairs = zip(roots, patterns, strict=True)
     shown = [r.node if each.uses is not None else lowering.shown(r, each, distinct) for r, each in pairs]
@@ -111,28 +125,55 @@ def lowered_choice(answered: Answered, distinct: bool, columns: Sequence[Solutio
 
 
 class _Lowering:
-    def __init__(self, telling: bool) -> None:
+    def __init__(self, telling: bool, recursive: bool = False) -> None:
         self.sheet = p.Sheet()
-        self._uses = 2 if telling else 0
+        self._telling, self._recursive = telling, recursive
         self._sources: dict[str, int] = {}
         self._timeless: list[tuple[int, TimelessPlan]] = []
         self._used: dict[int, tuple[int, ...]] = {}
+        self._leaves: dict[int, tuple[TriplePlan, Rel]] = {}
+        self._stale = -1
+        """For how long rows are kept for which the knowledge base counts; below 0: none are."""
         self._late = False
         self._hidden = 0
 
     def finished(self, roots: Sequence[int], columns: Sequence[tuple[SolutionColumn, ...]]) -> Lowered:
         """The plan."""
+        leaves = [] if self._stale < 0 else [self.leaf(*each) for each in self._leaves.values()]
         sources = [self._sources.get(name) for name in (NOW, PAST)]
         looked = [place for place in sources if place is not None]
         looked += [place for place, _ in self._timeless]
-        also = (*roots[1:], *looked, *self._used)
+        also = (*roots[1:], *looked, *self._used, *(leaf.place for leaf in leaves))
         plan = self.sheet.plan(roots[0], also)
         names = dict(zip(also, plan.also, strict=True)) | {roots[0]: plan.root}
         now, past = (None if place is None else names[place] for place in sources)
         timeless = tuple((names[place], each) for place, each in self._timeless)
         used = tuple((names[place], columns) for place, columns in self._used.items())
         places = tuple(names[root] for root in roots)
-        return Lowered(plan, now, past, timeless, places, tuple(columns), used, self._uses)
+        kept = tuple(replace(leaf, place=names[leaf.place]) for leaf in leaves)
+        return Lowered(plan, now, past, timeless, places, tuple(columns), used, kept)
+
+    def keep_for(self, rel: Rel, limit: int | None) -> None:
+        """Rows are kept for so long: they are to be made anew when the knowledge base changes, if that counts."""
+        if rel.mixed and limit != 0:
+            self._stale = max(self._stale, NEVER if limit is None else limit)
+
+    def leaf(self, plan: TriplePlan, rel: Rel) -> Leaf:
+        """The triples of a pattern, arranged in some way, for as long as anything is kept that is made of them."""
+        form = self.sheet.form(rel.node)
+        assert isinstance(form, p.Triples)
+        timed = replace(form, timed=True)
+        known = (
+            place for place, each in self.sheet.arrangements()
+            if (each.lifetime is None or each.lifetime.limit >= self._stale)
+            and self.sheet.form(each.child) in (form, timed)
+        )  # fmt: skip
+        place = next(known, None)
+        if place is None:
+            place = self.arranged(replace(rel, node=self.sheet.add(timed)), (), (), _limit(self._stale))
+        parts = (t if isinstance(t, NamedNode | Literal) else rel.places([t])[0] for t in plan.places)
+        subject, predicate, target = parts
+        return Leaf(place, (subject, predicate, target))
 
     # --- answers --------------------------------------------------------------------------------------
 
@@ -145,7 +186,7 @@ class _Lowering:
             names.append(column)
         places = [rel.places([c]) if c in rel.columns else () for c in names]
         node = self.sheet.pick(rel.node, (*((i,) for i in range(INTERVAL)), *places))
-        return self.sheet.add(p.Distinct(node, p.Lifetime(0))) if distinct else node
+        return self.sheet.add(p.Once(node)) if distinct else node
 
     # --- operators ------------------------------------------------------------------------------------
 
@@ -175,7 +216,9 @@ class _Lowering:
             case ClosurePlan(step, ends, limit):
                 steps = self.once(self.of(step))
                 node = self.sheet.add(p.Closure(steps.node, _limit(limit)))
-                return Rel(node, ends, frozenset(ends), steps.timed)
+                paths = Rel(node, ends, frozenset(ends), steps.timed, mixed=steps.mixed or not steps.timed)
+                self.keep_for(paths, _limit(limit))
+                return paths
 
     def triples(self, plan: TriplePlan) -> Rel:
         source = self._source(PAST if self._late else NOW)
@@ -192,14 +235,15 @@ class _Lowering:
             columns += [plan.use, Low(plan.use)]
             at += [INTERVAL + 3, INTERVAL + 4]
         form = p.Triples(source, tuple(at), tuple(fixed), tuple(same), plan.but, _limit(plan.limit))
-        return Rel(self.sheet.add(form), tuple(columns), plan.certain)
+        rel = Rel(self.sheet.add(form), tuple(columns), plan.certain)
+        self._leaves[rel.node] = plan, rel
+        return rel
 
     def _source(self, name: str) -> int:
-        if name not in self._sources:
-            width = INTERVAL + 3 + self._uses
-            given = p.Given(name, width, (*range(INTERVAL), *range(INTERVAL + 3, width)), once=True)
-            self.source(given)
-        return self._sources[name]
+        given = self._sources.get(name)
+        if given is None:
+            given = self.source(p.Given(name, INTERVAL + 3, tuple(range(INTERVAL))))
+        return self.sheet.add(p.Once(given, self._telling))
 
     def source(self, form: p.Given) -> int:
         """What comes from outside."""
@@ -221,7 +265,8 @@ class _Lowering:
             marked.append(replace(rel, node=node, columns=(*rel.columns, number)))
         columns = tuple(dict.fromkeys(c for rel in marked for c in rel.columns))
         node = self.sheet.add(p.Union(tuple(self.picked(rel, columns) for rel in marked)))
-        return Rel(node, columns, plan.certain, all(rel.timed for rel in marked))
+        timed, mixed = all(rel.timed for rel in marked), any(rel.mixed for rel in marked)
+        return Rel(node, columns, plan.certain, timed, mixed=mixed)
 
     def picked(self, rel: Rel, columns: Iterable[SolutionColumn]) -> int:
         """Other columns behind the interval; those that it has not are unbound."""
@@ -242,7 +287,7 @@ class _Lowering:
             if isinstance(column, Hidden) and isinstance(name, Hidden) and Low(column) in rel.columns:
                 columns.append(Low(column))
                 wanted.append(Low(name))
-        made = Rel(self.picked(rel, columns), tuple(wanted), plan.certain, rel.timed)
+        made = Rel(self.picked(rel, columns), tuple(wanted), plan.certain, rel.timed, mixed=rel.mixed)
         return self.once(made) if plan.distinct else made
 
     # --- pairs ----------------------------------------------------------------------------------------
@@ -261,7 +306,8 @@ class _Lowering:
             times = tuple(range(INTERVAL))
             one = self.arranged(left, (*times, *sides.key_left), sides.loose_left, 0)
             other = self.arranged(right, (*times, *sides.key_right), sides.loose_right, 0)
-            return self.covered(self.sheet.add(p.Join(one, other)), left, right, None)
+            pairs = self.sheet.add(p.Join(one, other))
+            return self.covered(pairs, left, replace(right, timed=True), None)  # as those of the left are
         if is_timeless(plan.right):
             kept = self.arranged(right, sides.key_right, sides.loose_right, None)
             form = p.Look(left.node, kept, sides.key_left, sides.loose_left, "ANY", "PAIRS", limit)
@@ -300,8 +346,9 @@ class _Lowering:
 
     def arranged(self, rel: Rel, key: tuple[int, ...], loose: tuple[int, ...], limit: int | None) -> int:
         """Rows kept to be found. limit: for how long; 0: an instant."""
+        self.keep_for(rel, limit)
         lifetime = None if limit is None else p.Lifetime(0, limit)
-        place = self.sheet.add(p.Arrange(rel.node, key, loose, lifetime))
+        place = self.sheet.add(p.Arrange(rel.node, key, loose, lifetime, coming=True))
         if used := tuple(i for i, c in enumerate(rel.columns, INTERVAL) if isinstance(c, Low)):
             self._used[place] = used
         return place
@@ -314,14 +361,15 @@ class _Lowering:
         """The same, as often as they come."""
         node = self.sheet.add(p.Cover(pairs, 0, INTERVAL + len(first.columns), _joined(first, second), limit))
         columns = (*first.columns, *(c for c in second.columns if c not in first.columns))
-        timed = first.timed or second.timed
-        return Rel(node, columns, first.certain | second.certain, timed, NEVER if limit is None else limit)
+        timed, longest = first.timed or second.timed, NEVER if limit is None else limit
+        return Rel(node, columns, first.certain | second.certain, timed, longest, _is_mixed(first, second))
 
     def once(self, rel: Rel) -> Rel:
         """Each row once. Rows of one instant come in it, so no other has to be remembered."""
         if self.sheet.is_set(rel.node):
             return rel
-        return replace(rel, node=self.sheet.add(p.Distinct(rel.node, p.Lifetime(0))))
+        form = p.Distinct(rel.node, p.Lifetime(0)) if self._recursive else p.Once(rel.node)
+        return replace(rel, node=self.sheet.add(form))
 
     # --- what may be missing --------------------------------------------------------------------------
 
@@ -340,16 +388,19 @@ class _Lowering:
         order: typing.Literal["BEFORE", "BY"] = "BEFORE" if plan.op is TimeOp.OPTIONALSEQ else "BY"
         look = p.Look(main.node, kept, key_main, sides.loose_left, order, "PAIRS", limit)
         joined = (*main.columns, *(c for c in other.columns if c not in main.columns))
-        pairs = self.sheet.add(look)
+        mixed = _is_mixed(main, other)
         if plan.conditions or plan.tests:
+            pairs = self.sheet.add(look)
             met = self.passing(pairs, main, other, limit, plan.conditions, plan.tests)
             alone = self.look_among(main, met.parts, "WITHOUT")
-            together = self.picked(met.rel, joined)
+            together, mixed = self.picked(met.rel, joined), met.rel.mixed
         else:
             alone = self.sheet.add(replace(look, what="WITHOUT"))
+            limit = _limit(min(plan.limit, plan.longest))
+            pairs = self.sheet.add(replace(look, limit=limit))
             together = self.sheet.add(p.Cover(pairs, 0, INTERVAL + len(main.columns), _joined(main, other), limit))
         both = p.Union((together, self.picked(replace(main, node=alone), joined)))
-        return self.once(Rel(self.sheet.add(both), joined, main.certain, main.timed))
+        return self.once(Rel(self.sheet.add(both), joined, main.certain, main.timed, mixed=mixed))
 
     def passing(
         self, pairs: int, main: Rel, other: Rel, limit: int | None, conditions: Sequence[Expression],
@@ -362,7 +413,8 @@ class _Lowering:
         own = tuple(self.hide() for _ in range(width))
         columns = (*main.columns, *(c for c in other.columns if c not in main.columns), *own)
         node = self.sheet.add(p.Cover(pairs, 0, width, places, limit))
-        rel = self.filtered(Rel(node, columns, main.certain | other.certain), conditions)
+        paired = Rel(node, columns, main.certain | other.certain, mixed=_is_mixed(main, other))
+        rel = self.filtered(paired, conditions)
         for test in tests:
             rel = self.tested(rel, test)
         return _Met(rel, self.sheet.pick(rel.node, tuple((i,) for i in rel.places(own))))
@@ -375,7 +427,7 @@ class _Lowering:
     def look_among(self, main: Rel, parts: int, what: typing.Literal["WITH", "WITHOUT"]) -> int:
         """The rows of `main` that are among others, or are not."""
         every = tuple(range(INTERVAL + len(main.columns)))
-        kept = self.sheet.add(p.Arrange(parts, every, (), p.Lifetime(0)))
+        kept = self.sheet.add(p.Arrange(parts, every, (), p.Lifetime(0), coming=True))
         return self.sheet.add(p.Look(main.node, kept, every, (), "ANY", what))
 
     def tested(self, main: Rel, test: ExistsTest) -> Rel:
@@ -388,7 +440,8 @@ class _Lowering:
         kept = self.arranged(other, sides.key_right, sides.loose_right, limit)
         look = p.Look(main.node, kept, sides.key_left, sides.loose_left, "BY", "PAIRS", limit)
         met = self.passing(self.sheet.add(look), main, other, limit, test.conditions, test.tests)
-        return replace(main, node=self.look_among(main, met.parts, "WITH" if test.wanted else "WITHOUT"))
+        node = self.look_among(main, met.parts, "WITH" if test.wanted else "WITHOUT")
+        return replace(main, node=node, mixed=met.rel.mixed)
 
     def minus(self, plan: MinusPlan) -> Rel:
         main, other = self.of(plan.main), self.of(plan.other)
@@ -405,19 +458,21 @@ class _Lowering:
         meet = both[0] if len(both) == 1 else Call("||", tuple(both))
         pairs = self.sheet.add(p.Filter(self.sheet.add(look), (meet,)))
         parts = self.sheet.pick(pairs, tuple((i,) for i in range(width)))
-        return replace(main, node=self.look_among(main, parts, "WITHOUT"))
+        return replace(main, node=self.look_among(main, parts, "WITHOUT"), mixed=_is_mixed(main, other))
 
     def found(self, main: Rel, other: Rel, wanted: bool) -> Rel:
         """The rows of `main` that agree with something that has ended by then, or with nothing."""
         look, _ = self.looking(main, other)
-        return replace(main, node=self.sheet.add(replace(look, what="WITH" if wanted else "WITHOUT")))
+        node = self.sheet.add(replace(look, what="WITH" if wanted else "WITHOUT"))
+        return replace(main, node=node, mixed=_is_mixed(main, other))
 
     def looking(self, main: Rel, other: Rel) -> tuple[p.Look, Rel]:
         """How a partner is looked for that has ended by then, and among what: each combination of the columns that are
         compared is kept once, with that it has happened at all."""
         shared = tuple(c for c in other.columns if c in main.columns)
         node = self.sheet.add(p.Distinct(self.sheet.add(p.Sometime(self.picked(other, shared)))))
-        once = Rel(node, shared, other.certain & frozenset(c for c in shared if not isinstance(c, Low)))
+        certain = other.certain & frozenset(c for c in shared if not isinstance(c, Low))
+        once = Rel(node, shared, certain, mixed=other.mixed)
         sides = _Sides(main, once)
         kept = self.arranged(once, sides.key_right, sides.loose_right, None)
         return p.Look(main.node, kept, sides.key_left, sides.loose_left, "BY"), once
@@ -508,6 +563,11 @@ def _joined(first: Rel, second: Rel) -> tuple[tuple[int, ...], ...]:
         shared = c in second.columns and c not in first.certain
         places.append((i, width + second.places([c])[0]) if shared else (i,))
     return (*places, *((width + second.places([c])[0],) for c in second.columns if c not in first.columns))
+
+
+def _is_mixed(first: Rel, second: Rel) -> bool:
+    """Whether the knowledge base counts for what is made of two."""
+    return first.mixed or second.mixed or not (first.timed and second.timed)
 
 
 def _bound(place: int) -> Expression:

@@ -1,69 +1,31 @@
-"""Patterns and rules at work: timed triples of complete instants in, solutions out.
+"""Patterns at work: facts of complete instants in, solutions out.
 
-Where it stands: facts and knowledge → **plans at work** → rules' facts, answers. A fact is a row of a plan's source:
-its interval, subject, predicate, object. Facts come in order of their ends; each instant is a tick.
+Where it stands: facts and knowledge → **plans at work** → rules' facts (rules.py), answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from oxiseq.engine import kinds
-from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
+from oxiseq.engine.flow.delta import Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, TriplePlan, everything
 from oxiseq.engine.flow.epsparql.knowledge import Knowledge
 from oxiseq.engine.flow.epsparql.lowering import INTERVAL, Low, Lowered, lowered, lowered_choice
-from oxiseq.engine.flow.epsparql.order import in_order
-from oxiseq.engine.flow.epsparql.rows import Column, Rows, concat
-from oxiseq.engine.flow.epsparql.using import Uses, numbered
+from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.nodes.closure import Closure
-from oxiseq.engine.flow.nodes.distinct import Distinct
-from oxiseq.engine.flow.nodes.happening import Cover, Look
+from oxiseq.engine.flow.nodes.arrange import Arrange
+from oxiseq.engine.flow.nodes.happening import Look
 from oxiseq.engine.flow.nodes.node import Chosen, Node
-from oxiseq.engine.flow.plan import Lifetime
 from oxiseq.engine.flow.times import NO_END, NO_START, halves_of, times_at
+from oxiseq.engine.kernels.flow.clocks import OVER
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Construct, TriplePattern
 
-FACT: Final = INTERVAL + 3
-"""Columns of a fact."""
+_AGAIN: Final = 1 << 16
+"""Facts that are worked through again at a time."""
 _TIMELESS: Final = halves_of(np.array([NO_START, NO_END])).reshape(1, INTERVAL)
-
-
-def facts_of(rows: Rows) -> Ids:
-    """Rows with intervals as a plan has them: u32[n, 4 + columns]."""
-    return np.concatenate([halves_of(rows.start), halves_of(rows.end), rows.values], axis=1)
-
-
-def rows_of(rows: Ids) -> Rows:
-    """And back, in memory of their own."""
-    return Rows(rows[:, INTERVAL:].copy(), times_at(rows, 0), times_at(rows, 2))
-
-
-class Facts:
-    """The facts of the instants in work, each once."""
-
-    def __init__(self) -> None:
-        self._come = Buffer(FACT)
-        self._come.raw = tuple(range(INTERVAL))
-        self._known = Distinct(self._come, lifetime=Lifetime(0))
-
-    def new(self, at: I64, rows: Ids) -> Delta:
-        """Those that are not known yet; views until the next ones come."""
-        self._come.put(Delta(at, np.ones(len(rows), np.int64), rows))
-        self._known.out.clear()
-        self._known.step()
-        return self._known.out.delta
-
-    def over(self, passed: int) -> None:
-        """Instants before `passed` are over."""
-        self._known.forget(passed)
 
 
 class Standing:
@@ -73,60 +35,89 @@ class Standing:
         self._lowered, self._terms = lowered, terms
         self._every = [each for plan in plans for each in everything(plan)]
         self.flow = Flow(lowered.plan, terms)
-        self._timed = [node for node in self.flow.nodes if isinstance(node, Cover | Closure)]
         self._looking = [node for node in self.flow.nodes if isinstance(node, Look)]
-        self._forgetting = [node for node in self.flow.nodes if node.forgets]
 
-    def step(self, facts: Delta, since: int) -> None:
-        """Facts of complete instants, or of a round of one. since: when the first of the instants was."""
-        place = self._lowered.now
-        if place is not None:
-            self.flow.feed(place, self._telling(facts))
-        self._go(since, int(facts.at[0]))
+    def read(self, facts: Buffer) -> None:
+        """Have the facts that a buffer holds before each step, which takes them out."""
+        if self._lowered.now is not None:
+            self.flow.connect(self._lowered.now, facts)
 
-    def finish(self, facts: Delta) -> None:
-        """All facts of an instant, when it is over, for what is looked for in the past."""
-        if self._lowered.past is not None and len(facts):
-            self.flow.feed(self._lowered.past, self._telling(facts))
-            self._go(int(times_at(facts.rows, 2)[0]), int(facts.at[0]))
+    def feed(self, facts: Delta) -> None:
+        """Facts of complete instants, or of a round of one, for the next step."""
+        if self._lowered.now is not None:
+            self.flow.feed(self._lowered.now, facts)
 
-    def _go(self, since: int, tick: int) -> None:
-        for node in self._timed:
-            node.begin_at(since)
+    def step(self, since: int, tick: int, *, again: bool = False) -> None:
+        """Take in what there is. since: when the first of the instants was; tick: its first; again: it is a further
+        round of an instant."""
+        self.flow.clock[:] = since, NO_END if again else since
         self.flow.step(tick)
 
-    def _telling(self, facts: Delta) -> Delta:
-        if not self._lowered.uses:
-            return facts
-        return Delta(facts.at, facts.weight, np.concatenate([facts.rows, numbered(facts.at)], axis=1))
+    def finish(self, facts: Delta, since: int) -> None:
+        """All facts of an instant, when it is over, for what is looked for in the past."""
+        if self._lowered.past is not None and len(facts):
+            self.flow.feed(self._lowered.past, facts)
+            self.step(since, int(facts.at[0]), again=True)
 
-    def rows(self, number: int) -> Delta:
-        """What the last step has brought for one of the patterns, as views."""
-        return self.flow.rows(self._lowered.roots[number])
+    def root(self, number: int = 0) -> Buffer:
+        """What the last step has brought for one of the patterns."""
+        return self.flow.nodes[self._lowered.roots[number]].out
 
-    def root(self) -> Buffer:
-        """The same of the first, as it stands in memory."""
-        return self.flow.nodes[self._lowered.roots[0]].out
-
-    def learn(self, knowledge: Knowledge, tick: int) -> None:
-        """Let go of what has no time, and hand out what the knowledge base holds now. What has a time stays as it was
-        found."""
-        self.keep(lambda rows: times_at(rows, 0) != NO_START)
+    def learn(self, knowledge: Knowledge, tick: int) -> int:
+        """Let go of what has no time, and hand out what the knowledge base holds now; what it counts for is made anew.
+        The tick from which on it goes on."""
+        past = self._past()
+        self.keep(lambda rows: times_at(rows, 0) != NO_START if past is None else np.zeros(len(rows), np.bool_))
         asked = [knowledge.triples(each.places) for each in self._every if isinstance(each, TriplePlan)]
         known = [rows for rows in asked if len(rows)]
         if known:
             facts = _timeless(known[0] if len(known) == 1 else np.unique(np.concatenate(known), axis=0), tick)
-            if self._lowered.uses:
-                never = np.zeros((len(facts), self._lowered.uses), np.uint32)
-                facts = Delta(facts.at, facts.weight, np.concatenate([facts.rows, never], axis=1))
             for place in (self._lowered.now, self._lowered.past):
                 if place is not None:
                     self.flow.feed(place, facts)
         for place, plan in self._lowered.timeless:
             self.flow.feed(place, _timeless(self._rows(plan, knowledge), tick))
-        self._go(NO_START, tick)
+        self.flow.clock[:] = NO_START, NO_END
+        self.flow.step(tick)
         for node in self._looking:
             node.learn()
+        return tick + 1 if past is None else self._again(past, tick + 1)
+
+    def _past(self) -> Ids | None:
+        """The facts that what is kept was made of, in order of their ends. None: it is not to be made anew."""
+        if not self._lowered.leaves:
+            return None
+        found = []
+        for leaf in self._lowered.leaves:
+            rows = self._kept(leaf.place).kept[0]
+            parts = [rows[:, :INTERVAL]]
+            for part in leaf.fact:
+                known = rows[:, part] if isinstance(part, int) else np.full(len(rows), self._terms.constant(part))
+                parts.append(known.astype(np.uint32).reshape(-1, 1))
+            found.append(np.concatenate(parts, axis=1)[times_at(rows, 0) != NO_START])
+        facts = np.unique(np.concatenate(found), axis=0)
+        return facts[np.argsort(times_at(facts, 2), kind="stable")]
+
+    def _kept(self, place: int) -> Arrange:
+        node = self.flow.nodes[place]
+        assert isinstance(node, Arrange)
+        return node
+
+    def _again(self, facts: Ids, tick: int) -> int:
+        """Work through facts of instants that are over; nobody is told. The tick behind them."""
+        ends = times_at(facts, 2)
+        low = 0
+        while low < len(facts):
+            high = int(np.searchsorted(ends, ends[min(low + _AGAIN, len(facts)) - 1], "right"))
+            instants, at = np.unique(ends[low:high], return_inverse=True)
+            delta = Delta(tick + 2 * at, np.ones(high - low, np.int64), facts[low:high])
+            self.feed(delta)
+            if self._lowered.past is not None:
+                self.flow.feed(self._lowered.past, Delta(delta.at + 1, delta.weight, delta.rows))
+            self.flow.clock[:] = NO_END, NO_END
+            self.flow.step(tick)
+            tick, low = tick + 2 * len(instants), high
+        return tick
 
     def _rows(self, plan: TimelessPlan, knowledge: Knowledge) -> Ids:
         if plan.asked:
@@ -142,9 +133,10 @@ class Standing:
         return self.flow.nodes
 
     def forget(self, passed: int, *, now: bool = False) -> None:
-        """Instants before `passed` are over."""
-        for node in self._forgetting:
-            node.forget(passed, now=now)
+        """Instants before `passed` are over: let go of what is of use to no other, if there may be much, or `now`."""
+        self.flow.clock[OVER] = passed
+        for node in self.flow.nodes:
+            node.forget(now=now)
 
     def keep(self, chosen: Chosen) -> None:
         """Of all rows those that are chosen."""
@@ -180,22 +172,24 @@ class Query:
             self._seen = [*range(INTERVAL), *(INTERVAL + i for i in seen)]
             self._uses = Uses(answered.uses, columns)
             self._shown = Standing(lowered_choice(answered, distinct, [columns[i] for i in seen]), [], terms)
+            self._none = Buffer(self._shown.root().width)
 
     @property
     def parts(self) -> list[Standing]:
         """All plans at work."""
         return [self.standing] if self._uses is None else [self.standing, self._shown]
 
-    def answers(self, facts: Delta, since: int) -> Rows:
-        """The rows that are shown of some instants."""
-        self.standing.step(facts, since)
+    def step(self, since: int, tick: int) -> Buffer:
+        """Take in the facts of some instants: the rows that are shown of them, until the next step."""
+        self.standing.step(since, tick)
         if self._uses is None:
-            return rows_of(self.standing.rows(0).rows)
+            return self.standing.root()
         told = self._uses.told(self.standing.root())
         if not len(told):
-            return rows_of(np.zeros((0, self._shown.root().width), np.uint32))
-        self._shown.step(Delta(told.at, told.weight, told.rows[:, self._seen]), since)
-        return rows_of(self._shown.rows(0).rows)
+            return self._none
+        self._shown.feed(Delta(told.at, told.weight, np.ascontiguousarray(told.rows[:, self._seen])))
+        self._shown.step(since, tick)
+        return self._shown.root()
 
     def tidy(self, *, now: bool = False) -> None:
         """Let go of what is made of used triples, if there is much of it, or `now`."""
@@ -203,65 +197,3 @@ class Query:
         if uses is not None and len(uses) and (now or uses.many(self.standing.flow.records)):
             self.standing.drop_used(uses)
             uses.clear()
-
-
-# --- rules ---------------------------------------------------------------------------------------------
-
-
-class Rules:
-    """The rules of a stratum at work."""
-
-    def __init__(self, rules: Sequence[tuple[Construct, Answered]], terms: TermDictionary) -> None:
-        answered = [each for _, each in rules]
-        self.standing = Standing(lowered(answered), [each.plan for each in answered], terms)
-        self._templates = [_Template(form.template, each, terms) for form, each in rules]
-
-    def derive(self, facts: Delta, since: int) -> Rows:
-        """What they make of facts."""
-        self.standing.step(facts, since)
-        found: list[Rows] = []
-        for number, template in enumerate(self._templates):
-            solutions = self.standing.rows(number)
-            if len(solutions):
-                found += template.made(rows_of(solutions.rows))
-        return concat(found, 3)
-
-
-class _Template:
-    """What a rule makes of a solution."""
-
-    def __init__(self, template: Sequence[TriplePattern], answered: Answered, terms: TermDictionary) -> None:
-        self._terms = terms
-        names = [column for column, _ in answered.columns]
-        self._blanks: list[BlankNode] = []
-        self._template = [
-            [self._term(t, names) for t in (triple.subject, triple.predicate, triple.object)] for triple in template
-        ]
-
-    def _term(self, term: object, names: Sequence[Column]) -> tuple[str, int]:
-        """Where a term comes from: a column, a blank node of the row, a constant."""
-        if isinstance(term, Variable):
-            return ("column", names.index(term)) if term in names else ("constant", 0)
-        if isinstance(term, BlankNode):
-            if term not in self._blanks:
-                self._blanks.append(term)
-            return "blank", self._blanks.index(term)
-        assert isinstance(term, NamedNode | Literal)
-        return "constant", self._terms.constant(term)
-
-    def made(self, rows: Rows) -> Iterator[Rows]:
-        """The triples of new solutions."""
-        if self._blanks:
-            rows = in_order(rows, self._terms)
-        blanks = [self._terms.blanks(len(rows)) for _ in self._blanks]
-        sources: dict[str, Callable[[int], NDArray[np.uint32]]] = {
-            "column": lambda i: rows.values[:, i],
-            "blank": lambda i: blanks[i],
-            "constant": lambda i: np.full(len(rows), i, np.uint32),
-        }
-        for triple in self._template:
-            values = np.stack([sources[source](i) for source, i in triple], axis=1)
-            kind = self._terms.columns.kind[values]
-            subject = (kind[:, 0] == kinds.IRI) | (kind[:, 0] == kinds.BLANK)
-            good = subject & (kind[:, 1] == kinds.IRI) & (values[:, 2] != 0)
-            yield Rows(values, rows.start, rows.end).take(good)

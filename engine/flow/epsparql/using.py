@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.algebra import UsePlan
 from oxiseq.engine.flow.epsparql.lowering import INTERVAL, SolutionColumn
@@ -22,7 +21,6 @@ from oxiseq.engine.kernels.memory.pointers import Replaceable
 
 _FEW: Final = 64
 """Used triples that are not worth looking for."""
-_MOST: Final = 1 << k.INSTANT
 
 
 class Uses:
@@ -34,6 +32,8 @@ class Uses:
         for choice in plan.choices:
             for part in (choice.first, choice.second, choice.shared, choice.own):
                 parts += [place[c] for c in part]
+                if part is choice.own:  # operands that bind the same are told apart by their triples, all of a number
+                    parts += [place[c] + 1 for c in choice.second]
                 begin.append(len(parts))
         uses = [place[c] for c in plan.columns if c in place]
         scalars = np.zeros(k.SCALARS, np.int64)
@@ -87,14 +87,3 @@ class Uses:
 def _by_row(rows: int) -> list[NDArray[np.int64]]:
     """`kept`, `ends`, `heads`, `best`."""
     return [np.zeros(size, np.int64) for size in (rows, rows, max(4 * rows, 2), rows)]
-
-
-def numbered(instant: NDArray[np.int64]) -> Ids:
-    """u32[n, 2], the numbers of triples, by their instants, which ascend from 1 on."""
-    count = len(instant)
-    first = np.flatnonzero(np.append(True, instant[1:] != instant[:-1]))
-    within = np.arange(count) - np.repeat(first, np.diff(np.append(first, count)))
-    if count and int(within.max()) >= _MOST:
-        raise LimitError(int(within.max()) + 1, _MOST, "triples of one instant, where answers use triples up")
-    number = instant << k.INSTANT | within
-    return np.stack([number >> 32, number & 0xFFFFFFFF], axis=1).astype(np.uint32)

@@ -10,7 +10,7 @@ import numpy as np
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Call, Chosen, KernelNode
+from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, Chosen, KernelNode, lifetime_scalars
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows, times_at
 from oxiseq.engine.kernels.flow import arrangement as k
 from oxiseq.engine.kernels.flow.arranging import arrange, fill_by_key, fill_by_row, forget
@@ -23,18 +23,15 @@ _LINE: Final = 8
 """Words of a line of the cache."""
 _HEADER: Final = 4
 """Words of an entry before its row."""
-FEW: Final = 1 << 10
-"""Rows that are not worth a look whether they are still of use."""
 
 
 class Arrange(KernelNode):
     """`out` stays empty: joins read what is kept, and what `inputs[0]` has brought. room: rows to begin with."""
 
-    def __init__(self, form: p.Arrange, child: Buffer, room: int = 64) -> None:
+    def __init__(self, form: p.Arrange, child: Buffer, room: int = 64, clock: I64 = ALL_TIME) -> None:
         super().__init__(child.width, (child,))
         self._form = form
-        self._least = room
-        self._lifetime, self._kept = form.lifetime, 0
+        self._least, self._clock = room, clock
         self._memory = Replaceable(self._allocated(room))
         self.address = self._memory.address
         """Of its memory, for kernels."""
@@ -51,12 +48,14 @@ class Arrange(KernelNode):
         """Nothing kept."""
         width, (key, loose) = self.inputs[0].width, (self._form.key, self._form.loose)
         by, checked = loose[: k.MOST_LOOSE], loose[k.MOST_LOOSE :]
-        whole = not loose and set(key) == set(range(width))
+        whole, coming = not loose and set(key) == set(range(width)), self._form.coming
         masks = 1 << len(by)
         scalars = np.zeros(k.SCALARS, np.int64)
-        scalars[k.WIDTH], scalars[k.WHOLE], scalars[k.SHIFT], scalars[k.LEAST] = width, whole, len(by), self._least
+        scalars[k.WIDTH], scalars[k.WHOLE], scalars[k.COMING] = width, whole, coming
+        scalars[k.SHIFT], scalars[k.LEAST] = len(by), self._least
         scalars[k.LINK0], scalars[k.LINKS] = k.ROW + width + width % 2, 1
         scalars[[k.FREE, k.DEAD]] = -1
+        scalars[[k.CLOCK, k.BEGINS, k.LIMIT]] = lifetime_scalars(self._form.lifetime, self._clock)
         words = lines(room, _words(width, 1))
         asked = np.zeros(masks, np.int64)
         if not by:
@@ -69,7 +68,7 @@ class Arrange(KernelNode):
             words=words,
             halves=words.view(np.uint32),
             links=words.view(np.int32),
-            by_row=np.zeros(2 if whole else slots_for(room), SLOT),
+            by_row=np.zeros(2 if whole or coming else slots_for(room), SLOT),
             by_key=np.zeros(slots_for(room), SLOT),
             seen=np.zeros(masks, np.int64),
             asked=asked,
@@ -95,7 +94,7 @@ class Arrange(KernelNode):
         if size > most:
             raise LimitError(len(memory.words), most // 2, "rows kept for a join")
         self._set_words(memory, size, memory.words.shape[1])
-        if not memory.scalars[k.WHOLE]:
+        if not memory.scalars[k.WHOLE] and not memory.scalars[k.COMING]:
             self._memory.set(self._memory.arrays._replace(by_row=np.zeros(slots_for(size), SLOT)))
             fill_by_row(self.address)
 
@@ -117,8 +116,9 @@ class Arrange(KernelNode):
     def _keep(self, rows: Ids, weight: I64) -> None:
         """Keep these and no others, all from before the next tick. Those with a lifetime are entered in order of time,
         as they came."""
-        if self._lifetime is not None:
-            order = np.argsort(times_at(rows, self._lifetime.start + 2), kind="stable")
+        lifetime = self._form.lifetime
+        if lifetime is not None:
+            order = np.argsort(times_at(rows, lifetime.start + 2), kind="stable")
             rows, weight = rows[order], weight[order]
         self._memory.set(self._allocated(max(self._least, 2 * len(rows))))
         kept = Buffer(rows.shape[1], 0)
@@ -133,18 +133,9 @@ class Arrange(KernelNode):
         last = k.ROW + self.inputs[0].width
         return memory.halves[live, k.ROW : last], memory.words[live, k.WEIGHT]
 
-    @property
-    def forgets(self) -> bool:
-        return self._lifetime is not None
-
-    def forget(self, passed: int, *, now: bool = False) -> None:
-        lifetime = self._lifetime
-        if lifetime is None:
-            return
-        count = self.records
-        if count and (now or lifetime.limit == 0 or count > 2 * self._kept + FEW):
-            forget(self.address, lifetime.start, passed - lifetime.limit)
-            self._kept = self.records
+    def forget(self, *, now: bool = False) -> None:
+        if self._form.lifetime is not None:
+            forget(self.address, int(now))
 
     def keep(self, chosen: Chosen) -> None:
         rows, weight = self._rows()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from oxiseq.engine.flow import plan as p
+from oxiseq.engine.flow.delta import I64
 from oxiseq.engine.flow.nodes import following, happening, intervals, linear
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.best import Best
@@ -16,26 +17,32 @@ from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.group import Group
 from oxiseq.engine.flow.nodes.join import Join
-from oxiseq.engine.flow.nodes.node import Node
+from oxiseq.engine.flow.nodes.lookup import Lookup, LookupBetween
+from oxiseq.engine.flow.nodes.node import ALL_TIME, Node
 from oxiseq.engine.flow.nodes.reach import Reach
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import TermOrder
 
 
-def build(plan: p.FlowPlan, terms: TermDictionary, known: Mapping[int, Node] = MappingProxyType({})) -> list[Node]:
-    """A node for each form, in the same order. known: by place those that are at work already, for other plans too."""
+def build(
+    plan: p.FlowPlan, terms: TermDictionary, known: Mapping[int, Node] = MappingProxyType({}), clock: I64 = ALL_TIME
+) -> list[Node]:
+    """A node for each form, in the same order. known: by place those that are at work already, for other plans too;
+    clock: that of rows that happen at some time."""
     nodes: list[Node] = []
     order = TermOrder(terms)
     for place, (form, width, raw) in enumerate(zip(plan.forms, plan.widths, plan.raw, strict=True)):
         if place in known:
             nodes.append(known[place])
             continue
-        nodes.append(_node(form, width, nodes, terms, order))
+        nodes.append(_node(form, width, nodes, terms, order, clock))
         nodes[-1].out.raw = raw
     return nodes
 
 
-def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, order: TermOrder) -> Node:
+def _node(
+    form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, order: TermOrder, clock: I64
+) -> Node:
     children = [nodes[place].out for place in p.inputs(form)]
     match form:
         case p.Patterns() | p.Asked() | p.Quads() | p.Graphs() | p.Given():
@@ -45,7 +52,7 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
         case p.Filter():
             return Filter(form, children[0], terms)
         case p.Extend():
-            return Extend(form, children[0], terms)
+            return Extend(form, children[0], terms, clock)
         case p.Pick():
             return linear.Pick(form, children[0])
         case p.Negate():
@@ -55,35 +62,42 @@ def _node(form: p.Form, width: int, nodes: list[Node], terms: TermDictionary, or
         case p.Hull():
             return intervals.Hull(form, children[0])
         case p.Lasting():
-            return intervals.Lasting(form, children[0])
+            return happening.Lasting(form, children[0])
         case p.Follow():
             return following.Follow(form, children[0], children[1])
         case p.Extreme():
             return following.Extreme(form, children[0])
         case p.Arrange():
-            return Arrange(form, children[0])
+            return Arrange(form, children[0], clock=clock)
         case p.Join(left, right):
             return Join(_arranged(nodes[left]), _arranged(nodes[right]))
+        case p.Lookup(_, table):
+            arranged = _arranged(nodes[table])
+            if form.bound is not None:
+                return LookupBetween(form.bound, children[0], arranged, terms)
+            return Lookup(form, children[0], arranged)
         case p.Triples():
             return happening.Triples(form, children[0], terms)
         case p.Look(_, kept):
             return happening.Look(form, children[0], _arranged(nodes[kept]))
         case p.Cover():
-            return happening.Cover(form, children[0])
+            return happening.Cover(form, children[0], clock)
         case p.Sometime():
             return happening.Sometime(children[0])
         case p.TimeTerm():
             return happening.TimeTerm(form, children[0], terms)
         case p.Closure():
-            return Closure(form, children[0])
+            return Closure(form, children[0], clock)
         case p.Distinct():
-            return Distinct(children[0], lifetime=form.lifetime)
+            return Distinct(children[0], lifetime=form.lifetime, clock=clock)
         case p.Group():
             return Group(form, children[0], terms)
         case p.Best():
             return Best(form, children[0], terms, order)
         case p.Consolidate():
             return Consolidate(children[0])
+        case p.Once():
+            return Consolidate(children[0], once=True, numbered=form.numbered)
         case p.Reach():
             return Reach(children[0])
 

@@ -8,13 +8,14 @@ from typing import Final
 import numpy as np
 
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.delta import Buffer, Delta, Ids
+from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.happening import Cover
 from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Chosen, Node
-from oxiseq.engine.flow.times import times_at
+from oxiseq.engine.flow.times import NO_END, times_at
+from oxiseq.engine.kernels.flow.clocks import OVER
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 _END: Final = 2
@@ -26,31 +27,33 @@ class Closure(Node):
     """Round by round: new paths go on along steps, and paths that there are along new steps. All of a batch are worked
     out together; each belongs to the instant at which it ends."""
 
-    def __init__(self, form: p.Closure, child: Buffer) -> None:
+    def __init__(self, form: p.Closure, child: Buffer, clock: I64) -> None:
         super().__init__(_WIDTH, (child,))
+        self._plan_clock = clock
+        self._clock = clock = clock.copy()
+        """Its own: what has come at the instants in work stays through all rounds."""
         lifetime = None if form.limit is None else p.Lifetime(0, form.limit)
         self._new_paths, self._new_steps, self._found = (Buffer(_WIDTH) for _ in range(3))
         for buffer in (self._new_paths, self._new_steps, self._found):
             buffer.raw = (0, 1, 2, 3)
-        self._paths = Arrange(p.Arrange(0, (_TO,), lifetime=lifetime), self._new_paths)
-        self._steps = Arrange(p.Arrange(0, (_FROM,), lifetime=lifetime), self._new_steps)
+        self._paths = Arrange(p.Arrange(0, (_TO,), lifetime=lifetime, coming=True), self._new_paths, clock=clock)
+        self._steps = Arrange(p.Arrange(0, (_FROM,), lifetime=lifetime, coming=True), self._new_steps, clock=clock)
         self._join = Join(self._paths, self._steps)
-        self._longer = Cover(p.Cover(0, 0, _WIDTH, ((_FROM,), (_WIDTH + _TO,)), form.limit), self._join.out)
-        self._once = Distinct(self._found, lifetime=p.Lifetime(0))
+        hull = p.Cover(0, 0, _WIDTH, ((_FROM,), (_WIDTH + _TO,)), form.limit)
+        self._longer = Cover(hull, self._join.out, clock)
+        self._once = Distinct(self._found, lifetime=p.Lifetime(0), clock=clock)
         self._all = (self._paths, self._steps, self._once)
         self._tick = 0
 
-    def begin_at(self, since: int) -> None:
-        """The instants in work are not before this time (µs)."""
-        self._longer.begin_at(since)
-
     def step(self) -> None:
         delta = self.inputs[0].delta
+        self._clock[:] = self._plan_clock
         found = [self._first(delta)]
         while len(found[-1]) or self._new_steps:
             self._tick += 1
             self._new_paths.put(_at(self._tick, found[-1]))
             self._paths.step()
+            self._clock[OVER] = NO_END
             found.append(self._further())
             self._new_steps.clear()
         rows = np.concatenate(found)
@@ -93,13 +96,10 @@ class Closure(Node):
         for node in self._all:
             yield from node.held_ids()
 
-    @property
-    def forgets(self) -> bool:
-        return True
-
-    def forget(self, passed: int, *, now: bool = False) -> None:
+    def forget(self, *, now: bool = False) -> None:
+        self._clock[:] = self._plan_clock
         for node in self._all:
-            node.forget(passed, now=now)
+            node.forget(now=now)
 
     def keep(self, chosen: Chosen) -> None:
         for node in self._all:

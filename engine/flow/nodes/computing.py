@@ -14,12 +14,13 @@ from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate
 from oxiseq.engine.flow import plan as p
-from oxiseq.engine.flow.delta import Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.node import Call, Chosen, KernelNode, Node
+from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
+from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, Chosen, KernelNode, Node
 from oxiseq.engine.flow.rewriting import UNBOUND
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows, times_at
 from oxiseq.engine.kernels.flow import extending as k
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.clocks import OVER
 from oxiseq.engine.kernels.flow.sifting import Sifting, sift
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.growing import longer
@@ -73,10 +74,10 @@ class Extend(Node):
     """With a function that answers otherwise each time the values are kept, one for all equal rows: it is needed again
     when a row goes."""
 
-    def __init__(self, form: p.Extend, child: Buffer, terms: TermDictionary) -> None:
+    def __init__(self, form: p.Extend, child: Buffer, terms: TermDictionary, clock: I64 = ALL_TIME) -> None:
         super().__init__(child.width + 1, (child,))
         self._values = Computed(form.expression, terms)
-        self._lifetime = form.lifetime
+        self._lifetime, self._clock = form.lifetime, clock
         self._drawn = None if p.is_pure(form.expression) else _Drawn(self._values, child)
         self._terms, self._generation = terms, terms.generation
         self._memory = Replaceable(self._empty())
@@ -96,6 +97,7 @@ class Extend(Node):
             self._forget_freed()
             self.go_on(k.extend(self._memory.address, self.inputs[0].address, self.out.address))
         else:
+            self.forget()
             delta = self.inputs[0].delta
             rows = np.column_stack([delta.rows, self._drawn.of(delta)])
             self.out.put(Delta(delta.at, delta.weight, rows))
@@ -136,13 +138,9 @@ class Extend(Node):
             self._generation = self._terms.generation
             self._memory.set(self._empty())
 
-    @property
-    def forgets(self) -> bool:
-        return self._drawn is not None and self._lifetime is not None
-
-    def forget(self, passed: int, *, now: bool = False) -> None:
+    def forget(self, *, now: bool = False) -> None:
         if self._drawn is not None and self._lifetime is not None:
-            start, before = self._lifetime.start, passed - self._lifetime.limit
+            start, before = self._lifetime.start, int(self._clock[OVER]) - self._lifetime.limit
             self._drawn.keep(lambda rows: times_at(rows, start) >= before)
 
     def keep(self, chosen: Chosen) -> None:

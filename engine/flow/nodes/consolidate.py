@@ -1,40 +1,40 @@
-"""The same rows, what comes and goes within a tick left out (operators.md, 3.4)."""
+"""Equal rows of a tick as one (operators.md, 3.4): what comes and goes within it left out, or each once."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow.delta import Buffer
 from oxiseq.engine.flow.nodes.node import Call, KernelNode
-from oxiseq.engine.kernels.flow.counting import (
-    FIRST,
-    PLACES,
-    SLOTS_WANTED,
-    Cancelling,
-    consolidate,
-    fill_found,
-)
+from oxiseq.engine.kernels.flow import merging as k
 from oxiseq.engine.kernels.flow.slots import SLOT, slots_for
 from oxiseq.engine.kernels.memory.pointers import Replaceable
 
+_MOST_NUMBERED = 1 << k.NUMBER_BITS
+
 
 class Consolidate(KernelNode):
-    """It keeps nothing between ticks. slots: of its hash table, to begin with; a power of two."""
+    """It keeps nothing between ticks. slots: of its hash table, to begin with; a power of two. once: of rows that only
+    come, each once; numbered: and its number, in two columns behind it."""
 
-    def __init__(self, child: Buffer, slots: int = 16) -> None:
-        super().__init__(child.width, (child,))
-        places = np.zeros(PLACES, np.int64)
-        places[FIRST] = -1
-        self._memory = Replaceable(Cancelling(places, np.zeros(slots, SLOT)))
+    def __init__(self, child: Buffer, slots: int = 16, *, once: bool = False, numbered: bool = False) -> None:
+        super().__init__(child.width + 2 * numbered, (child,))
+        places = np.zeros(k.PLACES, np.int64)
+        places[k.FIRST], places[k.ONCE], places[k.NUMBERED] = -1, once, numbered
+        self._memory = Replaceable(k.Cancelling(places, np.zeros(slots, SLOT)))
 
     def call(self) -> Call:
-        return Call(consolidate, (self._memory.address, self.inputs[0].address, self.out.address))
+        return Call(k.consolidate, (self._memory.address, self.inputs[0].address, self.out.address))
 
     def provide(self, answer: int) -> None:
-        memory = self._memory
-        slots = slots_for(int(memory.arrays.places[SLOTS_WANTED]) // 2)
+        """Slots. Raises LimitError where rows cannot be numbered any more."""
+        memory, places = self._memory, self._memory.arrays.places
+        slots = slots_for(int(places[k.SLOTS_WANTED]) // 2)
+        if places[k.NUMBERED] and slots > 2 * _MOST_NUMBERED:
+            raise LimitError(_MOST_NUMBERED + 1, _MOST_NUMBERED, "triples of one instant, where answers use triples up")
         memory.set(memory.arrays._replace(slots=np.zeros(slots, SLOT)))
-        fill_found(memory.address, self.out.address)
+        k.fill_found(memory.address, self.inputs[0].address, self.out.address)
 
     @property
     def bytes(self) -> int:

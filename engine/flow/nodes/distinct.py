@@ -10,8 +10,7 @@ import numpy as np
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
-from oxiseq.engine.flow.nodes.arrange import FEW
-from oxiseq.engine.flow.nodes.node import Call, Chosen, KernelNode
+from oxiseq.engine.flow.nodes.node import ALL_TIME, Call, Chosen, KernelNode, lifetime_scalars
 from oxiseq.engine.flow.times import ids_in, known_rows, saved_rows
 from oxiseq.engine.kernels.flow import counting as k
 from oxiseq.engine.kernels.flow.buffers import DONE
@@ -29,10 +28,11 @@ _MOST: Final = 1 << 30
 class Distinct(KernelNode):
     """room: rows to begin with."""
 
-    def __init__(self, child: Buffer, room: int = 64, lifetime: p.Lifetime | None = None) -> None:
+    def __init__(
+        self, child: Buffer, room: int = 64, lifetime: p.Lifetime | None = None, clock: I64 = ALL_TIME
+    ) -> None:
         super().__init__(child.width, (child,))
-        self._least = room
-        self._lifetime, self._kept = lifetime, 0
+        self._least, self._lifetime, self._clock = room, lifetime, clock
         self._memory = Replaceable(self._allocated(room))
 
     def call(self) -> Call:
@@ -48,6 +48,7 @@ class Distinct(KernelNode):
         scalars = np.zeros(k.SCALARS, np.int64)
         scalars[k.LEAST] = self._least
         scalars[[k.FREE, k.CHANGED]] = -1
+        scalars[[k.CLOCK, k.BEGINS, k.LIMIT]] = lifetime_scalars(self._lifetime, self._clock)
         words = lines(room, _HEADER + (self.inputs[0].width + 1) // 2)
         return k.Counted(
             scalars, words, words.view(np.uint32), words.view(np.int32), np.zeros(slots_for(room), SLOT)
@@ -85,18 +86,9 @@ class Distinct(KernelNode):
         live = np.flatnonzero(memory.states[:top, k.STATE] != k.FREED)
         return memory.halves[live, k.ROW : last], memory.words[live, k.WEIGHT]
 
-    @property
-    def forgets(self) -> bool:
-        return self._lifetime is not None
-
-    def forget(self, passed: int, *, now: bool = False) -> None:
-        lifetime = self._lifetime
-        if lifetime is None:
-            return
-        count = self.records
-        if count and (now or lifetime.limit == 0 or count > 2 * self._kept + FEW):
-            k.forget(self._memory.address, lifetime.start, passed - lifetime.limit)
-            self._kept = self.records
+    def forget(self, *, now: bool = False) -> None:
+        if self._lifetime is not None:
+            k.forget(self._memory.address, int(now))
 
     def keep(self, chosen: Chosen) -> None:
         rows, weight = self._rows()

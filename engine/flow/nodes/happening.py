@@ -1,4 +1,5 @@
-"""Rows that happen at some time: what comes meets what there is (plan.Triples, Look, Cover, Sometime, TimeTerm)."""
+"""Rows that happen at some time: what comes meets what there is (plan.Triples, Look, Cover, Lasting, Sometime,
+TimeTerm)."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ from oxiseq.engine.events.time import to_duration_literal, to_literal
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta
 from oxiseq.engine.flow.nodes.arrange import Arrange
-from oxiseq.engine.flow.nodes.node import Node
-from oxiseq.engine.flow.times import LATEST, NO_END, NO_START, halves_of, times_at
+from oxiseq.engine.flow.nodes.linear import Copying
+from oxiseq.engine.flow.nodes.node import Call, KernelNode, Node
+from oxiseq.engine.flow.times import LATEST, NO_END, NO_START, times_at
 from oxiseq.engine.kernels.flow import happening as h
 from oxiseq.engine.kernels.flow import looking as k
 from oxiseq.engine.kernels.flow.arrangement import MOST_LOOSE
-from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
-from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.memory.pointers import Pointers, address_of
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.terms import XSD_INTEGER
 
@@ -34,7 +35,7 @@ _FUNCTIONS: Final[Mapping[str, tuple[Callable[[I64, I64], I64], Callable[[int], 
 }
 
 
-class Triples(Node):
+class Triples(Copying):
     def __init__(self, form: p.Triples, child: Buffer, terms: TermDictionary) -> None:
         super().__init__(4 + len(form.columns), (child,))
         equal = [(place, terms.constant(term)) for place, term in form.equal]
@@ -44,16 +45,15 @@ class Triples(Node):
             np.array([terms.constant(term) for term in form.but], np.int64), np.array(form.columns, np.int64),
         ))  # fmt: skip
 
-    def step(self) -> None:
-        while h.accept(self._memory.address, self.inputs[0].address, self.out.address) != DONE:
-            self.out.grow()
+    def call(self) -> Call:
+        return Call(h.accept, (self._memory.address, self.inputs[0].address, self.out.address))
 
 
 def _table(rows: Any, width: int) -> I64:
     return np.array(rows, np.int64).reshape(len(rows), width)
 
 
-class Look(Node):
+class Look(KernelNode):
     """It keeps nothing: what it looks for stands in the arrangement, which has been stepped before."""
 
     def __init__(self, form: p.Look, child: Buffer, kept: Arrange) -> None:
@@ -66,13 +66,12 @@ class Look(Node):
         loose = [np.array(part, np.int64) for part in (form.loose[:MOST_LOOSE], form.loose[MOST_LOOSE:])]
         self._memory = Pointers(k.Looking(scalars, np.array(form.key, np.int64), *loose))
 
-    def step(self) -> None:
-        kept, out, child = self._kept, self.out, self.inputs[0]
-        while (answer := k.look(self._memory.address, child.address, kept.address, out.address)) != DONE:
-            if answer == NEED_OUT:
-                out.grow()
-            else:
-                kept.make_room()
+    def call(self) -> Call:
+        addresses = (self._memory.address, self.inputs[0].address, self._kept.address, self.out.address)
+        return Call(k.look, addresses)
+
+    def provide(self, answer: int) -> None:
+        self._kept.make_room()
 
     def learn(self) -> None:
         """Rows without a time have come, or are no longer there: whether it has to look for them in whole chains."""
@@ -80,34 +79,38 @@ class Look(Node):
         self._scalars[k.TIMELESS] = bool((ends == NO_END).any())
 
 
-class Cover(Node):
-    def __init__(self, form: p.Cover, child: Buffer) -> None:
+class Cover(Copying):
+    def __init__(self, form: p.Cover, child: Buffer, clock: I64) -> None:
         super().__init__(4 + len(form.columns), (child,))
-        self._scalars = np.zeros(5, np.int64)
-        self._scalars[h.LONGEST] = LATEST if form.limit is None else form.limit
-        self._scalars[[h.LEFT, h.RIGHT]] = form.left, form.right
+        scalars = np.zeros(5, np.int64)
+        scalars[h.LONGEST] = LATEST if form.limit is None else form.limit
+        self._clock = clock
+        scalars[[h.CLOCK, h.LEFT, h.RIGHT]] = address_of(clock), form.left, form.right
         ends = np.cumsum([0, *map(len, form.columns)], dtype=np.int64)
         places = np.array([place for places in form.columns for place in places], np.int64)
-        self._memory = Pointers(h.Covering(self._scalars, ends, places))
+        self._memory = Pointers(h.Covering(scalars, ends, places))
 
-    def begin_at(self, since: int) -> None:
-        """The instants in work are not before this time (µs): what ended then has happened, and does not change."""
-        self._scalars[h.SINCE] = since
-
-    def step(self) -> None:
-        while h.cover(self._memory.address, self.inputs[0].address, self.out.address) != DONE:
-            self.out.grow()
+    def call(self) -> Call:
+        return Call(h.cover, (self._memory.address, self.inputs[0].address, self.out.address))
 
 
-class Sometime(Node):
+class Lasting(Copying):
+    def __init__(self, form: p.Lasting, child: Buffer) -> None:
+        super().__init__(child.width, (child,))
+        scalars = np.zeros(h.BOUNDS, np.int64)
+        scalars[[h.BEGIN_AT, h.END_AT, h.LEAST, h.MOST]] = form.start, form.end, form.least, form.most
+        self._memory = Pointers(h.Bounds(scalars))
+
+    def call(self) -> Call:
+        return Call(h.lasting, (self._memory.address, self.inputs[0].address, self.out.address))
+
+
+class Sometime(Copying):
     def __init__(self, child: Buffer) -> None:
         super().__init__(child.width, (child,))
 
-    def step(self) -> None:
-        delta = self.inputs[0].delta
-        rows = delta.rows.copy()
-        rows[times_at(rows, _END) != NO_END, :4] = halves_of(np.full(2, _LONG_AGO)).reshape(-1)
-        self.out.put(Delta(delta.at, delta.weight, rows))
+    def call(self) -> Call:
+        return Call(h.sometime, (self.inputs[0].address, self.out.address, _LONG_AGO))
 
 
 class TimeTerm(Node):

@@ -1,4 +1,4 @@
-"""Intervals of rows: hulls, and how long they last (plan.Hull, plan.Lasting)."""
+"""Intervals of rows: their hulls (plan.Hull)."""
 
 from __future__ import annotations
 
@@ -30,16 +30,3 @@ def _folded(rows: Ids, places: tuple[int, ...], fold: Callable[[I64, I64], I64])
     for place in places[1:]:
         found = fold(found, times_at(rows, place))
     return found
-
-
-class Lasting(Node):
-    def __init__(self, form: p.Lasting, child: Buffer) -> None:
-        super().__init__(child.width, (child,))
-        self._form = form
-
-    def step(self) -> None:
-        form, delta = self._form, self.inputs[0].delta
-        start, end = times_at(delta.rows, form.start), times_at(delta.rows, form.end)
-        lasts = end.view(np.uint64) - start.view(np.uint64)  # right where start <= end, however far apart
-        keep = (start <= end) & (lasts >= np.uint64(max(form.least, 0))) & (lasts <= np.uint64(max(form.most, 0)))
-        self.out.put(delta.take(keep & (form.most >= 0)))

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.flow.delta import Buffer, Ids
+from oxiseq.engine.flow.delta import I64, Buffer, Ids
+from oxiseq.engine.flow.plan import Lifetime
+from oxiseq.engine.flow.times import NO_END
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.memory.pointers import address_of
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 Chosen: TypeAlias = Callable[[Ids], NDArray[np.bool_]]
 """Rows → which of them are kept."""
+
+
+ALL_TIME: Final = np.array([NO_END, NO_END])
+"""A clock (kernels/flow/clocks.py) by which nothing is over."""
 
 
 class Call(NamedTuple):
@@ -65,14 +72,9 @@ class Node(ABC):
         """The terms of what it keeps (see `TermDictionary`)."""
         return ()
 
-    @property
-    def forgets(self) -> bool:
-        """Whether it may let go of rows that nobody takes back (`forget`)."""
-        return False
-
-    def forget(self, passed: int, *, now: bool = False) -> None:  # noqa: B027  most keep nothing
-        """Instants before `passed` are over: let go of rows whose lifetime (plan.Lifetime) is, if there may be many, or
-        `now`."""
+    def forget(self, *, now: bool = False) -> None:  # noqa: B027  most keep nothing for a time
+        """Between batches: let go of the rows whose lifetime (plan.Lifetime) is over by the plan's clock, if there may
+        be many, or `now`. With each batch they do so by themselves."""
 
     def keep(self, chosen: Chosen) -> None:  # noqa: B027  most keep nothing
         """Between batches: keep those of its rows alone that are chosen, and tell nobody."""
@@ -83,6 +85,12 @@ class Node(ABC):
 
     def restore(self, state: State, terms: KnownTerms) -> None:  # noqa: B027  most keep nothing
         """Go on from a saved state; for an operator that has not seen anything."""
+
+
+def lifetime_scalars(lifetime: Lifetime | None, clock: I64) -> tuple[int, int, int]:
+    """How long rows are kept, as kernels take it: the clock's address, 0 for ever, the column of the time at which rows
+    begin, for how long."""
+    return (0, 0, 0) if lifetime is None else (address_of(clock), lifetime.start, lifetime.limit)
 
 
 class KernelNode(Node):

@@ -9,7 +9,8 @@ from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.flow.events import EventRows, Used
 from oxiseq.engine.flow.plan import FlowPlan, Quads, Rank
-from oxiseq.engine.flow.relations import Relation
+from oxiseq.engine.flow.relations import Relation, Relations
+from oxiseq.engine.flow.sparql.leaves import Leaves
 from oxiseq.grammar.algebra import EventPattern, Expression, MatchPattern
 
 
@@ -30,7 +31,9 @@ class Around:
     does if its rows carry times; `events`: by name the rows of their events, `items`: whether these say which item they
     are of, for queries that consume; `asks_kb`: whether parts of the query may be asked of the knowledge base;
     `alone`: nothing but the store is read, quad by quad: FROM and FROM NAMED, if there are any, are the whole dataset,
-    as for the store's own queries, and nothing is asked; `size`: about how many quads agree with a pattern."""
+    as for the store's own queries, and nothing is asked; `size`: about how many quads agree with a pattern; `leaves`:
+    makes the leaves of triple patterns, where others are wanted than those of windows and of stores; `event`: the
+    variable in whose GRAPH block stands what is matched on each event, of which `Graphs` has the names."""
 
     windows: Mapping[NamedNode, int] = field(default_factory=dict)
     default: tuple[int, ...] = ()
@@ -43,6 +46,8 @@ class Around:
     asks_kb: bool = True
     alone: bool = False
     size: Callable[[Quads], int] | None = None
+    leaves: Callable[[Relations], Leaves] | None = None
+    event: Variable | None = None
 
     @property
     def whole_dataset(self) -> bool:

@@ -1,8 +1,8 @@
 """Complex event automata, event by event (CORE, PVLDB 2022, Algorithm 1).
 
     READ   the live states of the event's partition move on (moving.py)
-    EMIT   the strategy chooses (kernels/sequence/choice/); the complex events that end here are enumerated
-           (emit.py); CONSUME BY forgets
+    EMIT   the strategy chooses (kernels/matches/choice/); the complex events that end here are enumerated
+           (kernels/matches/emit.py); CONSUME BY forgets
 
 Whenever something is full or a step of the automaton is not known the kernel returns what it needs and is called
 again: READ starts over, EMIT goes on where it stopped.
@@ -13,30 +13,33 @@ from __future__ import annotations
 from typing import Any
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.emit import emit
 from oxiseq.engine.kernels.cea.moving import passed, read
 from oxiseq.engine.kernels.cea.records import (
     AT,
-    CHOICE_BASE,
     CHOOSES,
-    CHOSEN,
     CONSUME,
-    DONE,
     EMIT,
     EPOCH,
-    FINALS,
     FORGET_ALL,
     FORGET_PARTITION,
-    FOUND,
     KEEP_ALL,
-    NEED_CHOICE,
-    NODE_TOP,
+    LIMIT,
     PHASE,
-    PROGRESS,
     READ,
 )
 from oxiseq.engine.kernels.cea.symbols import is_read
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.emit import emit
+from oxiseq.engine.kernels.matches.records import (
+    CHOSEN,
+    DONE,
+    EMITTED,
+    FINALS,
+    NEED_CHOICE,
+    NODE_BASE,
+    NODE_TOP,
+    PROGRESS,
+)
 
 
 @kernel
@@ -57,17 +60,17 @@ def advance(A: Any, S: Any, E: Any) -> int:
             if need != DONE:
                 return need
             scalars[PROGRESS] = 0
-            scalars[FOUND] = 0
+            scalars[EMITTED] = 0
         if scalars[FINALS] > 0:
             scalars[PHASE] = EMIT
             if v.sizes(A)[CHOOSES] and not scalars[CHOSEN]:
                 return NEED_CHOICE
-            need = emit(A, S)
+            need = emit(S, v.sizes(A)[LIMIT], scalars[AT])
             if need != DONE:
                 return need
             if scalars[CHOSEN]:
                 scalars[CHOSEN] = 0
-                scalars[NODE_TOP] = scalars[CHOICE_BASE]
+                scalars[NODE_TOP] = scalars[NODE_BASE]
             _consume(A, S, v.partition(E)[scalars[AT]])
             scalars[FINALS] = 0
             scalars[PHASE] = READ
@@ -93,7 +96,7 @@ def _skip(A: Any, S: Any, E: Any, at: int) -> int:
 def _consume(A: Any, S: Any, p: int) -> None:
     """CONSUME BY, after the complex events of an event of partition `p`."""
     policy = v.sizes(A)[CONSUME]
-    if policy == KEEP_ALL or v.scalars(S)[FOUND] == 0:
+    if policy == KEEP_ALL or v.scalars(S)[EMITTED] == 0:
         return
     if policy == FORGET_ALL:
         v.scalars(S)[EPOCH] += 1

@@ -7,31 +7,29 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import views as v
-from oxiseq.engine.kernels.cea.records import BEFORE_ALL, BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, NODE_TOP, SIZE
+from oxiseq.engine.kernels.cea.records import BY_ATTRIBUTE, BY_EVENTS, EPOCH, KIND, LIVE_TOP, SIZE
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-from oxiseq.engine.kernels.sequence.compact_set import slide
+from oxiseq.engine.kernels.matches.collect import reach, root, slide
 
 
 @kernel
-def collect(A: Any, S: Any, marks: Any, tau: int) -> int:
+def collect(A: Any, S: Any, marks: Any, floors: Any, tau: int) -> int:
     """Drop what is dead and slide the nodes down; the smallest position still referred to.
 
-    `marks` is i32[nodes]. What starts before `tau` is dead, in windows of events what the partition's clock has
-    left behind, in windows of an attribute what the partition has forgotten. Must not run while matches are being
-    enumerated.
+    `marks`: i32[nodes], zeros; `floors`: i64[partitions], scratch. What starts before `tau` is dead, in windows of
+    events what the partition's clock has left behind, in windows of an attribute what the partition has forgotten.
+    Must not run while matches are being enumerated.
     """
-    scalars, nodes, parts, live = v.scalars(S), v.nodes(S), v.parts(S), v.live(S)
-    top = scalars[NODE_TOP]
-    for i in range(top):
-        marks[i] = 0
+    scalars, parts, live = v.scalars(S), v.parts(S), v.live(S)
     for p in range(parts.shape[0]):
         dead = _dead_before(A, S, p, tau)
+        floors[p] = dead
         count = np.int64(0)
         if parts[p].epoch == scalars[EPOCH]:
             first = np.int64(parts[p].first)
             for i in range(first, first + parts[p].count):
                 if live[i].maxs >= dead:
-                    marks[live[i].node] = p + 1  # nodes are never shared between partitions
+                    root(marks, floors, live[i].node, p)
                     there = live[first + count]
                     there.maxs = live[i].maxs
                     there.state = live[i].state
@@ -42,13 +40,8 @@ def collect(A: Any, S: Any, marks: Any, tau: int) -> int:
         parts[p].count = count
         if count == 0:
             parts[p].restless = 0
-    for i in range(top - 1, -1, -1):
-        if marks[i]:
-            dead = _dead_before(A, S, marks[i] - 1, tau)
-            _mark(nodes, marks, nodes[i].leaf, marks[i], BEFORE_ALL)
-            _mark(nodes, marks, nodes[i].left, marks[i], dead)
-            _mark(nodes, marks, nodes[i].right, marks[i], dead)
-    oldest = slide(nodes, scalars, marks, top)
+    reach(S, marks, floors)
+    oldest = slide(S, marks)
     for p in range(parts.shape[0]):
         for i in range(parts[p].first, parts[p].first + parts[p].count):
             live[i].node = marks[live[i].node]
@@ -62,12 +55,6 @@ def _dead_before(A: Any, S: Any, p: int, tau: int) -> int:
     if v.sizes(A)[KIND] == BY_ATTRIBUTE:
         return np.int64(v.parts(S)[p].tau)
     return tau
-
-
-@inner
-def _mark(nodes: Any, marks: Any, node: int, mark: int, dead: int) -> None:
-    if node >= 0 and nodes[node].maxs >= dead:
-        marks[node] = mark
 
 
 @kernel

@@ -19,25 +19,20 @@ from oxiseq.engine.kernels.cea.records import (
     BY_ATTRIBUTE,
     BY_EVENTS,
     CUT,
-    DONE,
     EPOCH,
-    FINALS,
     KIND,
     KNOWN,
     LIVE_TOP,
     MARKED_ENDS,
     NEED_FRESH,
     NEED_LIVE,
-    NEED_NODES,
     NEED_PURGE,
     NEED_STATE,
     NEED_SYMBOL,
     NEVER,
-    NODE_TOP,
     NONE,
     OTHER_BEGINS,
     OTHER_ENDS,
-    PLACE_BITS,
     SERIAL,
     SIZE,
     STRIDE,
@@ -48,7 +43,8 @@ from oxiseq.engine.kernels.cea.records import (
 )
 from oxiseq.engine.kernels.cea.symbols import number_of, recall
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
+from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
+from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NODE_TOP, PLACE_BITS
 
 FEW = 8
 """As many live records may be marked in place, by searching for the states that they come to."""
@@ -250,7 +246,8 @@ def _begin(
 def _end(S: Any, node: int) -> None:
     """Complex events end here: there is room for two per live state and two that begin."""
     scalars = v.scalars(S)
-    v.finals(S)[scalars[FINALS]] = node
+    v.finals(S)[scalars[FINALS], 0] = node
+    v.finals(S)[scalars[FINALS], 1] = scalars[CUT]
     scalars[FINALS] += 1
 
 

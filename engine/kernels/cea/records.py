@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from oxiseq.engine.kernels.matches.records import MATCH_NEEDS, MATCH_SCALARS, begins_with_matches
 from oxiseq.engine.kernels.memory.pointers import Array
-from oxiseq.engine.kernels.sequence import records
 
 MOVE = np.dtype([("marked", "i4"), ("place", "i4"), ("other", "i4"), ("flags", "i4")], align=True)
 """A step of the deterministic automaton: states reached when the event is in D (place > 0) and when it is not;
@@ -36,46 +36,30 @@ PART = np.dtype(
 )
 """A partition."""
 
-NODE_TOP = records.NODE_TOP  # where the compact set counts its nodes
-PLACE_BITS = records.PLACE_BITS
-assert NODE_TOP == 0
 (
     LIVE_TOP,  # live records in use, those of blocks left behind included
     AT,  # event that is being worked on
     BASE,  # position of the batch's first event
     PHASE,
-    PROGRESS,  # finals enumerated
-    STACK,
-    FINALS,
     CUT,  # what starts before does not match, though it may match later
-    FOUND,  # matches of this event
-    OUT_ROWS,
-    OUT_MATCHES,
     SERIAL,  # number of the attempt, to tell the seats
     EPOCH,
     WANTED_STATE,
     WANTED_SYMBOL,
-    CHOSEN,  # 1: the strategy has chosen among the finals ...
-    CHOICE_BASE,  # ... and what it made of nodes begins here
     TOUCHED,  # records looked at and made, for tests of complexity
     BEHIND,  # events whose window of an attribute reaches back to what has been forgotten
     SCALARS,
-) = range(1, 21)
+) = range(MATCH_SCALARS, MATCH_SCALARS + 12)
 
 READ, EMIT = range(2)
 
 (
-    DONE,
-    NEED_NODES,
     NEED_LIVE,
     NEED_FRESH,
     NEED_SYMBOL,
     NEED_STATE,
-    NEED_STACK,
-    NEED_CHOICE,
     NEED_PURGE,  # what a partition has forgotten is to be dropped now (ageing.py)
-    OUT_FULL,
-) = range(10)
+) = range(MATCH_NEEDS, MATCH_NEEDS + 5)
 """Why the kernel returned."""
 
 UNBOUNDED, BY_TIME, BY_EVENTS, BY_ATTRIBUTE = range(4)
@@ -113,20 +97,24 @@ class Cache(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The running state."""
+    """The running state; it begins as every runner's does (matches/records.py)."""
 
     scalars: Array
     nodes: Array
-    parts: Array
-    live: Array
-    fresh: Array  # LIVE: the partition's new records while an event is worked on
-    finals: Array  # i64: nodes of complex events that end at the event
-    stack: Array  # i64[n, 2]: node, depth
+    weights: Array
+    finals: Array
+    stack: Array
     path: Array
     out_rows: Array
     out_ends: Array
-    out_last: Array  # i64: the end of each match, as number of the event in the batch
+    out_marks: Array  # the end of each match, as number of the event in the batch
     spine: Array
+    parts: Array
+    live: Array
+    fresh: Array  # LIVE: the partition's new records while an event is worked on
+
+
+assert begins_with_matches(Memory._fields)
 
 
 class Events(NamedTuple):

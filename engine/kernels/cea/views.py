@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.cea import records as k
+from oxiseq.engine.kernels.matches import views as matches
 from oxiseq.engine.kernels.memory.pointers import view_of
-from oxiseq.engine.kernels.sequence.records import NODE
 
 # --- Cache -------------------------------------------------------------------------------------------
 
@@ -27,18 +27,13 @@ table: Any = view_of(k.Cache, "table", np.int32)
 
 # --- Memory ------------------------------------------------------------------------------------------
 
-scalars: Any = view_of(k.Memory, "scalars", np.int64)
-nodes: Any = view_of(k.Memory, "nodes", NODE)
+finals: Any = matches.finals
+nodes: Any = matches.nodes
+scalars: Any = matches.scalars
+spine: Any = matches.spine
 parts: Any = view_of(k.Memory, "parts", k.PART)
 live: Any = view_of(k.Memory, "live", k.LIVE)
 fresh: Any = view_of(k.Memory, "fresh", k.LIVE)
-finals: Any = view_of(k.Memory, "finals", np.int64)
-stack: Any = view_of(k.Memory, "stack", np.int64, 2)
-path: Any = view_of(k.Memory, "path", np.int64)
-out_rows: Any = view_of(k.Memory, "out_rows", np.int64)
-out_ends: Any = view_of(k.Memory, "out_ends", np.int64)
-out_last: Any = view_of(k.Memory, "out_last", np.int64)
-spine: Any = view_of(k.Memory, "spine", np.int64)
 
 # --- Events ------------------------------------------------------------------------------------------
 

@@ -3,29 +3,49 @@
 `kernel` is for what Python calls. `inner` is for what only kernels call: no door to Python is made, and nothing
 is cached but the kernel that holds it. Numba takes a cached kernel as fresh when its *own* file is unchanged, so
 the cache is emptied here when any file of kernels/ has changed, after an upgrade for instance.
+
+parts.py works inside Numba's compiler. Under a Numba that it was not tried with, kernels are compiled in Numba's own
+way: the same code, and a first run that takes several times as long (`PLAIN`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
+import numba
 from numba import njit, types
 
-from oxiseq.engine.kernels.compiling.parts import KernelCompiler, PartCompiler
+KNOWN: Final = ("0.68.",)
+"""How the versions of Numba begin that parts.py was tried with."""
+PLAIN: Final = not numba.__version__.startswith(KNOWN)
+"""Whether this is another one."""
 
-_KERNELS = Path(__file__).parent.parent
+_KERNELS: Final = Path(__file__).parent.parent
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _compiler(name: str) -> dict[str, Any]:
+    """The option that has Numba use one of the compilers in parts.py."""
+    if PLAIN:
+        return {}
+    parts = importlib.import_module("oxiseq.engine.kernels.compiling.parts")  # another Numba may not have what it needs
+    return {"pipeline_class": getattr(parts, name)}
+
+
+_WHOLE: Final = _compiler("KernelCompiler")
+_PART: Final = _compiler("PartCompiler")
+
+
 def kernel(function: F) -> F:
     """Compile a function that Python calls."""
-    made = _compiled(function, cache=True, pipeline_class=KernelCompiler, _nrt=True)
+    made = _compiled(function, cache=True, _nrt=True, **_WHOLE)
     _forget_stale(str(made.stats.cache_path))
     return cast(F, made)
 
@@ -35,19 +55,19 @@ def unlocked(function: F) -> F:
 
     Nothing that it works on may be in another thread's hands.
     """
-    made = _compiled(function, cache=True, pipeline_class=KernelCompiler, _nrt=True, nogil=True)
+    made = _compiled(function, cache=True, _nrt=True, nogil=True, **_WHOLE)
     _forget_stale(str(made.stats.cache_path))
     return cast(F, made)
 
 
 def inner(function: F) -> F:
     """Compile a function that only kernels call; it makes no arrays, so that none is counted."""
-    return cast(F, _compiled(function, pipeline_class=PartCompiler, no_cpython_wrapper=True, _nrt=False))
+    return cast(F, _compiled(function, no_cpython_wrapper=True, _nrt=False, **_PART))
 
 
 def allocating(function: F) -> F:
     """`inner` for a function that makes arrays."""
-    return cast(F, _compiled(function, pipeline_class=PartCompiler, no_cpython_wrapper=True, _nrt=True))
+    return cast(F, _compiled(function, no_cpython_wrapper=True, _nrt=True, **_PART))
 
 
 def before_compiling(kernel: Callable[..., Any], action: Callable[[], None]) -> None:

@@ -56,8 +56,13 @@ MOST_LOOSE: Final = 4
     PLACE,  # row of the delta that is taken in next
     LACK,  # what is wanted before the kernel is called again
     WANTED,  # how many chains there are to be room for
+    CLOCK,  # address of the clock that rows are kept by (clocks.py); 0: they are kept until they go
+    BEGINS,  # column of the time at which a row begins
+    LIMIT,  # for how long it is kept
+    KEPT,  # rows that the last look has left
+    COMING,  # 1: rows only come, each once: none is looked for as a whole
     SCALARS,
-) = range(16)
+) = range(21)
 
 NOTHING, ENTRIES, KEYS, LINKS_EACH, LESS = range(5)
 """What is wanted: more entries, more slots by key, more links for each, or less of all."""
@@ -77,7 +82,7 @@ class Arrangement(NamedTuple):
     halves: Array
     links: Array
     by_row: Array
-    """SLOT → entry, of those that are there; unused if WHOLE."""
+    """SLOT → entry, of those that are there; unused if WHOLE or COMING."""
     by_key: Array
     """SLOT → newest entry of a chain << SHIFT | number of its link."""
     seen: Array

@@ -16,17 +16,22 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import arrangement as v
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.arrangement import (
+    BEGINS,
     BORN,
     CHAINS,
+    CLOCK,
+    COMING,
     DEAD,
     DIED,
     ENTRIES,
     FREE,
     FREED,
+    KEPT,
     KEYS,
     LACK,
     LEAST,
     LESS,
+    LIMIT,
     LINK0,
     LINKS,
     LINKS_EACH,
@@ -46,6 +51,7 @@ from oxiseq.engine.kernels.flow.arrangement import (
     Arrangement,
 )
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM
+from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
 from oxiseq.engine.kernels.flow.hashing import key_tag, row_tag, same_rows
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.flow.slots import drop_slot, fetch_slot, find_number, put_slot
@@ -68,6 +74,8 @@ def arrange(S: int, D: int) -> int:
     loose, count = v.loose(S), buffers.count(D)[0]
     if scalars[PLACE] == 0:
         sweep(S)
+        if is_full(scalars[CLOCK], scalars[LIVE], scalars[KEPT], scalars[LIMIT]):
+            _let_go(S)
         entries = v.words(S).shape[0]
         if entries > scalars[LEAST] and entries > _SPARSE * (scalars[LIVE] + count):
             scalars[LACK] = LESS
@@ -104,7 +112,7 @@ def _lacks_room(S: Any, mask: int) -> bool:
 def _fetch(S: Any, rows: Any, i: int) -> None:
     """Row `i` of a delta will be taken in soon."""
     scalars = v.scalars(S)
-    if scalars[WHOLE] == 0:
+    if scalars[WHOLE] == 0 and scalars[COMING] == 0:
         fetch_slot(S, _BY_ROW, row_tag(rows, i, 0, scalars[WIDTH]))
     if v.loose(S).shape[0] == 0:
         fetch_slot(S, _BY_KEY, key_tag(rows, i, 0, v.key(S), v.loose(S), 0, 0))
@@ -124,6 +132,9 @@ def mask_of(rows: Any, i: int, first: int, loose: Any) -> int:
 def _change(S: Any, rows: Any, i: int, mask: int, t: int, weight: int) -> None:
     """At tick t the row `i` of a table comes or goes so many times; there is room."""
     scalars, words, by_row = v.scalars(S), v.words(S), v.by_row(S)
+    if scalars[COMING] != 0:
+        _new(S, rows, i, mask, t, weight, 0)
+        return
     whole = scalars[WHOLE] != 0
     tag, slot, e = np.int64(0), np.int64(-1), np.int64(-1)
     if whole:
@@ -318,19 +329,28 @@ def sweep(S: Any) -> None:
 
 
 @kernel
-def forget(S: int, place: int, before: int) -> None:
-    """Rows whose time at a place lies before a time leave, and nobody is told. Between batches."""
-    sweep(S)
-    words, halves, by_row = v.words(S), v.halves(S), v.by_row(S)
-    for e in range(v.scalars(S)[TOP]):
-        if words[e, DIED] != NEVER or time_in(halves, e, ROW + place) >= before:
+def forget(S: int, now: int) -> None:
+    """Between batches: rows that are no longer of use leave, and nobody is told: if there may be many, or now."""
+    scalars = v.scalars(S)
+    if now or is_full(scalars[CLOCK], scalars[LIVE], scalars[KEPT], scalars[LIMIT]):
+        sweep(S)
+        _let_go(S)
+
+
+@inner
+def _let_go(S: Any) -> None:
+    scalars, words, halves, by_row = v.scalars(S), v.words(S), v.halves(S), v.by_row(S)
+    before, place = of_use_from(scalars[CLOCK], scalars[LIMIT]), ROW + scalars[BEGINS]
+    for e in range(scalars[TOP]):
+        if words[e, DIED] != NEVER or time_in(halves, e, place) >= before:
             continue
-        if v.scalars(S)[WHOLE] == 0:
+        if scalars[WHOLE] == 0 and scalars[COMING] == 0:
             drop_slot(by_row, find_number(by_row, np.int64(halves[e, TAG]), e))
-        v.scalars(S)[LIVE] -= 1
+        scalars[LIVE] -= 1
         _remove(S, e)
-    if v.scalars(S)[LIVE] == 0:  # begin with the first entry again
-        v.scalars(S)[TOP], v.scalars(S)[FREE] = 0, -1
+    if scalars[LIVE] == 0:  # begin with the first entry again
+        scalars[TOP], scalars[FREE] = 0, -1
+    scalars[KEPT] = scalars[LIVE]
 
 
 @inner

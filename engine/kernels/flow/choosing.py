@@ -1,14 +1,14 @@
 """Solutions that use up what they are made of, instant by instant (semantics.md 5, CONSUME).
 
 A solution is a row that says of which triples it is made: each in two columns, an unsigned number that grows with the
-triples' ends, INSTANT bits below those that tell the instant; 0: none. Of an instant's solutions that are made of no
+triples' ends, NUMBER_BITS below those that tell the instant; 0: none. Of an instant's solutions that are made of no
 used triple each SEQ, innermost first, keeps those with the first, or last, second operand among those that are equal in
 what its operands share, and for each second operand those with its first, or last, first one. The rest is told.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_ROOM
 from oxiseq.engine.kernels.flow.hashing import SEED, mixed, tag_of
+from oxiseq.engine.kernels.flow.merging import NUMBER_BITS
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
-
-INSTANT: Final = 24
-"""Bits that number the triples of an instant."""
 
 (
     RECENT,  # 1: the last operands are chosen
@@ -151,7 +149,7 @@ def _end(S: Any, D: Any, low: int, high: int, part: int) -> None:
     for i in range(low, high):
         ends[i] = 0
         for c in range(begin[part], begin[part + 1]):
-            ends[i] = max(ends[i], _number(rows, i, columns[c]) >> INSTANT)
+            ends[i] = max(ends[i], _number(rows, i, columns[c]) >> NUMBER_BITS)
 
 
 @inner

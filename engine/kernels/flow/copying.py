@@ -58,14 +58,15 @@ def negate(D: int, out: int) -> int:
     for i in range(top[0], buffers.count(D)[0]):
         if i == room:
             return NEED_OUT
-        _copy(D, i, out, i)
+        copy_row(D, i, out, i)
         weight[i] = -weight[i]
         top[0] = i + 1
     return DONE
 
 
 @inner
-def _copy(D: Any, i: int, out: Any, n: int) -> None:
+def copy_row(D: Any, i: int, out: Any, n: int) -> None:
+    """Write row `i` of a delta as the row `n` of another; there is room."""
     rows, made = buffers.rows(D), buffers.rows(out)
     buffers.at(out)[n], buffers.weight(out)[n] = buffers.at(D)[i], buffers.weight(D)[i]
     for c in range(rows.shape[1]):
@@ -108,7 +109,7 @@ def merge(S: int, out: int) -> int:
                 if top[0] == room:
                     following[k] = i
                     return NEED_OUT
-                _copy(D, i, out, top[0])
+                copy_row(D, i, out, top[0])
                 top[0] += 1
                 i += 1
             following[k] = i

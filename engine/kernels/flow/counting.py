@@ -1,5 +1,4 @@
-"""Rows counted: each once as long as its weight is above 0 (distinct), and what cancels within a tick left out
-(consolidate; operators.md, 3.4)."""
+"""Rows counted: each once as long as its weight is above 0 (distinct; operators.md, 3.4)."""
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT, NEED_ROOM
+from oxiseq.engine.kernels.flow.clocks import is_full, of_use_from
 from oxiseq.engine.kernels.flow.hashing import row_tag, same_rows
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.flow.slots import SLOT, drop_slot, fetch_slot, find_number, put_slot
@@ -34,8 +34,12 @@ FREED, UNTOLD, TOLD, TOUCHED = -1, 0, 1, 2
     CHANGED,  # the first row that the tick has touched; -1: none
     TELLING,  # 1: the tick is over, what it has changed is being told
     SPARSE,  # 1: the table is to shrink
+    CLOCK,  # address of the clock that rows are kept by (clocks.py); 0: they are kept until they go
+    BEGINS,  # column of the time at which a row begins
+    LIMIT,  # for how long it is kept
+    KEPT,  # rows that the last look has left
     SCALARS,
-) = range(9)
+) = range(13)
 
 _SPARSE: Final = 16
 """A table shrinks when it has so many times the room that it needs."""
@@ -71,6 +75,10 @@ def distinct(S: int, D: int, out: int) -> int:
     scalars, at, weight, rows = _scalars(S), buffers.at(D), buffers.weight(D), buffers.rows(D)
     count, width = buffers.count(D)[0], rows.shape[1]
     room = _words(S).shape[0]
+    if scalars[PLACE] == 0 and scalars[TELLING] == 0 and is_full(
+        scalars[CLOCK], scalars[COUNT], scalars[KEPT], scalars[LIMIT]
+    ):
+        _let_go(S)
     if scalars[PLACE] == 0 and room > scalars[LEAST] and room > _SPARSE * (scalars[COUNT] + count):
         scalars[SPARSE] = 1
         return NEED_ROOM
@@ -172,14 +180,23 @@ def _forget(S: Any, e: int) -> None:
 
 
 @kernel
-def forget(S: int, place: int, before: int) -> None:
-    """Rows whose time at a place lies before a time leave, and nobody is told. Between batches."""
-    halves, states = _halves(S), _states(S)
-    for e in range(_scalars(S)[TOP]):
-        if states[e, STATE] != FREED and time_in(halves, e, ROW + place) < before:
+def forget(S: int, now: int) -> None:
+    """Between batches: rows that are no longer of use leave, and nobody is told: if there may be many, or now."""
+    scalars = _scalars(S)
+    if now or is_full(scalars[CLOCK], scalars[COUNT], scalars[KEPT], scalars[LIMIT]):
+        _let_go(S)
+
+
+@inner
+def _let_go(S: Any) -> None:
+    scalars, halves, states = _scalars(S), _halves(S), _states(S)
+    before, place = of_use_from(scalars[CLOCK], scalars[LIMIT]), ROW + scalars[BEGINS]
+    for e in range(scalars[TOP]):
+        if states[e, STATE] != FREED and time_in(halves, e, place) < before:
             _forget(S, e)
-    if _scalars(S)[COUNT] == 0:  # begin with the first record again
-        _scalars(S)[TOP], _scalars(S)[FREE] = 0, -1
+    if scalars[COUNT] == 0:  # begin with the first record again
+        scalars[TOP], scalars[FREE] = 0, -1
+    scalars[KEPT] = scalars[COUNT]
 
 
 @kernel
@@ -189,132 +206,3 @@ def fill_slots(S: int) -> None:
     for e in range(_scalars(S)[TOP]):
         if states[e, STATE] != FREED:
             put_slot(slots, np.int64(halves[e, TAG]), e)
-
-
-# --- consolidate -------------------------------------------------------------------------------------
-
-(
-    READ_AT,  # row of the delta that is taken in next
-    FIRST,  # row of the output with which the tick begins; -1: no tick is in work
-    LARGE,  # 1: the tick has so many rows that equal ones are found by hash
-    SLOTS_WANTED,
-    PLACES,
-) = range(5)
-
-_FEW: Final = 8
-"""Rows of a tick that are compared one by one."""
-_LEAST_SLOTS: Final = 1 << 10
-"""Slots below which the table does not shrink."""
-
-
-class Cancelling(NamedTuple):
-    """What a tick's rows are found by: empty between ticks."""
-
-    places: Array
-    slots: Array
-    """SLOT → row of the output, counted from the tick's first."""
-
-
-_places: Any = view_of(Cancelling, "places", np.int64)
-_found: Any = view_of(Cancelling, "slots", SLOT)
-
-
-@kernel
-def consolidate(S: int, D: int, out: int) -> int:
-    """Write the delta D with the weights of equal rows of a tick added up; of what adds up to 0, nothing.
-
-    The tick's rows are written at once, and found there."""
-    places, slots, at, top = _places(S), _found(S), buffers.at(D), buffers.count(out)
-    count, room = buffers.count(D)[0], buffers.at(out).shape[0]
-    if slots.shape[0] > _LEAST_SLOTS and slots.shape[0] > _SPARSE * count and places[FIRST] < 0:
-        places[SLOTS_WANTED] = 2 * count
-        return NEED_ROOM
-    while places[READ_AT] < count:
-        i = places[READ_AT]
-        if places[FIRST] < 0:
-            places[FIRST] = top[0]
-            places[LARGE] = i + _FEW < count and at[i + _FEW] == at[i]
-        if top[0] == room:
-            return NEED_OUT
-        if places[LARGE] and 2 * (top[0] - places[FIRST] + 1) > slots.shape[0]:
-            places[SLOTS_WANTED] = 2 * slots.shape[0]
-            return NEED_ROOM
-        _add(S, D, i, out)
-        i += 1
-        places[READ_AT] = i
-        if i == count or at[i] != at[i - 1]:
-            _drop_zeros(S, out)
-            places[FIRST] = -1
-    places[READ_AT] = 0
-    return DONE
-
-
-@inner
-def _add(S: Any, D: Any, i: int, out: Any) -> None:
-    """Add row `i` of a delta to what its tick has written; there is room."""
-    places, rows, written = _places(S), buffers.rows(D), buffers.rows(out)
-    weight, top = buffers.weight(out), buffers.count(out)
-    first, n, width = places[FIRST], top[0], rows.shape[1]
-    if places[LARGE]:
-        slots = _found(S)
-        tag, last = row_tag(rows, i, 0, width), slots.shape[0] - 1
-        slot = tag & last
-        while slots[slot].number != 0:
-            e = first + np.int64(slots[slot].number) - 1
-            if slots[slot].tag == tag and same_rows(written, e, 0, rows, i, 0, width):
-                weight[e] += buffers.weight(D)[i]
-                return
-            slot = (slot + 1) & last
-        slots[slot].tag, slots[slot].number = tag, n - first + 1
-    else:
-        for e in range(first, n):
-            if same_rows(written, e, 0, rows, i, 0, width):
-                weight[e] += buffers.weight(D)[i]
-                return
-    buffers.at(out)[n], weight[n] = buffers.at(D)[i], buffers.weight(D)[i]
-    for c in range(width):
-        written[n, c] = rows[i, c]
-    top[0] = n + 1
-
-
-@inner
-def _drop_zeros(S: Any, out: Any) -> None:
-    """The tick is over: empty the table, and close the gaps that rows of weight 0 leave."""
-    places, at, weight, rows = _places(S), buffers.at(out), buffers.weight(out), buffers.rows(out)
-    top, width = buffers.count(out), rows.shape[1]
-    first, n = places[FIRST], top[0]
-    if places[LARGE]:
-        for e in range(first, n):
-            _empty_run(S, row_tag(rows, e, 0, width))
-    kept = first
-    for e in range(first, n):
-        if weight[e] == 0:
-            continue
-        if kept < e:
-            at[kept], weight[kept] = at[e], weight[e]
-            for c in range(width):
-                rows[kept, c] = rows[e, c]
-        kept += 1
-    top[0] = kept
-
-
-@inner
-def _empty_run(S: Any, tag: int) -> None:
-    """Empty the slots from where a tag belongs to the next empty one. Done for all tags of a table this empties it: no
-    slot between a tag's home and its place is emptied without those behind it."""
-    slots = _found(S)
-    last = slots.shape[0] - 1
-    slot = tag & last
-    while slots[slot].number != 0:
-        slots[slot].number = 0
-        slot = (slot + 1) & last
-
-
-@kernel
-def fill_found(S: int, out: int) -> None:
-    """Fill an empty table from what the tick in work has written."""
-    places, rows = _places(S), buffers.rows(out)
-    if places[FIRST] < 0 or places[LARGE] == 0:
-        return
-    for e in range(places[FIRST], buffers.count(out)[0]):
-        put_slot(_found(S), row_tag(rows, e, 0, rows.shape[1]), e - places[FIRST])

@@ -1,5 +1,5 @@
-"""Rows that happen at some time, row by row: triples that a pattern accepts, and pairs with the interval of both
-(plan.Triples, plan.Cover).
+"""Rows that happen at some time, row by row: triples that a pattern accepts, pairs with the interval of both, rows that
+last long enough, rows that have happened at all (plan.Triples, plan.Cover, plan.Lasting, plan.Sometime).
 
 The output holds what has been done so far; `place` says of which row that was the last.
 """
@@ -13,16 +13,19 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.flow import buffers
 from oxiseq.engine.kernels.flow.buffers import DONE, NEED_OUT
+from oxiseq.engine.kernels.flow.clocks import SINCE
+from oxiseq.engine.kernels.flow.copying import copy_row
 from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
+from oxiseq.engine.kernels.memory.raw import get
 
 INTERVAL = 4
 """Columns of an interval."""
 PLACE, LONGEST, TIMED = range(3)
 """Scalars: the next row; the longest interval; 1: nothing without a time."""
-SINCE, LEFT, RIGHT = range(2, 5)
-"""Before when nothing changes but what has no time; where the intervals of both sides stand."""
+CLOCK, LEFT, RIGHT = range(2, 5)
+"""Address of the clock (clocks.py); where the intervals of both sides stand."""
 
 _NO_END = -(1 << 62)
 
@@ -105,7 +108,7 @@ _places: Any = view_of(Covering, "places", np.int64)
 def cover(S: int, D: int, out: int) -> int:
     """Write pairs with the least interval that holds those of both sides."""
     scalars, rows, top = _limits(S), buffers.rows(D), buffers.count(out)
-    left, right, longest, since = scalars[LEFT], scalars[RIGHT], scalars[LONGEST], scalars[SINCE]
+    left, right, longest, since = scalars[LEFT], scalars[RIGHT], scalars[LONGEST], get(scalars[CLOCK], SINCE)
     room = buffers.at(out).shape[0]
     for i in range(scalars[PLACE], buffers.count(D)[0]):
         first = left if time_in(rows, i, left + START) <= time_in(rows, i, right + START) else right
@@ -136,3 +139,48 @@ def _write(S: Any, rows: Any, i: int, start: int, end: int, made: Any, n: int) -
             if term != 0:
                 break
         made[n, INTERVAL + c] = term
+
+
+class Bounds(NamedTuple):
+    """How long rows last that are wanted."""
+
+    scalars: Array
+    """i64[BOUNDS]."""
+
+
+BEGIN_AT, END_AT, LEAST, MOST, BOUNDS = range(1, 6)
+"""Behind PLACE: where an interval begins and ends, the shortest and the longest that is wanted."""
+_bounds: Any = view_of(Bounds, "scalars", np.int64)
+
+
+@kernel
+def lasting(S: int, D: int, out: int) -> int:
+    """Write the rows that last so long."""
+    scalars, rows, top, room = _bounds(S), buffers.rows(D), buffers.count(out), buffers.at(out).shape[0]
+    least, most = max(scalars[LEAST], 0), scalars[MOST]
+    for i in range(scalars[PLACE], buffers.count(D)[0]):
+        start, end = time_in(rows, i, scalars[BEGIN_AT]), time_in(rows, i, scalars[END_AT])
+        if start > end or not least <= end - start <= most:  # a difference of 2^63 is below 0: too long, too
+            continue
+        if top[0] == room:
+            scalars[PLACE] = i
+            return NEED_OUT
+        copy_row(D, i, out, top[0])
+        top[0] += 1
+    scalars[PLACE] = 0
+    return DONE
+
+
+@kernel
+def sometime(D: int, out: int, when: int) -> int:
+    """Write the rows with an interval from `when` to `when` if they have a time."""
+    rows, made, top, room = buffers.rows(D), buffers.rows(out), buffers.count(out), buffers.at(out).shape[0]
+    for i in range(top[0], buffers.count(D)[0]):
+        if i == room:
+            return NEED_OUT
+        copy_row(D, i, out, i)
+        if time_in(rows, i, END) != _NO_END:
+            for place in (START, END):
+                made[i, place], made[i, place + 1] = (when >> 32) + 0x80000000, when
+        top[0] = i + 1
+    return DONE

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.kernels.compiling.options import kernel
+from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.kernels.memory.pointed import i32s, i64s, u8_table, u32_table
 from oxiseq.engine.kernels.memory.pointers import I32
-from oxiseq.engine.kernels.sequence.records import PLACE_BITS
 
 _PLACE: Final = (1 << PLACE_BITS) - 1
 

@@ -17,41 +17,48 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.emit import emit
+from oxiseq.engine.kernels.matches.records import (
+    CARRIED,
+    CHOSEN,
+    DONE,
+    EMITTED,
+    FINALS,
+    NEED_CHOICE,
+    NEED_LIMBS,
+    NO_LIMIT,
+    NODE_BASE,
+    NODE_TOP,
+    PROGRESS,
+)
 from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.ages import pass_time
 from oxiseq.engine.kernels.sequence.closings import close_waits
-from oxiseq.engine.kernels.sequence.compact_set import emit
 from oxiseq.engine.kernels.sequence.groups import expire
 from oxiseq.engine.kernels.sequence.joining import measured, order_kind
 from oxiseq.engine.kernels.sequence.partitions import close_waits_of, enter_partition
 from oxiseq.engine.kernels.sequence.reading import read
 from oxiseq.engine.kernels.sequence.records import (
+    AGEING,
     BEFORE_ALL,
     BEGIN,
     CHOICE,
-    CHOSEN,
     COLUMNS,
     CONSUMED,
     CONSUMES,
     COUNTED,
-    DONE,
     EMIT,
     EMIT_CLOSED,
-    EMITTED,
     EVERYTHING,
-    FINALS,
     FORGOTTEN,
     HEAP_TIME,
     INSTANT,
     LIMIT,
-    NEED_CHOICE,
-    NO_LIMIT,
-    NODE_BASE,
-    NODE_TOP,
+    MOVING,
     OPENED,
     PARTITIONED,
     PENDING,
     PHASE,
-    PROGRESS,
     READ,
     TAU,
     THE_PARTITION,
@@ -62,11 +69,11 @@ from oxiseq.engine.kernels.sequence.writing import settle, write
 
 
 @kernel
-def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
+def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
     """Work through the rows' instants; then let the clock reach `until`. DONE, or what is needed.
 
     `T` tables, `S` memory, `R` rows, `C` term columns. `until`: the smallest clock that may still come;
-    matches that wait for a window to close before it are emitted.
+    matches that wait for a window to close before it are emitted. `passed` is the same in µs.
     """
     scalars = v.scalars(S)
     last = v.clock(R).shape[0]
@@ -74,7 +81,13 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
         k = scalars[INSTANT]
         clock = v.clock(R)[k] if k < last else until
         if scalars[PHASE] == BEGIN:
-            if v.sizes(T)[COUNTED] and k < last:
+            if v.sizes(T)[AGEING] > 0:
+                need = pass_time(T, S, C, v.time(R)[k] if k < last else passed, clock)
+                if need != DONE:
+                    return need
+            if v.sizes(T)[MOVING] < v.sizes(T)[AGEING]:
+                need = DONE  # windows have closed in between
+            elif v.sizes(T)[COUNTED] and k < last:
                 need = close_waits_of(T, S, v.partition(R)[k], clock)
             else:
                 need = close_waits(T, S, clock)
@@ -90,7 +103,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
                 _open(T, S, R, k, clock)
                 scalars[PHASE] = READ
         if scalars[PHASE] == EMIT_CLOSED:
-            need = emit(S, NO_LIMIT)
+            need = emit(S, NO_LIMIT, scalars[WAVE])
             if need != DONE:
                 return need
             scalars[FINALS] = 0
@@ -102,11 +115,14 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
             if need != DONE:
                 scalars[NODE_TOP] = scalars[NODE_BASE]
                 return need
+            if scalars[CARRIED]:
+                scalars[NODE_TOP] = scalars[NODE_BASE]
+                return NEED_LIMBS
             settle(T, S, R, k)
             scalars[PROGRESS] = 0
             scalars[PHASE] = WRITE
         if scalars[PHASE] == WRITE:
-            need = write(T, S, C, v.instant(R)[k], clock, scalars[TAU])
+            need = write(T, S, C, v.instant(R)[k], clock, v.time(R)[k], scalars[TAU])
             if need != DONE:
                 return need
             scalars[PENDING] = 0
@@ -117,7 +133,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int) -> int:
         if scalars[FINALS] > 0:
             if v.sizes(T)[CHOICE] and not scalars[CHOSEN]:
                 return NEED_CHOICE
-            need = emit(S, v.sizes(T)[LIMIT])
+            need = emit(S, v.sizes(T)[LIMIT], scalars[WAVE])
             if need != DONE:
                 return need
             scalars[FINALS] = 0

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.records import DONE, FINALS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
-from oxiseq.engine.kernels.sequence.records import CLOSINGS, DONE, FINALS, NEED_FINALS, SLIDING, WINDOW
+from oxiseq.engine.kernels.sequence.queues import is_queue, pop, turn
+from oxiseq.engine.kernels.sequence.records import CLOSINGS, NEED_FINALS, SLIDING, WINDOW
 
 
 @inner
@@ -64,27 +66,56 @@ def pop_closing(S: Any) -> None:
 
 @inner
 def end_wait(T: Any, S: Any, g: int, close: int) -> bool:
-    """Make group `g`, whose window ends at `close`, final unless something has killed it; False: there is no room."""
+    """Make group `g`, whose window ends at `close`, final unless something has killed it; False: there is no room.
+
+    A group that does not wait for that has lasted too long: it goes.
+    """
+    edge = np.int64(v.groups(S)[g].edge)
+    if v.edges(T)[edge].waits == 1 and not killed(T, S, g):
+        cut = close - v.sizes(T)[WINDOW]
+        if v.sizes(T)[SLIDING] == 0:
+            cut += 1
+        if is_queue(T, edge):
+            turn(T, S, g)  # it has no unions, so it needs no nodes
+            while v.groups(S)[g].old >= 0:
+                if not add_final(S, np.int64(v.aged(S)[v.groups(S)[g].old].node), cut):
+                    return False
+                pop(T, S, g)
+        elif not add_final(S, np.int64(v.groups(S)[g].node), cut):
+            return False
+    remove_group(T, S, g)
+    return True
+
+
+@inner
+def add_final(S: Any, node: int, cut: int) -> bool:
+    """The matches below `node` (-1: dead) that start at `cut` or later are complete; False: there is no room."""
     scalars = v.scalars(S)
     if scalars[FINALS] == v.finals(S).shape[0]:
         return False
-    if not killed(T, S, g):
-        cut = close - v.sizes(T)[WINDOW]
-        v.finals(S)[scalars[FINALS], 0] = v.groups(S)[g].node
-        v.finals(S)[scalars[FINALS], 1] = cut if v.sizes(T)[SLIDING] else cut + 1
+    if node >= 0:
+        v.finals(S)[scalars[FINALS], 0] = node
+        v.finals(S)[scalars[FINALS], 1] = cut
         scalars[FINALS] += 1
-    remove_group(T, S, g)
     return True
 
 
 @inner
 def close_waits(T: Any, S: Any, clock: int) -> int:
     """Groups whose window has closed before `clock` become final."""
-    scalars, closings, groups = v.scalars(S), v.closings(S), v.groups(S)
-    while scalars[CLOSINGS] > 0 and closings[0].close < clock:
-        g, close = np.int64(closings[0].group), closings[0].close
-        alive = groups[g].edge >= 0 and groups[g].serial == closings[0].serial
-        if alive and not end_wait(T, S, g, close):
+    while v.scalars(S)[CLOSINGS] > 0 and v.closings(S)[0].close < clock:
+        if not close_first(T, S):
             return NEED_FINALS
-        pop_closing(S)
     return DONE
+
+
+@inner
+def close_first(T: Any, S: Any) -> bool:
+    """The earliest closing comes; False: there is no room."""
+    first, groups = v.closings(S)[0], v.groups(S)
+    g = np.int64(first.group)
+    alive = groups[g].edge >= 0 and groups[g].serial == first.serial
+    if alive and not end_wait(T, S, g, first.close):
+        return False
+    pop_closing(S)
+    return True

@@ -13,6 +13,7 @@ from oxiseq.engine.kernels.compiling.options import inner
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import unlink
 from oxiseq.engine.kernels.sequence.hashing import drop, put, same_key
+from oxiseq.engine.kernels.sequence.queues import clear, is_queue
 from oxiseq.engine.kernels.sequence.records import (
     FIRED,
     GROUP_COUNT,
@@ -25,6 +26,7 @@ from oxiseq.engine.kernels.sequence.records import (
     QUEUE_FRONT,
     SERIAL,
     STAMP,
+    WAITING,
 )
 
 
@@ -44,7 +46,7 @@ def find_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
 
 
 @inner
-def new_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
+def new_group(T: Any, S: Any, edge: int, h: Any, key: Any, width: int) -> int:
     """Make a group without a node; the caller has seen to it that there is room."""
     scalars, groups = v.scalars(S), v.groups(S)
     g = scalars[GROUP_FREE]
@@ -60,6 +62,11 @@ def new_group(S: Any, edge: int, h: Any, key: Any, width: int) -> int:
     group.hash = h
     group.fired = 0
     group.serial = scalars[SERIAL]
+    group.node = -1
+    group.old = -1
+    group.new = -1
+    group.turning = 0
+    scalars[WAITING] += v.edges(T)[edge].waits
     for k in range(width):
         v.keys(S)[g, k] = key[k]
     put(v.table(S), h, g)
@@ -106,8 +113,11 @@ def remove_group(T: Any, S: Any, g: int) -> None:
         if index in (LIST, HEAP, STAMP):
             unlink(S, probes, v.probes(T)[p].local, g)
     drop(v.table(S), groups, groups[g].hash, g)
+    if is_queue(T, np.int64(groups[g].edge)):
+        clear(S, g)
     if edge.waits == 0:
         _dequeue(S, g)
+    v.scalars(S)[WAITING] -= edge.waits
     groups[g].edge = -1
     groups[g].next = v.scalars(S)[GROUP_FREE]
     v.scalars(S)[GROUP_FREE] = g

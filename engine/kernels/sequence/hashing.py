@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
-
-
-@inner
-def mix(h: Any, value: Any) -> Any:
-    """One step of the hash: fixed, without a random seed, so that runs repeat."""
-    x = h ^ np.uint64(value)
-    x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    return x ^ (x >> np.uint64(29))
+from oxiseq.engine.kernels.matches.mixing import mix
 
 
 @inner

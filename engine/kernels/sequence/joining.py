@@ -12,8 +12,8 @@ import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.expressions.machine import VARIABLE, truth, value
+from oxiseq.engine.kernels.matches.mixing import mix
 from oxiseq.engine.kernels.sequence import views as v
-from oxiseq.engine.kernels.sequence.hashing import mix
 from oxiseq.engine.kernels.sequence.records import (
     ASKED,
     COLUMNS,

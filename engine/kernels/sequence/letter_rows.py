@@ -72,13 +72,14 @@ def _window_start(settings: Any, now: int) -> int:
 
 @inner
 def _set_lengths(R: Any, rows: int, instants: int) -> None:
-    """Of the arrays of sequence Rows: four by row, three by instant, and `first`, which has one more."""
-    lengths = i64_at(R, 27)
+    """Of the arrays of sequence Rows: four by row, three by instant, `first`, which has one more, and the times."""
+    lengths = i64_at(R, 36)
     for array in range(4):
         lengths[3 * array + 1] = rows
     for array in range(4, 7):
         lengths[3 * array + 1] = instants
     lengths[3 * 7 + 1] = instants + 1
+    lengths[3 * 11 + 1] = instants
 
 
 @kernel
@@ -97,6 +98,7 @@ def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) 
     _set_lengths(R, total, total)
     letter, values, measures, measure_kinds = i32s(R, 0), i64_table(R, 1), f64_table(R, 2), u8_table(R, 3)
     instant, clock, tau, first, base = i64s(R, 4), i64s(R, 5), i64s(R, 6), i64s(R, 7), i64s(R, 8)
+    time = i64s(R, 11)
     kept_letter, kept_time, kept_clock = i32s(B, 0), i64s(B, 1), i64s(B, 2)
     kept, kept_epoch = u32_table(B, 3), i32s(B, 4)
     at, epoch = settings[STORE_AT], settings[EPOCH]
@@ -111,6 +113,7 @@ def write_rows(L: Any, R: Any, B: Any, sources: Any, times_at: int, count: int) 
         now = settings[FIRST_NUMBER] + here if settings[BY_NUMBER] else times[here]
         instant[k] = settings[FIRST_NUMBER] + here
         clock[k] = now
+        time[k] = times[here]
         first[k] = n
         tau[k] = _window_start(settings, now)
         k += 1

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.records import DONE
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.closings import end_wait
-from oxiseq.engine.kernels.sequence.compact_set import mark_roots_of_instant, move_marked
 from oxiseq.engine.kernels.sequence.groups import remove_group
 from oxiseq.engine.kernels.sequence.records import (
     BEFORE_ALL,
@@ -22,16 +22,16 @@ from oxiseq.engine.kernels.sequence.records import (
     CONSUMED,
     CONSUMES,
     COUNTED,
-    DONE,
     EVERYTHING,
     FORGOTTEN,
     GROUP_TOP,
     LEADS,
     NEED_FINALS,
-    NODE_TOP,
     OPENED,
+    PARTITIONED,
     STRICT,
     TAU,
+    WINDOW_END,
 )
 
 _NEVER = 1 << 62
@@ -55,14 +55,19 @@ def enter_partition(T: Any, S: Any, R: Any, k: int) -> None:
 
 
 @inner
-def _partition_of(T: Any, S: Any, g: int) -> int:
+def partition_of(T: Any, S: Any, g: int) -> int:
+    """The partition of group `g`; 0 where there are none."""
+    if v.sizes(T)[PARTITIONED] == 0:
+        return np.int64(0)
     return v.keys(S)[g, v.edges(T)[v.groups(S)[g].edge].part] - 1
 
 
 @inner
-def _floor(T: Any, S: Any, p: int) -> int:
+def floor_of(T: Any, S: Any, p: int) -> int:
     """What starts before is dead in partition `p`."""
     scalars = v.scalars(S)
+    if v.sizes(T)[PARTITIONED] == 0:
+        return max(scalars[TAU], scalars[FORGOTTEN])
     if v.sizes(T)[CONSUMES] == EVERYTHING and scalars[FORGOTTEN] > v.moments(S)[p]:
         return _NEVER
     return max(v.floors(S)[p], scalars[OPENED])
@@ -77,7 +82,7 @@ def close_waits_of(T: Any, S: Any, p: int, number: int) -> int:
     while i < scalars[CLOSINGS]:
         g, close = np.int64(closings[i].group), closings[i].close
         alive = groups[g].edge >= 0 and groups[g].serial == closings[i].serial
-        if alive and (close >= number or _partition_of(T, S, g) != p):
+        if alive and (close >= number or partition_of(T, S, g) != p):
             i += 1
             continue
         if alive and not end_wait(T, S, g, close):
@@ -99,11 +104,11 @@ def sweep(T: Any, S: Any) -> None:
     """Remove groups that are dead in their partition, and `,` waits that it has passed."""
     groups = v.groups(S)
     for g in range(v.scalars(S)[GROUP_TOP]):
-        if groups[g].edge < 0 or v.edges(T)[groups[g].edge].waits == 1:
+        if groups[g].edge < 0 or v.edges(T)[groups[g].edge].waits == WINDOW_END:
             continue
-        p = _partition_of(T, S, g)
+        p = partition_of(T, S, g)
         passed = v.edges(T)[groups[g].edge].op == STRICT and groups[g].inserted < v.numbers(S)[p]
-        if passed or groups[g].maxs < _floor(T, S, p):
+        if passed or groups[g].maxs < floor_of(T, S, p):
             remove_group(T, S, g)
 
 
@@ -113,38 +118,7 @@ def used_partitions(T: Any, S: Any, used: Any) -> None:
     groups = v.groups(S)
     for g in range(v.scalars(S)[GROUP_TOP]):
         if groups[g].edge >= 0:
-            used[_partition_of(T, S, g)] = 1
+            used[partition_of(T, S, g)] = 1
     for at in range(v.scalars(S)[LEADS]):
         lead = v.leads(T)[v.lead_keys(S)[at, 0]]
         used[v.lead_keys(S)[at, 2 + lead.part] - 1] = 1
-
-
-@kernel
-def collect_partitions(T: Any, S: Any, marks: Any, low: Any) -> int:
-    """`compact_set.collect`, with a floor for each partition. `low` is i64[nodes]: scratch."""
-    scalars, nodes, groups = v.scalars(S), v.nodes(S), v.groups(S)
-    top = scalars[NODE_TOP]
-    marks[:top] = 0
-    low[:top] = _NEVER
-    mark_roots_of_instant(S, marks)
-    for i in range(top):
-        if marks[i]:
-            low[i] = scalars[TAU]
-    for g in range(scalars[GROUP_TOP]):
-        if groups[g].edge < 0:
-            continue
-        tau = _floor(T, S, _partition_of(T, S, g))
-        if groups[g].maxs < tau:
-            groups[g].node = -1
-            continue
-        marks[groups[g].node] = 1
-        low[groups[g].node] = min(low[groups[g].node], tau)
-    for i in range(top - 1, -1, -1):
-        if marks[i] == 0:
-            continue
-        leaf, left, right = np.int64(nodes[i].leaf), np.int64(nodes[i].left), np.int64(nodes[i].right)
-        for child in (leaf, left, right):
-            if child >= 0 and nodes[child].maxs >= low[i]:
-                marks[child] = 1
-                low[child] = min(low[child], low[i])
-    return move_marked(S, marks)

@@ -11,24 +11,27 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.counting import extend, unite
+from oxiseq.engine.kernels.matches.nodes import SPINE
+from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NEED_STACK, NODE_BASE, NODE_TOP, PLACE_BITS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
-from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld, output
 from oxiseq.engine.kernels.sequence.groups import find_group, killed, mark
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import ASK, NO, YES, joins
 from oxiseq.engine.kernels.sequence.leads import NEVER_SEEN, last_lead
+from oxiseq.engine.kernels.sequence.queues import content
 from oxiseq.engine.kernels.sequence.records import (
     ANY,
     ASKED,
     ATTEMPT,
     CHAINED,
     DIRECT,
-    DONE,
-    FINALS,
+    ENTRY_TIME,
     FIRED,
     FROM_CLOCK,
     FROM_NEGATED,
+    FROM_TIME,
     HEAP,
     LEADS,
     LISTED,
@@ -36,15 +39,11 @@ from oxiseq.engine.kernels.sequence.records import (
     NEED_FINALS,
     NEED_FIRED,
     NEED_LEADS,
-    NEED_NODES,
     NEED_PENDING,
-    NEED_STACK,
     NEVER,
+    NO_AGE,
     NO_SLOT,
-    NODE_BASE,
-    NODE_TOP,
     PENDING,
-    PLACE_BITS,
     PROBES,
     SLIDING,
     STAMP,
@@ -127,7 +126,7 @@ def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     need = _room(S)
     if need != DONE:
         return need
-    node = output(v.nodes(S), v.scalars(S), -1, _pos(R, r, probe), v.clock(R)[k])
+    node = extend(S, -1, _pos(R, r, probe), v.clock(R)[k])
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
 
 
@@ -147,7 +146,7 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
         scalars[FINALS] += 1
     for n in range(probe.next0, probe.next1):
         edge, fill = v.next(T)[n, 0], v.next(T)[n, 1]
-        if v.edges(T)[edge].waits == 1 and not clear:
+        if v.edges(T)[edge].waits != 0 and not clear:
             continue
         i = scalars[PENDING]
         if i == v.pending(S).shape[0]:
@@ -164,6 +163,8 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
                 held = v.clock(R)[k]
             elif column == FROM_NEGATED:
                 held = seen
+            elif column == FROM_TIME:
+                held = v.time(R)[k]
             else:
                 held = keys[at, slot]
             v.pending_keys(S)[i, s] = held
@@ -194,13 +195,12 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
     """Try group `g`: (union of row-only prefixes so far, need). `sure`: the filters are known to hold."""
     probe, groups, tau = v.probes(T)[p], v.groups(S), v.scalars(S)[TAU]
     v.scalars(S)[TOUCHED] += 1
-    if groups[g].maxs < tau or killed(T, S, g):
-        if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
-            return acc, NEED_FIRED
-        mark(S, g, v.scalars(S)[ATTEMPT])
-        return acc, DONE
-    op = v.edges(T)[probe.edge].op
-    if op == STRICT and groups[g].inserted != v.instant(R)[k] - 1:  # only with partitions: see `_fire_chain`
+    edge = v.edges(T)[probe.edge]
+    op = edge.op
+    dead = groups[g].maxs < tau or killed(T, S, g) or _overdue(T, R, k, probe.edge, v.keys(S), g)
+    if op == STRICT and not dead:  # only with partitions: see `_fire_chain`
+        dead = groups[g].inserted != v.instant(R)[k] - 1 or not _in_time(T, probe.edge, v.time(R)[k] - groups[g].time)
+    if dead:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
         mark(S, g, v.scalars(S)[ATTEMPT])
@@ -211,6 +211,14 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
             return acc, NEED_DECISIONS
         if outcome == NO:
             return acc, DONE
+    prefixes = np.int64(groups[g].node)
+    if edge.limit != NO_AGE:
+        need = _room(S)
+        if need != DONE:
+            return acc, need
+        prefixes = content(S, g, tau)
+        if prefixes < 0:
+            return acc, DONE
     if op != ANY:
         if v.scalars(S)[FIRED] == v.fired(S).shape[0]:
             return acc, NEED_FIRED
@@ -219,9 +227,24 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
     if need != DONE:
         return acc, need
     if probe.rowonly == 1:
-        return meld(v.nodes(S), v.scalars(S), v.spine(S), acc, np.int64(groups[g].node), tau), DONE
-    node = output(v.nodes(S), v.scalars(S), groups[g].node, _pos(R, r, probe), groups[g].maxs)
+        return unite(S, acc, prefixes, tau), DONE
+    node = extend(S, prefixes, _pos(R, r, probe), v.nodes(S)[prefixes].maxs)
     return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), NEVER_SEEN)
+
+
+@inner
+def _overdue(T: Any, R: Any, k: int, edge: int, keys: Any, at: int) -> bool:
+    """Whether something that LASTING bounds has lasted too long for `keys[at]`: then it is dead."""
+    for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
+        if v.time(R)[k] - keys[at, v.lasting(T)[i, 0]] > v.lasting(T)[i, 1]:
+            return True
+    return False
+
+
+@inner
+def _in_time(T: Any, edge: int, age: int) -> bool:
+    """Whether the gap of a `,` edge is as its bounds want it."""
+    return v.edges(T)[edge].least <= age <= v.edges(T)[edge].most
 
 
 @inner
@@ -231,7 +254,7 @@ def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> in
     need = _room(S)
     if need != DONE:
         return need
-    node = output(v.nodes(S), v.scalars(S), acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
+    node = extend(S, acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), NEVER_SEEN)
 
 
@@ -326,6 +349,8 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     h = hash_key(probe.edge, v.key(S), edge.chained) & np.uint64(v.chains(S).shape[0] - 1)
     if v.chains(S)[h].stamp != v.instant(R)[k] - 1:
         return DONE
+    if not _in_time(T, probe.edge, v.time(R)[k] - v.scalars(S)[ENTRY_TIME]):
+        return DONE
     at = np.int64(v.chains(S)[h].head)
     acc, asking = np.int64(-1), False
     while at >= 0:
@@ -333,9 +358,9 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
         following = np.int64(entry.next)
         v.scalars(S)[TOUCHED] += 1
         if entry.edge == probe.edge and entry.maxs >= v.scalars(S)[TAU]:
-            outcome = YES
+            outcome = NO if _overdue(T, R, k, probe.edge, v.entry_keys(S), at) else YES
             for i in range(probe.equal0, probe.equal1):
-                if v.entry_keys(S)[at, v.equal(T)[i, 0]] != v.values(R)[r, v.equal(T)[i, 1]]:
+                if outcome == NO or v.entry_keys(S)[at, v.equal(T)[i, 0]] != v.values(R)[r, v.equal(T)[i, 1]]:
                     outcome = NO
                     break
             if outcome == YES:
@@ -347,9 +372,9 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
                 if need != DONE:
                     return need
                 if probe.rowonly == 1:
-                    acc = meld(v.nodes(S), v.scalars(S), v.spine(S), acc, np.int64(entry.node), v.scalars(S)[TAU])
+                    acc = unite(S, acc, np.int64(entry.node), v.scalars(S)[TAU])
                 else:
-                    node = output(v.nodes(S), v.scalars(S), entry.node, _pos(R, r, probe), entry.maxs)
+                    node = extend(S, entry.node, _pos(R, r, probe), entry.maxs)
                     need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), NEVER_SEEN)
                     if need != DONE:
                         return need

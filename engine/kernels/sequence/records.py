@@ -9,20 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from oxiseq.engine.kernels.matches.records import MATCH_NEEDS, MATCH_SCALARS, begins_with_matches
 from oxiseq.engine.kernels.memory.pointers import Array
-
-NODE = np.dtype(
-    [
-        ("pos", "i8"),  # output: row id << PLACE_BITS | place
-        ("maxs", "i8"),  # largest start clock below it
-        ("left", "i4"),  # output: the prefixes it extends (-1: none); heap: left sub-heap
-        ("right", "i4"),  # heap: right sub-heap
-        ("leaf", "i4"),  # heap: its output node; -1 marks an output node
-        ("rank", "i4"),  # heap: length of the right spine
-    ],
-    align=True,
-)
-"""The compact set: output nodes, and persistent leftist heaps of them by largest start."""
 
 GROUP = np.dtype(
     [
@@ -36,9 +24,32 @@ GROUP = np.dtype(
         ("next", "i4"),  # expiry queue, or free list
         ("prev", "i4"),
         ("serial", "i8"),  # tells a reused group from the one that waits for its window to close
+        ("time", "i8"),  # time (µs) of the last insert
+        ("close", "i8"),  # of a wait: the clock at which its window ends
+        ("old", "i4"),  # of an age segment: its oldest entry, in front of the queue; -1: none
+        ("new", "i4"),  # its newest entry, at the back
+        ("turning", "i4"),  # 1: the back is being turned into a front
     ],
     align=True,
 )
+
+AGED = np.dtype(
+    [
+        ("time", "i8"),  # when its run came to the gap, in µs
+        ("group", "i4"),  # -1: free
+        ("node", "i4"),  # its prefixes
+        ("union", "i4"),  # in a front: those of all entries in the front that are not older
+        ("next", "i4"),  # in a front the next newer entry, at a back the next older one; free list
+        ("before", "i4"),  # neighbours in the order of the edge
+        ("after", "i4"),
+    ],
+    align=True,
+)
+"""A run in an age segment. A group there is a queue of two stacks (answers.md 3.3); all entries of an edge are chained
+in order of time, since they leave it in that order."""
+
+AGES = np.dtype([("oldest", "i4"), ("newest", "i4")], align=True)
+"""Of each edge the ends of that chain."""
 
 LINK = np.dtype(
     [
@@ -84,11 +95,17 @@ EDGE = np.dtype(
         ("width", "i4"),
         ("probe0", "i4"),
         ("probe1", "i4"),
-        ("waits", "i4"),  # 1: no arms, emitted when the window closes
+        ("waits", "i4"),  # no arms; WINDOW_END: emitted when the window closes, COUNTED_END: counted at once
         ("chained", "i4"),  # ',' edges: how many equalities all arms share
         ("chain0", "i4"),  # their key slots
         ("stamps", "i4"),  # 1: some guard kills by a stamp on its bucket
         ("part", "i4"),  # slot of the partition's number + 1 in the key
+        ("then", "i4"),  # the next age segment, or -1
+        ("limit", "i8"),  # how old a run gets here (µs), or NO_AGE
+        ("least", "i8"),  # of ',': bounds of the gap (µs)
+        ("most", "i8"),
+        ("lasting0", "i4"),  # (slot, µs) pairs: what began then and lasts so long at most
+        ("lasting1", "i4"),
     ],
     align=True,
 )
@@ -133,10 +150,6 @@ LEAD = np.dtype(
 """A leading negation as one start sees it: (column of the negated row, column of the starting row) pairs.
 `part`: which of them is the partition's number + 1."""
 
-PLACE_BITS = 13
-"""An output names its row and its *place*: the position that the row took and whether a repeat began anew there.
-Which variables a match shows is resolved from this path."""
-
 # how a probe finds its groups
 DIRECT, LIST, HEAP, STAMP, CHAINED, STARTS = range(6)
 # in which order a group stands in a bucket
@@ -144,10 +157,11 @@ HEAP_NUMBER, HEAP_TIME, LISTED, NEVER = range(4)
 # operators
 STRICT, NEXT, ANY = range(3)
 NO_SLOT, AT_START = -1, -2
+# what an edge without arms waits for
+WINDOW_END, COUNTED_END = 1, 2
 
 # numbered scalars of the running state
 (
-    NODE_TOP,  # nodes in use
     GROUP_TOP,  # groups ever used
     GROUP_FREE,  # head of the free list
     GROUP_COUNT,
@@ -159,7 +173,6 @@ NO_SLOT, AT_START = -1, -2
     ENTRY_TOP,
     PENDING,
     FIRED,
-    FINALS,
     CLOSINGS,
     ATTEMPT,
     SERIAL,
@@ -168,29 +181,30 @@ NO_SLOT, AT_START = -1, -2
     LEADS,
     PHASE,
     INSTANT,  # index of the instant that is being worked on
-    PROGRESS,  # within the phase
-    STACK,
-    OUT_ROWS,
-    OUT_MATCHES,
-    NODE_BASE,  # nodes in use when the instant began, or before the strategy made its own
     TOUCHED,  # groups and entries looked at, for tests of complexity
     TAU,  # everything that starts before is dead in the instant that is being worked on
     OPENED,  # everything that starts before is out of the window, in every partition
     FORGOTTEN,  # CONSUME BY ANY: everything that starts before it is forgotten; with partitions: that started by then
     CONSUMED,  # with partitions: the last moment with matches, FORGOTTEN from the next one on
-    EMITTED,  # matches of the instant that have been enumerated
-    CHOSEN,  # 1: the strategy has chosen among the finals
+    TALLIES,  # counts of matches in `tally`
+    BUCKET_ORIGIN,  # matches are counted together if they end in one bucket: the clock, or, if the width is not 0,
+    BUCKET_WIDTH,  # (clock - origin) // width
     WAVE,  # rises with each set of finals; odd: they waited for their windows to close
+    AGED_TOP,  # entries of age segments ever used
+    AGED_FREE,
+    AGED_COUNT,
+    DUE,  # no run in an age segment has to go on before this time, in µs
+    MOMENT,  # when the finals that waited became matches
+    WAITING,  # groups that become matches with time
+    ENTRY_TIME,  # time of the `,` waits, in µs
     SCALARS,
-) = range(35)
+) = range(MATCH_SCALARS, MATCH_SCALARS + 36)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
 
 # why the kernel returned
 (
-    DONE,
-    NEED_NODES,
     NEED_GROUPS,
     NEED_BUCKETS,
     NEED_ENTRIES,
@@ -199,11 +213,10 @@ BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
     NEED_FINALS,
     NEED_CLOSINGS,
     NEED_LEADS,
-    NEED_STACK,
     NEED_DECISIONS,
-    NEED_CHOICE,
-    OUT_FULL,
-) = range(14)
+    NEED_AGED,
+    NEED_TALLIES,
+) = range(MATCH_NEEDS, MATCH_NEEDS + 11)
 
 
 class Tables(NamedTuple):
@@ -229,27 +242,43 @@ class Tables(NamedTuple):
     next: Array  # i32 (edge, fill0)
     fill: Array  # i32 (column or special, slot or special) per key slot
     code: Array  # programs of the filters
+    lasting: Array  # i64 (slot, µs)
+    aged: Array  # i32: edges with a limit, those that make matches last
     sizes: Array  # i64: WIDTH, COLUMNS, ...
 
 
 # positions in Tables.sizes
-WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED, LIMIT, CHOICE, CONSUMES, PARTITIONED, COUNTED = range(11)
+(
+    WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED, LIMIT, CHOICE, CONSUMES, PARTITIONED, COUNTED, MOVING, AGEING,
+    BY_NUMBER,
+) = range(14)  # fmt: skip
 """LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: 1 if a strategy chooses among an
 instant's finals; CONSUMES: what an instant with matches makes forgotten. PARTITIONED: 1 if instants are those of
-partitions; COUNTED: 1 if their clocks are their numbers in the partition, not to be compared between partitions."""
+partitions; COUNTED: 1 if their clocks are their numbers in the partition, not to be compared between partitions.
+MOVING: how many of the aged edges make no matches by themselves; AGEING: how many there are; BY_NUMBER: 1 if clocks are
+numbers of instants."""
+NO_AGE = -1
 NOTHING, EVERYTHING, THE_PARTITION = range(3)
-NO_LIMIT = 1 << 62
+NEVER_CLOSES = 1 << 62
 BEFORE_ALL = -(1 << 62)
 """No clock is so small."""
 # specials in Tables.fill
-FROM_CLOCK, FROM_NEGATED = -2, -3
+FROM_CLOCK, FROM_NEGATED, FROM_TIME = -2, -3, -4
 
 
 class Memory(NamedTuple):
-    """The running state."""
+    """The running state; it begins as every runner's does (matches/records.py)."""
 
     scalars: Array
     nodes: Array
+    weights: Array
+    finals: Array
+    stack: Array
+    path: Array
+    out_rows: Array
+    out_ends: Array
+    out_marks: Array  # the wave of a match
+    spine: Array
     groups: Array
     keys: Array  # i64[groups, width]
     links: Array
@@ -263,23 +292,24 @@ class Memory(NamedTuple):
     pending: Array  # i32[n, 2]: edge, node
     pending_keys: Array
     fired: Array
-    finals: Array  # i64[n, 2]: node, cut-off
     closings: Array
     memo: Array  # i64[n, 2 + uses]: filter + 1, answer, values
     asked: Array  # i64[n, 1 + values]: filter, value vector
     lead_table: Array
     lead_keys: Array  # i64[n, 2 + width]: lead, clock, values
-    stack: Array  # i64[n, 2]: node, depth
-    path: Array
-    out_rows: Array
-    out_ends: Array
-    out_waves: Array  # i64[n, 2]: the wave of a match, and in an odd one the cut-off of its window
     key: Array  # i64[width]: a key under construction
     vector: Array  # i64: unbound, row columns, key slots, coalesced values; what filters read
-    spine: Array  # i64: right spine of a meld
+    aged: Array
+    ages: Array  # by edge
     floors: Array  # i64 by partition: everything that starts before is dead
     moments: Array  # i64: when it was seen last
     numbers: Array  # i64: the number of its instant then
+    tally: Array  # u64[n, limbs]: matches counted ...
+    tally_keys: Array  # i64[n, 2 + width]: ... their bucket, edge and key
+    tally_table: Array  # i32 open addressing over tallies
+
+
+assert begins_with_matches(Memory._fields)
 
 
 class Rows(NamedTuple):
@@ -296,3 +326,4 @@ class Rows(NamedTuple):
     base: Array  # i64[1]: row id of the first row
     partition: Array  # i64[k]: whose instant it is
     moment: Array  # i64[k]: number of the instant among all of them
+    time: Array  # i64[k]: of the instant, in µs

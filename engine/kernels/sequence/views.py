@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from oxiseq.engine.kernels.matches import views as matches
 from oxiseq.engine.kernels.memory.pointers import view_of
 from oxiseq.engine.kernels.sequence import records as k
 
@@ -31,12 +32,18 @@ chain: Any = view_of(k.Tables, "chain", np.int32)
 next: Any = view_of(k.Tables, "next", np.int32, 2)
 fill: Any = view_of(k.Tables, "fill", np.int32, 2)
 code: Any = view_of(k.Tables, "code", np.int32)
+lasting: Any = view_of(k.Tables, "lasting", np.int64, 2)
+aged_edges: Any = view_of(k.Tables, "aged", np.int32)
 sizes: Any = view_of(k.Tables, "sizes", np.int64)
 
 # --- Memory ------------------------------------------------------------------------------------------
 
-scalars: Any = view_of(k.Memory, "scalars", np.int64)
-nodes: Any = view_of(k.Memory, "nodes", k.NODE)
+finals: Any = matches.finals
+nodes: Any = matches.nodes
+scalars: Any = matches.scalars
+spine: Any = matches.spine
+weights: Any = matches.weights
+stack: Any = matches.stack
 groups: Any = view_of(k.Memory, "groups", k.GROUP)
 keys: Any = view_of(k.Memory, "keys", np.int64, 2)
 links: Any = view_of(k.Memory, "links", k.LINK)
@@ -50,22 +57,20 @@ chains: Any = view_of(k.Memory, "chains", k.CHAIN)
 pending: Any = view_of(k.Memory, "pending", np.int32, 2)
 pending_keys: Any = view_of(k.Memory, "pending_keys", np.int64, 2)
 fired: Any = view_of(k.Memory, "fired", np.int32)
-finals: Any = view_of(k.Memory, "finals", np.int64, 2)
 closings: Any = view_of(k.Memory, "closings", k.CLOSING)
 memo: Any = view_of(k.Memory, "memo", np.int64, 2)
 asked: Any = view_of(k.Memory, "asked", np.int64, 2)
 lead_table: Any = view_of(k.Memory, "lead_table", np.int32)
 lead_keys: Any = view_of(k.Memory, "lead_keys", np.int64, 2)
-stack: Any = view_of(k.Memory, "stack", np.int64, 2)
-path: Any = view_of(k.Memory, "path", np.int64)
-out_rows: Any = view_of(k.Memory, "out_rows", np.int64)
-out_ends: Any = view_of(k.Memory, "out_ends", np.int64)
-out_waves: Any = view_of(k.Memory, "out_waves", np.int64, 2)
 key: Any = view_of(k.Memory, "key", np.int64)
 vector: Any = view_of(k.Memory, "vector", np.int64)
-spine: Any = view_of(k.Memory, "spine", np.int64)
+aged: Any = view_of(k.Memory, "aged", k.AGED)
+ages: Any = view_of(k.Memory, "ages", k.AGES)
 floors: Any = view_of(k.Memory, "floors", np.int64)
 moments: Any = view_of(k.Memory, "moments", np.int64)
+tally: Any = view_of(k.Memory, "tally", np.uint64, 2)
+tally_keys: Any = view_of(k.Memory, "tally_keys", np.int64, 2)
+tally_table: Any = view_of(k.Memory, "tally_table", np.int32)
 numbers: Any = view_of(k.Memory, "numbers", np.int64)
 
 # --- Rows --------------------------------------------------------------------------------------------
@@ -81,3 +86,4 @@ first: Any = view_of(k.Rows, "first", np.int64)
 base: Any = view_of(k.Rows, "base", np.int64)
 partition: Any = view_of(k.Rows, "partition", np.int64)
 moment: Any = view_of(k.Rows, "moment", np.int64)
+time: Any = view_of(k.Rows, "time", np.int64)

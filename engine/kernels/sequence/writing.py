@@ -10,42 +10,49 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.counting import unite
+from oxiseq.engine.kernels.matches.nodes import SPINE
+from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
 from oxiseq.engine.kernels.sequence.closings import push_closing
-from oxiseq.engine.kernels.sequence.compact_set import SPINE, meld
 from oxiseq.engine.kernels.sequence.groups import enqueue, find_group, killed, new_group, remove_group
-from oxiseq.engine.kernels.sequence.hashing import hash_key, hash_row
+from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import key_order
 from oxiseq.engine.kernels.sequence.leads import see_lead
+from oxiseq.engine.kernels.sequence.queues import clear, has_room, is_queue, push
 from oxiseq.engine.kernels.sequence.reading import bucket_of
 from oxiseq.engine.kernels.sequence.records import (
+    BEFORE_ALL,
     BUCKET_COUNT,
+    BY_NUMBER,
     CHAINED,
     CLOSINGS,
+    COUNTED_END,
     DIRECT,
-    DONE,
+    ENTRY_TIME,
     ENTRY_TOP,
     FIRED,
     GROUP_COUNT,
     HEAP,
     LISTED,
+    NEED_AGED,
     NEED_BUCKETS,
     NEED_CLOSINGS,
     NEED_ENTRIES,
     NEED_GROUPS,
-    NEED_NODES,
     NEVER,
-    NODE_TOP,
+    NEVER_CLOSES,
     PARTITIONED,
     PENDING,
     PROBES,
-    PROGRESS,
     SLIDING,
     STAMP,
     STRICT,
     WINDOW,
+    WINDOWED,
 )
+from oxiseq.engine.kernels.sequence.tallies import tally
 
 
 @inner
@@ -71,16 +78,18 @@ def settle(T: Any, S: Any, R: Any, k: int) -> None:
 
 
 @inner
-def write(T: Any, S: Any, C: Any, instant: int, clock: int, tau: int) -> int:
+def write(T: Any, S: Any, C: Any, instant: int, clock: int, time: int, tau: int) -> int:
     """Pending prefixes become groups, or `,` entries; resumes at the item where something was full."""
     scalars = v.scalars(S)
     while scalars[PROGRESS] < scalars[PENDING]:
         i = scalars[PROGRESS]
         edge = np.int64(v.pending(S)[i, 0])
-        if v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
-            need = _put_entry(T, S, i, edge, instant)
+        if v.edges(T)[edge].waits == COUNTED_END:
+            need = tally(T, S, i, edge, clock)
+        elif v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
+            need = _put_entry(T, S, i, edge, instant, time)
         else:
-            need = _put_group(T, S, C, i, edge, instant, clock, tau)
+            need = _put_group(T, S, C, i, edge, instant, clock, time, tau)
         if need != DONE:
             return need
         scalars[PROGRESS] = i + 1
@@ -88,7 +97,7 @@ def write(T: Any, S: Any, C: Any, instant: int, clock: int, tau: int) -> int:
 
 
 @inner
-def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int) -> int:
+def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int, time: int) -> int:
     scalars = v.scalars(S)
     at = scalars[ENTRY_TOP]
     if at == v.entries(S).shape[0]:
@@ -110,47 +119,98 @@ def _put_entry(T: Any, S: Any, i: int, edge: int, instant: int) -> int:
     chain.stamp = instant
     chain.head = at
     scalars[ENTRY_TOP] = at + 1
+    scalars[ENTRY_TIME] = time
     return DONE
 
 
 @inner
-def _put_group(T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: int, tau: int) -> int:
+def _put_group(T: Any, S: Any, C: Any, i: int, edge: int, instant: int, clock: int, time: int, tau: int) -> int:
+    node = np.int64(v.pending(S)[i, 1])
+    for c in range(v.edges(T)[edge].width):
+        v.key(S)[c] = v.pending_keys(S)[i, c]
+    close = np.int64(NEVER_CLOSES)
+    if v.edges(T)[edge].waits == 1 and v.sizes(T)[SLIDING] == 1:
+        close = v.nodes(S)[node].maxs + v.sizes(T)[WINDOW]
+    elif v.edges(T)[edge].waits == 1 and v.sizes(T)[WINDOWED] == 1:
+        close = tau + v.sizes(T)[WINDOW] - 1
+    return insert_run(T, S, C, edge, node, instant, clock, time, tau, close)
+
+
+@inner
+def insert_run(
+    T: Any, S: Any, C: Any, edge: int, node: int, instant: int, clock: int, time: int, tau: int, close: int
+) -> int:
+    """A run with the prefixes `node` joins the group of `edge` whose key stands in `v.key(S)`, or makes one.
+
+    It came to its gap at `time`, at an instant of this number; `close`: the clock at which the window ends for which it
+    waits, if it waits. Nothing has changed where something is full.
+    """
     scalars, groups = v.scalars(S), v.groups(S)
+    queue = is_queue(T, edge)
     if scalars[NODE_TOP] + SPINE > v.nodes(S).shape[0]:
         return NEED_NODES
-    node = np.int64(v.pending(S)[i, 1])
+    if queue and not has_room(S):
+        return NEED_AGED
     width = v.edges(T)[edge].width
-    h = hash_row(edge, v.pending_keys(S), i, width)
-    for c in range(width):
-        v.key(S)[c] = v.pending_keys(S)[i, c]
+    h = hash_key(edge, v.key(S), width)
     g = find_group(S, edge, h, v.key(S), width)
     if g >= 0:
         stale = v.edges(T)[edge].op == STRICT and groups[g].inserted != instant
         if stale or groups[g].maxs < tau or killed(T, S, g):
-            groups[g].node = node
-        else:
-            groups[g].node = meld(v.nodes(S), scalars, v.spine(S), node, np.int64(groups[g].node), tau)
-        groups[g].maxs = v.nodes(S)[groups[g].node].maxs
-        groups[g].inserted = instant
+            if queue:
+                clear(S, g)
+            groups[g].node = -1
+            groups[g].maxs = BEFORE_ALL
+        if not _join(T, S, g, node, time, tau, queue):
+            return NEED_LIMBS
+        groups[g].inserted = max(groups[g].inserted, instant)
         return DONE
     if scalars[GROUP_COUNT] == v.groups(S).shape[0]:
         return NEED_GROUPS
     if scalars[BUCKET_COUNT] + v.sizes(T)[PROBES] > v.buckets(S).shape[0]:
         return NEED_BUCKETS
-    if v.edges(T)[edge].waits == 1 and scalars[CLOSINGS] == v.closings(S).shape[0]:
+    if scalars[CLOSINGS] == v.closings(S).shape[0]:
         return NEED_CLOSINGS
-    g = new_group(S, edge, h, v.key(S), width)
-    groups[g].node = node
-    groups[g].maxs = v.nodes(S)[node].maxs
+    g = new_group(T, S, edge, h, v.key(S), width)
+    groups[g].maxs = BEFORE_ALL
     groups[g].inserted = instant
-    if v.edges(T)[edge].waits == 1:
-        start = v.nodes(S)[node].maxs
-        close = start + v.sizes(T)[WINDOW] if v.sizes(T)[SLIDING] else tau + v.sizes(T)[WINDOW] - 1
-        push_closing(S, close, g)
-    else:
+    groups[g].close = close
+    _join(T, S, g, node, time, tau, queue)
+    if v.edges(T)[edge].waits == 0:
         enqueue(S, g, clock)
+        close = _overdue_at(T, S, edge)
+    if close != NEVER_CLOSES:
+        push_closing(S, close, g)
     _index(T, S, C, g, edge)
     return DONE
+
+
+@inner
+def _join(T: Any, S: Any, g: int, node: int, time: int, tau: int, queue: bool) -> bool:
+    """The prefixes `node` join those of group `g`. False: their number needs more limbs, and they have not."""
+    groups = v.groups(S)
+    groups[g].time = time
+    if queue:  # its largest start is never too small; it may be that of a run that has gone on
+        push(T, S, g, node, time, tau)
+        groups[g].maxs = max(groups[g].maxs, v.nodes(S)[node].maxs)
+        return True
+    if groups[g].node >= 0:
+        node = unite(S, node, np.int64(groups[g].node), tau)
+        if v.scalars(S)[CARRIED]:
+            return False
+    groups[g].node = node
+    groups[g].maxs = v.nodes(S)[node].maxs
+    return True
+
+
+@inner
+def _overdue_at(T: Any, S: Any, edge: int) -> int:
+    """When what LASTING bounds has lasted too long in a group of `edge`; its key stands in `v.key(S)`."""
+    close = np.int64(NEVER_CLOSES)
+    if v.sizes(T)[BY_NUMBER] == 0:  # else it leaves with its window
+        for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
+            close = min(close, v.key(S)[v.lasting(T)[i, 0]] + v.lasting(T)[i, 1])
+    return close
 
 
 @inner

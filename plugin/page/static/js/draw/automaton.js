@@ -57,12 +57,12 @@ function placed(states, edges) {
 /** One arrow for all waits between the same two states. */
 function joined(edges) {
   const found = new Map();
-  for (const { source, op, arms, guards } of edges) {
+  for (const { source, op, arms, guards, age, lasting } of edges) {
     for (const arm of arms) {
       const key = `${source} ${arm.target}`;
       const arrow = found.get(key) ?? { source, target: arm.target, words: [], why: [] };
       arrow.words.push(source < 0 ? arm.letter : `${op} ${arm.letter}`);
-      arrow.why.push(...arm.conditions, ...guards.map((guard) => `no ${guard.letter}`));
+      arrow.why.push(...(age ? [age] : []), ...lasting, ...arm.conditions, ...guards.map((guard) => `no ${guard.letter}`));
       if (guards.length) arrow.guarded = guards.map((guard) => guard.letter).join(" ");
       found.set(key, arrow);
     }

@@ -38,7 +38,7 @@ function drawn(picture) {
 
 function words({ states, edges }) {
   const name = (number) => (number < 0 ? "start" : states.find((each) => each.number === number)?.letter ?? number);
-  return edges.flatMap(({ source, op, arms, guards }) => arms.map((arm) => h("li", {},
+  return edges.flatMap(({ source, op, arms, guards, age, lasting }) => arms.map((arm) => h("li", {},
     h("b", {}, `${name(source)} → ${name(arm.target)}`), source < 0 ? "" : ` ${op} `,
-    h("span", { class: "muted" }, [...arm.conditions, ...guards.map(({ letter }) => `no ${letter} between`)].join(" · ") || "any"))));
+    h("span", { class: "muted" }, [...(age ? [age] : []), ...lasting, ...arm.conditions, ...guards.map(({ letter }) => `no ${letter} between`)].join(" · ") || "any"))));
 }

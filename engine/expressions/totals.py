@@ -1,0 +1,207 @@
+"""SPARQL's aggregates over bags that grow and shrink: each value comes with how often it is there (semantics.md 2.6b).
+
+Where it stands: values of matches, or what a kernel has counted → **totals of a group** → rows. Counts and sums are
+exact at any size up to 2^4096 and unbound beyond it; integers and decimals are summed exactly, and floats and doubles
+exactly too, rounded once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from typing import Any, Final, Protocol
+
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+from oxiseq.engine import kinds
+from oxiseq.engine.expressions.aggregate import aggregate_values, average
+from oxiseq.engine.expressions.exact import ExpressionError
+from oxiseq.engine.expressions.values import Value, promoted, read, term_of
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.algebra import Aggregate
+
+TOO_MANY: Final = 1 << 4096
+"""Counts and sums are told below it."""
+_INTEGER: Final = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
+_KINDS: Final = (kinds.INTEGER, kinds.DECIMAL, kinds.FLOAT, kinds.DOUBLE)
+
+
+class Total(Protocol):
+    """One aggregate of one group."""
+
+    def add(self, value: int, times: int) -> None:
+        """The term `value` (an id, 0 for an error) is there so many times more, or less."""
+
+    def term(self) -> Term:
+        """What it is now. Raises ExpressionError for SPARQL's error."""
+
+    @property
+    def held(self) -> list[int]:
+        """The ids that it keeps."""
+
+    def save(self) -> list[Any]:
+        """Numbers, and texts of large ones; ids first: `held` of them."""
+
+    def restore(self, ids: list[int], state: list[Any]) -> None: ...
+
+
+def total_of(aggregate: Aggregate, terms: TermDictionary) -> Total:
+    """An empty total."""
+    if aggregate.name == "COUNT" and not aggregate.distinct:
+        return CountTotal(aggregate.arg is None)
+    if aggregate.name in ("SUM", "AVG") and not aggregate.distinct:
+        return SumTotal(aggregate.name == "AVG", terms)
+    return BagTotal(aggregate, terms)
+
+
+def integer(count: int) -> Term:
+    """A count as a term. Raises ExpressionError beyond 2^4096."""
+    if abs(count) >= TOO_MANY:
+        raise ExpressionError("beyond 2^4096")
+    return Literal(str(count), datatype=_INTEGER)
+
+
+class CountTotal:
+    """COUNT."""
+
+    def __init__(self, everything: bool) -> None:
+        self.count = 0
+        self._everything = everything
+
+    def add(self, value: int, times: int) -> None:
+        if value or self._everything:
+            self.count += times
+
+    def term(self) -> Term:
+        return integer(self.count)
+
+    def at_most(self) -> Term:
+        """The count, or 2^4096 where it is more: comparisons with what can be written are right."""
+        return Literal(str(min(self.count, TOO_MANY)), datatype=_INTEGER)
+
+    @property
+    def held(self) -> list[int]:
+        return []
+
+    def save(self) -> list[Any]:
+        return [str(self.count)]
+
+    def restore(self, ids: list[int], state: list[Any]) -> None:
+        self.count = int(state[0])
+
+
+class SumTotal:
+    """SUM and AVG; an error among the values, one that is no number for instance, is an error of the sum."""
+
+    def __init__(self, average: bool, terms: TermDictionary) -> None:
+        self._average = average
+        self._terms = terms
+        self._sum = Fraction(0)
+        self._of_kind = [0, 0, 0, 0]
+        self._special: Counter[float] = Counter()
+        """How often INF, -INF and NaN (as 0.0) are there."""
+        self._errors = 0
+
+    def add(self, value: int, times: int) -> None:
+        number = read(self._terms.term(value)) if value else None
+        if number is None or number.kind not in _KINDS:
+            self._errors += times
+            return
+        self._of_kind[_KINDS.index(number.kind)] += times
+        if isinstance(number.number, float) and not math.isfinite(number.number):
+            self._special[0.0 if math.isnan(number.number) else number.number] += times
+        else:
+            self._sum += Fraction(number.number) * times
+
+    def add_sum(self, total: Fraction, of_kind: tuple[int, int], errors: int) -> None:
+        """Integers and decimals, so many of each, and so many errors, at once."""
+        self._sum += total
+        self._of_kind[0] += of_kind[0]
+        self._of_kind[1] += of_kind[1]
+        self._errors += errors
+
+    def term(self) -> Term:
+        if self._errors:
+            raise ExpressionError("a value that is no number")
+        kind = next((k for k, n in zip(reversed(_KINDS), reversed(self._of_kind), strict=True) if n), kinds.INTEGER)
+        count = sum(self._of_kind)
+        if abs(self._sum) >= TOO_MANY:
+            raise ExpressionError("beyond 2^4096")
+        if kind in (kinds.FLOAT, kinds.DOUBLE):
+            total = Value(kind, self._rounded())
+        else:
+            total = Value(kind, self._sum if kind == kinds.DECIMAL else int(self._sum))
+        summed = term_of(_in(kind, total))
+        return summed if not self._average else average(summed, count)
+
+    def _rounded(self) -> float:
+        special = {value for value, times in self._special.items() if times}
+        if 0.0 in special or len(special) > 1:
+            return math.nan
+        if special:
+            return special.pop()
+        try:
+            return float(self._sum)
+        except OverflowError:
+            return math.inf if self._sum > 0 else -math.inf
+
+    @property
+    def held(self) -> list[int]:
+        return []
+
+    def save(self) -> list[Any]:
+        numbers = [self._sum.numerator, self._sum.denominator, *self._of_kind, self._errors]
+        return [*map(str, numbers), *(str(self._special[x]) for x in (0.0, math.inf, -math.inf))]
+
+    def restore(self, ids: list[int], state: list[Any]) -> None:
+        numbers = [int(text) for text in state]
+        self._sum = Fraction(numbers[0], numbers[1])
+        self._of_kind, self._errors = numbers[2:6], numbers[6]
+        self._special = Counter(dict(zip((0.0, math.inf, -math.inf), numbers[7:], strict=True)))
+
+
+def _text(term: Term | None) -> tuple[bool, str]:
+    return isinstance(term, BlankNode), str(term)
+
+
+def _in(kind: int, value: Value) -> Value:
+    """A number rounded to its kind."""
+    return Value(*promoted(value, value)[:2]) if kind in (kinds.FLOAT, kinds.DOUBLE) else value
+
+
+class BagTotal:
+    """MIN, MAX, SAMPLE, GROUP_CONCAT and all with DISTINCT: every value and how often it is there."""
+
+    def __init__(self, aggregate: Aggregate, terms: TermDictionary) -> None:
+        self._aggregate = aggregate
+        self._terms = terms
+        self._bag: dict[int, int] = {}
+
+    def add(self, value: int, times: int) -> None:
+        count = self._bag.get(value, 0) + times
+        if count:
+            self._bag[value] = count
+        else:
+            del self._bag[value]
+
+    def term(self) -> Term:
+        name = self._aggregate.name
+        once = self._aggregate.distinct or name in ("MIN", "MAX", "SAMPLE")
+        values: list[Term | None] = []
+        for value, times in self._bag.items():
+            values += [self._terms.term(value) if value else None] * (1 if once else times)
+        if name in ("MIN", "MAX"):
+            values.sort(key=_text)  # of those that do not compare the first, whatever the order in which matches came
+        return aggregate_values(self._aggregate, values)
+
+    @property
+    def held(self) -> list[int]:
+        return [*self._bag]
+
+    def save(self) -> list[Any]:
+        return [str(times) for times in self._bag.values()]
+
+    def restore(self, ids: list[int], state: list[Any]) -> None:
+        self._bag = {value: int(times) for value, times in zip(ids, state, strict=True)}

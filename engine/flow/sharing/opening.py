@@ -1,0 +1,138 @@
+"""A plan without its constants: what queries that differ in constants only have in common.
+
+Where it stands: a query's plan → **an open plan** and the constants that stood there. Two queries are alike if their
+open plans are equal. In an open plan the variable `slot(3)` stands for the fourth constant.
+
+Of triple patterns those constants are taken out that leave a leaf no dearer: the subjects and objects of a leaf of one
+pattern, and the objects of a star, whose patterns have one variable as their subject. A join would grow without its
+constants beyond what all queries together find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
+
+from oxiseq.engine.flow.plan import Extend, Filter, FlowPlan, Form, Patterns, is_pure
+from oxiseq.engine.windows.plan import MOST_VARIABLES
+from oxiseq.grammar.algebra import Call, Expression, FunctionCall, TermOrVariable, TriplePattern
+
+Constant: TypeAlias = NamedNode | Literal
+Filling: TypeAlias = Constant | Variable
+"""What stands in a slot."""
+
+
+@lru_cache(maxsize=256)
+def slot(number: int) -> Variable:
+    """What stands for a constant in an open plan."""
+    return Variable(f"oxiseq_constant_{number}")
+
+
+class Opened(NamedTuple):
+    """An open plan: `forms` and the root say which queries are alike. constants: what stands in its slots."""
+
+    forms: tuple[Form, ...]
+    root: int
+    constants: tuple[Constant, ...]
+
+
+def opened(plan: FlowPlan) -> Opened:
+    """A plan without its constants."""
+    constants: list[Constant] = []
+
+    def taken(term: Constant) -> Variable:
+        constants.append(term)
+        return slot(len(constants) - 1)
+
+    forms = tuple(_opened(form, taken) for form in plan.forms)
+    return Opened(forms, plan.root, tuple(constants))
+
+
+def closed(forms: Sequence[Form], known: Mapping[Variable, Filling]) -> tuple[Form, ...]:
+    """With terms, or other variables, for all slots."""
+    return tuple(_closed(form, known) for form in forms)
+
+
+def _opened(form: Form, taken: Callable[[Constant], Variable]) -> Form:
+    match form:
+        case Patterns(query, _):
+            filters = tuple(_expression(e, taken) for e in query.filters)
+            patterns = _opened_patterns(query.patterns, taken)
+            return replace(form, query=replace(query, patterns=patterns, filters=filters))
+        case Filter(_, conditions):
+            return replace(form, conditions=tuple(_expression(e, taken) for e in conditions))
+        case Extend(_, expression) if is_pure(expression):
+            return replace(form, expression=_expression(expression, taken))
+        case _:
+            return form
+
+
+def _opened_patterns(
+    patterns: tuple[TriplePattern, ...], taken: Callable[[Constant], Variable]
+) -> tuple[TriplePattern, ...]:
+    if len(patterns) == 1:
+        (only,) = patterns
+        subject = taken(only.subject) if isinstance(only.subject, NamedNode) else only.subject
+        return (TriplePattern(subject, only.predicate, _object(only, taken)),)
+    subjects = {each.subject for each in patterns}
+    star = len(subjects) == 1 and isinstance(patterns[0].subject, Variable | BlankNode)
+    if not star or 3 * len(patterns) > MOST_VARIABLES:
+        return patterns
+    return tuple(TriplePattern(each.subject, each.predicate, _object(each, taken)) for each in patterns)
+
+
+def _object(pattern: TriplePattern, taken: Callable[[Constant], Variable]) -> TermOrVariable:
+    return taken(pattern.object) if isinstance(pattern.object, NamedNode | Literal) else pattern.object
+
+
+def _expression(expression: Expression, taken: Callable[[Constant], Variable]) -> Expression:
+    match expression:
+        case NamedNode() | Literal():
+            return taken(expression)
+        case Call(name, args):
+            return Call(name, tuple(_expression(arg, taken) for arg in args))
+        case FunctionCall(function, args, distinct):
+            return FunctionCall(function, tuple(_expression(arg, taken) for arg in args), distinct)
+        case _:
+            return expression
+
+
+# --- with terms again --------------------------------------------------------------------------------
+
+
+def _closed(form: Form, known: Mapping[Variable, Filling]) -> Form:
+    match form:
+        case Patterns(query, _):
+            patterns = tuple(
+                TriplePattern(_of(each.subject, known), each.predicate, _of(each.object, known))
+                for each in query.patterns
+            )
+            filters = tuple(filled(e, known) for e in query.filters)
+            return replace(form, query=replace(query, patterns=patterns, filters=filters))
+        case Filter(_, conditions):
+            return replace(form, conditions=tuple(filled(e, known) for e in conditions))
+        case Extend(_, expression):
+            return replace(form, expression=filled(expression, known))
+        case _:
+            return form
+
+
+def _of(term: TermOrVariable, known: Mapping[Variable, Filling]) -> TermOrVariable:
+    return known.get(term, term) if isinstance(term, Variable) else term
+
+
+def filled(expression: Expression, known: Mapping[Variable, Filling]) -> Expression:
+    """An expression with other terms for some of its variables."""
+    match expression:
+        case Variable():
+            return known.get(expression, expression)
+        case Call(name, args):
+            return Call(name, tuple(filled(arg, known) for arg in args))
+        case FunctionCall(function, args, distinct):
+            return FunctionCall(function, tuple(filled(arg, known) for arg in args), distinct)
+        case _:
+            return expression

@@ -1,0 +1,113 @@
+"""NEXT and LAST: one set of positions is the best; one pass over the nodes that the finals reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.choice import memory as m
+from oxiseq.engine.kernels.matches.choice.classes import wins, with_row
+from oxiseq.engine.kernels.matches.nodes import meld, output
+
+
+@inner
+def choose_best(M: Any) -> int:
+    state, finals = m.state(M), m.finals(M)
+    wanted = np.int64(-1)
+    for f in range(state[m.FINAL_COUNT]):
+        outcome = _look_below(M, finals[f, 0])
+        if outcome != m.CHOSEN:
+            return outcome
+        best = np.int64(m.best(M)[finals[f, 0]])
+        if wanted < 0 or (best != wanted and wins(M, best, wanted)):
+            wanted = best
+            state[m.PICKED] = 0
+        if best == wanted:
+            m.picked(M)[state[m.PICKED]] = m.kept(M)[finals[f, 0]]
+            state[m.PICKED] += 1
+    return m.CHOSEN
+
+
+@inner
+def _look_below(M: Any, final: int) -> int:
+    """The best prefixes of every live node that `final` reaches, its children first."""
+    stack, nodes, best, cut = m.stack(M), m.nodes(M), m.best(M), m.state(M)[m.CUT]
+    stack[0] = final
+    top = 1
+    while top > 0:
+        n = stack[top - 1]
+        if best[n] >= 0:
+            top -= 1
+            continue
+        if top + 3 > stack.shape[0]:
+            return m.MORE_STACK
+        before = top
+        left, right, leaf = np.int64(nodes[n].left), np.int64(nodes[n].right), np.int64(nodes[n].leaf)
+        if leaf >= 0 and best[leaf] < 0:
+            stack[top] = leaf
+            top += 1
+        if left >= 0 and nodes[left].maxs >= cut and best[left] < 0:
+            stack[top] = left
+            top += 1
+        if right >= 0 and nodes[right].maxs >= cut and best[right] < 0:
+            stack[top] = right
+            top += 1
+        if top > before:
+            continue
+        if not m.has_room(M):
+            return m.MORE_NODES
+        if leaf < 0:
+            if not _keep_output(M, n, left):
+                return m.MORE_CLASSES
+        else:
+            _keep_heap(M, n)
+        top -= 1
+    return m.CHOSEN
+
+
+@inner
+def _keep_output(M: Any, n: int, left: int) -> bool:
+    nodes = m.nodes(M)
+    made = with_row(M, np.int64(m.best(M)[left]) if left >= 0 else np.int64(0), n)
+    if made < 0:
+        return False
+    kept = n
+    if left >= 0 and m.kept(M)[left] != left:
+        below = np.int64(m.kept(M)[left])
+        kept = output(nodes, m.scalars(M), below, nodes[n].pos, nodes[below].maxs)
+    m.finish(M, n, made, kept)
+    return True
+
+
+@inner
+def _keep_heap(M: Any, n: int) -> None:
+    """The union of those of its parts whose best prefixes are the best."""
+    nodes, best, cut = m.nodes(M), m.best(M), m.state(M)[m.CUT]
+    leaf, left, right = np.int64(nodes[n].leaf), np.int64(nodes[n].left), np.int64(nodes[n].right)
+    left = left if left >= 0 and nodes[left].maxs >= cut else np.int64(-1)
+    right = right if right >= 0 and nodes[right].maxs >= cut else np.int64(-1)
+    wanted = np.int64(best[leaf])
+    if left >= 0 and best[left] != wanted and wins(M, best[left], wanted):
+        wanted = np.int64(best[left])
+    if right >= 0 and best[right] != wanted and wins(M, best[right], wanted):
+        wanted = np.int64(best[right])
+    kept, whole = np.int64(-1), True
+    if best[leaf] == wanted:
+        kept = np.int64(m.kept(M)[leaf])
+    whole = kept == leaf
+    for part in (left, right):
+        if part < 0:
+            continue
+        if best[part] != wanted:
+            whole = False
+            continue
+        whole = whole and m.kept(M)[part] == part
+    if whole:
+        m.finish(M, n, wanted, n)
+        return
+    for part in (left, right):
+        if part >= 0 and best[part] == wanted:
+            kept = meld(nodes, m.scalars(M), m.spine(M), kept, np.int64(m.kept(M)[part]), cut)
+    m.finish(M, n, wanted, kept)

@@ -1,0 +1,108 @@
+"""What a choice works on: its arrays, each by the address of a `ChoiceMemory`, and what may come of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.nodes import SPINE
+from oxiseq.engine.kernels.matches.records import NODE, NODE_TOP, PLACE_BITS
+from oxiseq.engine.kernels.memory.pointers import Array, view_of
+
+CLASS: Final = np.dtype(
+    [
+        ("position", "i8"),
+        ("parent", "i4"),
+        ("depth", "i4"),  # how many positions it holds
+        ("jump", "i4"),  # an ancestor far away, for NEXT
+        ("slot", "i4"),  # where the hash table has it
+        ("listed", "i4"),  # where it stands in the list that is being merged, if its stamp is that list's
+        ("stamp", "i4"),
+    ],
+    align=True,
+)
+PLACE: Final = (1 << PLACE_BITS) - 1
+FIRST_WINS, LAST_WINS, NONE_CONTAINED = range(3)
+"""NEXT, LAST, MAX."""
+
+(
+    STRATEGY,
+    CUT,
+    FINAL_COUNT,
+    OFFSET,
+    MOST_STEPS,
+    SILENT,
+    CLASSES,
+    DONE_NODES,
+    SETS,
+    PICKED,
+    STEPS,
+    STAMP,
+    CHOICE_STATES,
+) = range(13)
+"""Places in `state`: the first six are given; PICKED is how many nodes were picked, STEPS the comparisons made."""
+
+CHOSEN, MORE_NODES, MORE_CLASSES, MORE_SETS, MORE_STACK, TOO_MANY_STEPS = range(6)
+"""Outcomes: picked; too little room for something, to be called again; more comparisons than MOST_STEPS."""
+
+
+class ChoiceMemory(NamedTuple):
+    """What `choose` works on. All but the first four is scratch, which it leaves as it was."""
+
+    nodes: Array
+    scalars: Array  # i64: NODE_TOP
+    finals: Array  # i64[*, 2]: node
+    positions: Array  # i64
+    state: Array  # i64[CHOICE_STATES]
+    best: Array  # i32[nodes]: class of the best prefixes, or place of a node's sets; -1: not looked at
+    kept: Array  # i32[nodes]: node of these prefixes, or their number
+    done: Array  # i32[nodes]: nodes that have been looked at
+    stack: Array  # i64
+    leaves: Array  # i64[nodes]: walk of a heap
+    classes: Array
+    table: Array  # i32, a power of two: classes by hash, -1: free
+    sets: Array  # i64[*, 2]: class, node
+    picked: Array  # i64
+    spine: Array  # i64[SPINE]
+
+
+nodes: Any = view_of(ChoiceMemory, "nodes", NODE)
+scalars: Any = view_of(ChoiceMemory, "scalars", np.int64)
+finals: Any = view_of(ChoiceMemory, "finals", np.int64, 2)
+positions: Any = view_of(ChoiceMemory, "positions", np.int64)
+state: Any = view_of(ChoiceMemory, "state", np.int64)
+best: Any = view_of(ChoiceMemory, "best", np.int32)
+kept: Any = view_of(ChoiceMemory, "kept", np.int32)
+done: Any = view_of(ChoiceMemory, "done", np.int32)
+stack: Any = view_of(ChoiceMemory, "stack", np.int64)
+leaves: Any = view_of(ChoiceMemory, "leaves", np.int64)
+classes: Any = view_of(ChoiceMemory, "classes", CLASS)
+table: Any = view_of(ChoiceMemory, "table", np.int32)
+sets: Any = view_of(ChoiceMemory, "sets", np.int64, 2)
+picked: Any = view_of(ChoiceMemory, "picked", np.int64)
+spine: Any = view_of(ChoiceMemory, "spine", np.int64)
+
+
+@inner
+def position_of(M: Any, node: int) -> int:
+    """The position of an output's row."""
+    row = nodes(M)[node].pos >> PLACE_BITS
+    return row if positions(M).shape[0] == 0 else positions(M)[row + state(M)[OFFSET]]
+
+
+@inner
+def finish(M: Any, node: int, found: int, held: int) -> None:
+    """Note `best` and `kept` of a node that has been looked at."""
+    at = state(M)[DONE_NODES]
+    best(M)[node] = found
+    kept(M)[node] = held
+    done(M)[at] = node
+    state(M)[DONE_NODES] = at + 1
+
+
+@inner
+def has_room(M: Any) -> bool:
+    """Whether an output and a meld will find room."""
+    return scalars(M)[NODE_TOP] + 2 * SPINE < nodes(M).shape[0]

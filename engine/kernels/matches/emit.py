@@ -1,0 +1,85 @@
+"""The matches that end at an instant, from their nodes into the output buffers.
+
+Order: final by final as they were found; below a heap its youngest output first, then its left, then its right
+sub-heap. It follows from the history alone. The delay is linear in a match's length (nodes.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches import views as v
+from oxiseq.engine.kernels.matches.records import (
+    DONE,
+    EMITTED,
+    FINALS,
+    NEED_STACK,
+    OUT_FULL,
+    OUT_MATCHES,
+    OUT_ROWS,
+    PROGRESS,
+    STACK,
+)
+
+
+@inner
+def emit(S: Any, limit: int, mark: int) -> int:
+    """Enumerate the final nodes into the output buffers; resumable when a buffer is full.
+
+    The walk ends at the instant's `limit`th match: the rest is not looked at. Each match carries `mark`. A stack
+    entry is (node, depth): the rows above `depth` in `path` complete what is found below the node.
+    """
+    scalars, nodes, stack, path = v.scalars(S), v.nodes(S), v.stack(S), v.path(S)
+    out_rows, out_ends, out_marks = v.out_rows(S), v.out_ends(S), v.out_marks(S)
+    top = scalars[STACK]
+    while True:
+        if top == 0:
+            if scalars[PROGRESS] == scalars[FINALS]:
+                scalars[STACK] = 0
+                return DONE
+            final = v.finals(S)[scalars[PROGRESS], 0]
+            scalars[PROGRESS] += 1
+            if nodes[final].maxs < v.finals(S)[scalars[PROGRESS] - 1, 1]:
+                continue
+            stack[0, 0], stack[0, 1] = final, 0
+            top = 1
+        cut = v.finals(S)[scalars[PROGRESS] - 1, 1]
+        node, depth = stack[top - 1, 0], stack[top - 1, 1]
+        if top + 3 > stack.shape[0] or depth + 1 > path.shape[0]:
+            scalars[STACK] = top
+            return NEED_STACK
+        at = nodes[node]
+        leaf = node if at.leaf < 0 else np.int64(at.leaf)
+        begins = nodes[leaf].left < 0
+        if begins:
+            rows, matches = scalars[OUT_ROWS], scalars[OUT_MATCHES]
+            if rows + depth + 1 > out_rows.shape[0] or matches + 2 > out_ends.shape[0]:
+                scalars[STACK] = top
+                return OUT_FULL
+        top -= 1
+        if at.leaf >= 0:
+            if at.right >= 0 and nodes[at.right].maxs >= cut:
+                stack[top, 0], stack[top, 1] = at.right, depth
+                top += 1
+            if at.left >= 0 and nodes[at.left].maxs >= cut:
+                stack[top, 0], stack[top, 1] = at.left, depth
+                top += 1
+        path[depth] = nodes[leaf].pos
+        if not begins:
+            stack[top, 0], stack[top, 1] = nodes[leaf].left, depth + 1
+            top += 1
+        else:
+            for i in range(depth + 1):
+                out_rows[rows + i] = path[depth - i]
+            scalars[OUT_ROWS] = rows + depth + 1
+            scalars[OUT_MATCHES] = matches + 1
+            out_ends[matches + 1] = rows + depth + 1
+            out_marks[matches, 0] = mark
+            out_marks[matches, 1] = cut
+            scalars[EMITTED] += 1
+            if scalars[EMITTED] == limit:
+                scalars[STACK] = 0
+                return DONE

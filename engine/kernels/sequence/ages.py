@@ -1,0 +1,125 @@
+"""Time passes for runs in age segments: they go on to the next one, become matches, or are dropped.
+
+Entries leave an edge in the order in which their runs came to the gap, one by one: the next segment's order stays
+that of time (answers.md 3.3).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner
+from oxiseq.engine.kernels.matches.records import DONE, FINALS
+from oxiseq.engine.kernels.sequence import views as v
+from oxiseq.engine.kernels.sequence.closings import add_final, close_first
+from oxiseq.engine.kernels.sequence.groups import killed, remove_group
+from oxiseq.engine.kernels.sequence.queues import pop, turn
+from oxiseq.engine.kernels.sequence.records import (
+    AGEING,
+    BEFORE_ALL,
+    CLOSINGS,
+    DUE,
+    MOMENT,
+    MOVING,
+    NEED_FINALS,
+    NEVER_CLOSES,
+    SLIDING,
+    WINDOW,
+    WINDOWED,
+)
+from oxiseq.engine.kernels.sequence.writing import insert_run
+
+
+@inner
+def pass_time(T: Any, S: Any, C: Any, now: int, clock: int) -> int:
+    """No event before `now` (µs; `clock` in the window's unit) will come: runs that are too old by then leave their
+    segments. Where some become matches so, what else waits for its window to close before `now` does too; it returns
+    with the finals of one moment, and is called again."""
+    if v.scalars(S)[DUE] < now:
+        for i in range(v.sizes(T)[MOVING]):
+            edge = np.int64(v.aged_edges(T)[i])
+            while _due(T, S, edge) < now:
+                need = _leave(T, S, C, edge, now, clock)
+                if need != DONE:
+                    return need
+    if v.sizes(T)[MOVING] < v.sizes(T)[AGEING]:
+        need = _decide(T, S, C, now, clock)
+        if need != DONE or v.scalars(S)[FINALS] > 0:
+            return need
+    if v.scalars(S)[DUE] < now:
+        due = np.int64(NEVER_CLOSES)
+        for i in range(v.sizes(T)[AGEING]):
+            due = min(due, _due(T, S, np.int64(v.aged_edges(T)[i])))
+        v.scalars(S)[DUE] = due
+    return DONE
+
+
+@inner
+def _due(T: Any, S: Any, edge: int) -> int:
+    """How long the oldest run of an edge may stay; NEVER_CLOSES if there is none."""
+    x = np.int64(v.ages(S)[edge].oldest)
+    return v.aged(S)[x].time + v.edges(T)[edge].limit if x >= 0 else np.int64(NEVER_CLOSES)
+
+
+@inner
+def _decide(T: Any, S: Any, C: Any, now: int, clock: int) -> int:
+    """Whatever becomes a match before `now`, as far as the first moment at which something does."""
+    scalars = v.scalars(S)
+    while True:
+        first, moment = np.int64(-1), np.int64(NEVER_CLOSES)
+        for i in range(v.sizes(T)[MOVING], v.sizes(T)[AGEING]):
+            edge = np.int64(v.aged_edges(T)[i])
+            due = _due(T, S, edge)
+            if due < moment:
+                first, moment = edge, due
+        if scalars[CLOSINGS] > 0 and v.closings(S)[0].close <= moment:
+            first, moment = np.int64(-1), v.closings(S)[0].close
+        if moment >= now or (scalars[FINALS] > 0 and moment != scalars[MOMENT]):
+            return DONE
+        scalars[MOMENT] = moment
+        if first >= 0:
+            need = _leave(T, S, C, first, now, clock)
+            if need != DONE:
+                return need
+        elif not close_first(T, S):
+            return NEED_FINALS
+
+
+@inner
+def _leave(T: Any, S: Any, C: Any, edge: int, now: int, clock: int) -> int:
+    """The oldest run of `edge` leaves it. Nothing has changed for it where something is full."""
+    groups, x = v.groups(S), np.int64(v.ages(S)[edge].oldest)
+    g, then = np.int64(v.aged(S)[x].group), np.int64(v.edges(T)[edge].then)
+    if killed(T, S, g):
+        remove_group(T, S, g)
+        return DONE
+    need = turn(T, S, g)
+    if need != DONE:
+        return need
+    node = np.int64(v.aged(S)[x].node)
+    if then >= 0 and node >= 0:
+        for c in range(v.edges(T)[edge].width):
+            v.key(S)[c] = v.keys(S)[g, c]
+        # a negation of the next segment is one of this segment too: the group is alive, so none came since its insert
+        need = insert_run(
+            T, S, C, then, node, groups[g].inserted, clock, v.aged(S)[x].time, np.int64(BEFORE_ALL), groups[g].close
+        )
+        if need != DONE:
+            return need
+    elif v.edges(T)[edge].waits == 1 and not add_final(S, node, _cut(T, S, g)):
+        return NEED_FINALS
+    if pop(T, S, g):
+        remove_group(T, S, g)
+    return DONE
+
+
+@inner
+def _cut(T: Any, S: Any, g: int) -> int:
+    """What starts before does not belong to the window of group `g`, which becomes a match at MOMENT."""
+    if v.sizes(T)[SLIDING] == 1:  # all its prefixes start together, not before this: the same cut for all of a moment
+        return v.scalars(S)[MOMENT] - v.sizes(T)[WINDOW]
+    if v.sizes(T)[WINDOWED] == 1:
+        return v.groups(S)[g].close - v.sizes(T)[WINDOW] + 1
+    return np.int64(BEFORE_ALL)

@@ -1,0 +1,69 @@
+"""The arrays that every runner's memory begins with: allocation and growth (kernels/matches/records.py)."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+import numpy as np
+
+from oxiseq.engine.kernels.cea import records as cea
+from oxiseq.engine.kernels.matches import records as k
+from oxiseq.engine.kernels.matches.nodes import SPINE
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.pointers import Array
+from oxiseq.engine.kernels.sequence import records as sequence
+
+FOR_WORK: Final = tuple(name for name in k.MatchMemory._fields if name not in ("scalars", "nodes", "weights"))
+"""Arrays that are empty between batches."""
+EMPTY_BETWEEN_BATCHES: Final = (k.FINALS, k.STACK, k.OUT_ROWS, k.OUT_MATCHES)
+"""Scalars that say so."""
+_MOST_OUT = 1 << 20
+
+
+M = TypeVar("M", cea.Memory, sequence.Memory)
+"""The memories of runners, which begin with `MatchMemory`."""
+
+
+def match_arrays(scalars: int, nodes: int, finals: int, stack: int, out: int, limbs: int = 0) -> dict[str, Array]:
+    """Empty arrays of `MatchMemory`, with room for so many records of each; `limbs`: of the counts, 0 for none."""
+    return k.MatchMemory(
+        scalars=np.zeros(scalars, np.int64),
+        nodes=np.zeros(nodes, k.NODE),
+        weights=np.zeros((nodes, limbs), np.uint64),
+        finals=np.zeros((finals, 2), np.int64),
+        stack=np.zeros((stack, 2), np.int64),
+        path=np.zeros(stack, np.int64),
+        out_rows=np.zeros(out, np.int64),
+        out_ends=np.zeros(out, np.int64),
+        out_marks=np.zeros((out, 2), np.int64),
+        spine=np.zeros(SPINE, np.int64),
+    )._asdict()
+
+
+def widen(S: M, *names: str) -> M:
+    """Memory with twice the room in these arrays."""
+    return S._replace(**{name: longer(getattr(S, name), 2 * len(getattr(S, name))) for name in names})
+
+
+def more_out(S: M) -> M:
+    """Twice the room for output, up to a limit unless one match needs it."""
+    if len(S.out_ends) >= _MOST_OUT and S.scalars[k.OUT_MATCHES]:
+        return S
+    return widen(S, "out_rows", "out_ends", "out_marks")
+
+
+def put_finals(S: M, picked: Array) -> M:
+    """These nodes become the finals, of the cut that the first one has."""
+    cut = S.finals[0, 1]
+    if len(picked) > len(S.finals):
+        S = S._replace(finals=np.zeros((2 * len(picked), 2), np.int64))
+    S.finals[: len(picked), 0], S.finals[: len(picked), 1] = picked, cut
+    S.scalars[k.FINALS] = len(picked)
+    return S
+
+
+def with_room_for_nodes(S: M, again: bool, least: int = 0) -> M:
+    """After a collection: twice the room if more than half is still in use, or if it did not help before (`again`)."""
+    if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes) or len(S.nodes) < least:
+        return S._replace(nodes=longer(S.nodes, 2 * len(S.nodes)), weights=longer(S.weights, 2 * len(S.nodes)))
+    return S

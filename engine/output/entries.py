@@ -1,0 +1,94 @@
+"""Matches written as keys and measures → entries of groups, by the instant of their end.
+
+Where it stands: answers of a run's matches → **entries** → groups (summaries.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.terms.saved import State
+
+Key = tuple[int, ...]
+
+
+class Entry(NamedTuple):
+    """So many matches that start at one clock and agree on their keys and on what measures run over: ids, 0 for an
+    error."""
+
+    start: int
+    key: Key
+    values: tuple[int, ...]
+    times: int
+
+
+class Instant(NamedTuple):
+    """The matches that end at one instant; `clock` of it, in the window's unit."""
+
+    time: int
+    clock: int
+    entries: list[Entry]
+
+
+class InstantNumbers:
+    """The numbers of recent instants by their times, for windows that count instants; `most` are kept."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._times = np.zeros(0, np.int64)
+        self._first = 0
+
+    def see(self, times: NDArray[np.int64], number: int) -> None:
+        """Instants in order, the first of this number."""
+        known = np.concatenate([self._times, times])[-(self._most + len(times)) :] if len(self._times) else times
+        self._first, self._times = number + len(times) - len(known), known
+
+    def of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of instants that are known."""
+        found: NDArray[np.int64] = self._first + np.searchsorted(self._times, times)
+        return found
+
+    def time(self, number: int) -> int:
+        """When an instant was that is known."""
+        return int(self._times[number - self._first])
+
+    def save(self) -> State:
+        return {"times": self._times, "first": self._first}
+
+    def restore(self, state: State) -> None:
+        self._times, self._first = state["times"].copy(), int(state["first"])
+
+
+def instants_of(
+    batches: Sequence[MatchBatch], keys: int, starts: bool, numbers: InstantNumbers | None
+) -> Iterator[Instant]:
+    """Matches of batches in order of their ends. `keys`: how many columns are; `starts`: whether their starts matter;
+    `numbers`: where clocks are not times."""
+    for batch in batches:
+        if not len(batch):
+            continue
+        clock = batch.time if numbers is None else numbers.of(batch.time)
+        start = np.zeros(len(batch), np.int64)
+        if starts:
+            first = batch.event_time[batch.ends[:-1]]
+            start = first if numbers is None else numbers.of(first)
+        cuts = np.flatnonzero(np.diff(batch.time)) + 1
+        for low, high in zip([0, *cuts.tolist()], [*cuts.tolist(), len(batch)], strict=True):
+            entries = _entries(start[low:high], batch.values[low:high].astype(np.int64), keys)
+            yield Instant(int(batch.time[low]), int(clock[low]), entries)
+
+
+def _entries(start: NDArray[np.int64], values: NDArray[np.int64], keys: int) -> list[Entry]:
+    """Equal ones once, in the order in which they come."""
+    rows = np.concatenate([start[:, None], values], axis=1)
+    distinct, first, count = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return [
+        Entry(row[0], tuple(row[1 : 1 + keys]), tuple(row[1 + keys :]), times)
+        for row, times in zip(distinct[order].tolist(), count[order].tolist(), strict=True)
+    ]

@@ -1,0 +1,325 @@
+"""Matches → rows of groups, at an instant, when a window closes, or every so often (semantics.md 2.6b).
+
+Where it stands: matches as keys and measures, in order of their ends → **groups of the extent** → rows. The extent is
+all matches so far, those of the current window, or those within the sliding window; a group's totals follow it as
+matches come and go. Nothing here looks at events, so what a kernel has counted is taken as listed matches are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import BlankNode, Variable
+
+from oxiseq.engine.expressions.exact import ExpressionError, Leaf, evaluate, holds
+from oxiseq.engine.expressions.totals import CountTotal, Total, total_of
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.entries import Entry, Instant, Key
+from oxiseq.engine.plan.summary import SummaryPlan
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.order import order_key
+from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.algebra import Aggregate, Every, Expression, OnChange, OnClose
+
+_NEVER: Final = 1 << 62
+Row = tuple[int, ...]
+_Ranked = tuple[Row, tuple[Any, ...]]
+"""A row, and what ORDER BY compares."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group of the extent: how many matches it has, and its totals in the order of the measures."""
+
+    matches: int
+    totals: tuple[Total, ...]
+    row: _Ranked | None = None
+    """Its row, once it has been made, until the group changes; None also where HAVING drops it."""
+    known: bool = False
+
+
+class Summaries:
+    """The groups of one query."""
+
+    def __init__(self, plan: SummaryPlan, terms: TermDictionary) -> None:
+        self._plan = plan
+        self._terms = terms
+        self._groups: dict[Key, _Group] = {}
+        self._leaving: list[tuple[int, int, Entry]] = []
+        """Of a sliding window: a heap by start, then number."""
+        self._number = 0
+        self._window = -1
+        """Of the groups, if windows tumble."""
+        self._closing: deque[tuple[int, int]] = deque()
+        """Windows in which an instant lies and that have not closed: number, time of the last such instant."""
+        self._last = -_NEVER
+        """The time of the last instant seen."""
+        self._tick = _NEVER
+        """The next moment of REPORT EVERY."""
+        self._rows: list[tuple[int, Row]] = []
+        self._blanks: dict[str, int] = {}
+        """The blank nodes of the group at work, by their labels."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether the clock alone may make it report something."""
+        return bool(self._closing) or self._tick != _NEVER
+
+    @property
+    def records(self) -> int:
+        """How many groups and matches it keeps."""
+        return len(self._groups) + len(self._leaving)
+
+    def see(self, times: NDArray[np.int64], clocks: NDArray[np.int64], start: int) -> None:
+        """Instants of the query's streams, with matches or not, in order. `start`: the window's t."""
+        if not len(times):
+            return
+        report, window = self._plan.report, self._plan.window
+        self._last = int(times[-1])
+        if isinstance(report, Every) and self._tick == _NEVER:
+            self._tick = self._first_tick(int(times[0]), start, report.period)
+        if isinstance(report, OnClose) and window is not None:
+            numbers = (clocks - start) // window.size
+            ends = np.flatnonzero(np.append(np.diff(numbers) != 0, True))
+            for at in ends.tolist():
+                number, time = int(numbers[at]), int(times[at])
+                if self._closing and self._closing[-1][0] == number:
+                    self._closing.pop()
+                self._closing.append((number, time))
+
+    def take(self, instants: Iterable[Instant], until: int, start: int) -> MatchBatch:
+        """The rows of what has come: matches by the instant of their end, in order. `until`: the smallest clock that
+        may still come; all matches that end before it are known."""
+        for instant in instants:
+            self._reach(instant.clock, instant.time, start)
+            self._at(instant, start)
+        self._reach(until, until, start, over=True)
+        return self._batch()
+
+    # --- moments --------------------------------------------------------------------------------------
+
+    def _first_tick(self, first: int, start: int, period: int) -> int:
+        return start + max(1, -(-(first - start) // period)) * period
+
+    def _reach(self, clock: int, time: int, start: int, over: bool = False) -> None:
+        """Windows that have closed before `clock`, and ticks before `time`, are reported."""
+        window = self._plan.window
+        while self._closing and window is not None:
+            number, last = self._closing[0]
+            end = start + (number + 1) * window.size
+            if end > clock:
+                break
+            self._closing.popleft()
+            groups = self._groups if number == self._window else {}
+            self._report(last if window.events else end - 1, self._rows_of(groups, groups, empty=True))
+        while self._tick != _NEVER and self._tick < time:
+            assert isinstance(self._plan.report, Every)
+            if over and time >= _NEVER and self._tick - self._last_tick(start) >= self._plan.report.period:
+                self._tick = _NEVER
+                break
+            self._enter(self._tick, start)
+            self._report(self._tick, self._rows_of(self._groups, self._groups, empty=True))
+            self._tick += self._plan.report.period
+
+    def _last_tick(self, start: int) -> int:
+        """Where the last instant's window ends, or else the instant itself: no tick comes a period after it."""
+        window = self._plan.window
+        if window is None or window.sliding:
+            return self._last
+        return start + ((self._last - start) // window.size + 1) * window.size - 1
+
+    def _enter(self, clock: int, start: int) -> None:
+        """What is out of the extent at `clock` leaves it."""
+        window = self._plan.window
+        if window is None:
+            return
+        if not window.sliding:
+            number = (clock - start) // window.size
+            if number != self._window:
+                self._groups, self._window = {}, number
+            return
+        while self._leaving and self._leaving[0][0] < clock - window.size:
+            entry = heappop(self._leaving)[2]
+            self._add(self._groups, entry, -1)
+
+    def _at(self, instant: Instant, start: int) -> None:
+        """The matches of one instant come into the extent."""
+        plan = self._plan
+        if plan.instantly:
+            groups: dict[Key, _Group] = {}
+            for entry in instant.entries:
+                self._add(groups, entry, 1)
+            self._report(instant.time, self._rows_of(groups, groups))
+            return
+        self._enter(instant.clock, start)
+        touched = dict.fromkeys(entry.key for entry in instant.entries)
+        changes = isinstance(plan.report, OnChange)
+        before = Counter(row for row, _ in self._rows_of(self._groups, touched)) if changes else Counter()
+        sliding = plan.window is not None and plan.window.sliding
+        for entry in instant.entries:
+            self._add(self._groups, entry, 1)
+            if sliding:
+                self._number += 1
+                heappush(self._leaving, (entry.start, self._number, entry))
+        if changes:
+            self._report(instant.time, list(_less(self._rows_of(self._groups, touched), before)))
+
+    def _add(self, groups: dict[Key, _Group], entry: Entry, sign: int) -> None:
+        group = groups.get(entry.key)
+        if group is None:
+            totals = tuple(total_of(m.aggregate, self._terms) for m in self._plan.measures)
+            group = groups[entry.key] = _Group(0, totals)
+        times, keys = sign * entry.times, len(self._plan.keys)
+        group.matches += times
+        group.known = False
+        for measure, total in zip(self._plan.measures, group.totals, strict=True):
+            total.add(0 if measure.column is None else entry.values[measure.column - keys], times)
+        if not group.matches:
+            del groups[entry.key]
+
+    # --- rows -----------------------------------------------------------------------------------------
+
+    def _rows_of(
+        self, groups: Mapping[Key, _Group], keys: Iterable[Key], *, empty: bool = False
+    ) -> list[_Ranked]:
+        """The rows of these groups, each with what ORDER BY compares; those that HAVING drops, and groups without
+        matches, have none. `empty`: without GROUP BY there is one all the same."""
+        found = [(key, groups[key]) for key in keys if key in groups]
+        if empty and not found and not self._plan.grouped:
+            found = [((), _Group(0, tuple(total_of(m.aggregate, self._terms) for m in self._plan.measures)))]
+        return [row for key, group in found if (row := self._row(key, group)) is not None]
+
+    def _row(self, key: Key, group: _Group) -> _Ranked | None:
+        if not group.known:
+            group.row, group.known = self._new_row(key, group), True
+        return group.row
+
+    def _new_row(self, key: Key, group: _Group) -> _Ranked | None:
+        plan = self._plan
+        leaves: dict[Leaf, Term] = {
+            name: self._terms.term(i) for name, i in zip(plan.keys, key, strict=True) if i
+        }
+        ids = [i for i in (*key, *_held(group)) if i]
+        self._blanks = {t.value: i for i in ids if isinstance(t := self._terms.term(i), BlankNode)}
+        huge: dict[Leaf, Term] = {}
+        for measure, total in zip(plan.measures, group.totals, strict=True):
+            try:
+                leaves[measure.aggregate] = total.term()
+            except ExpressionError:
+                if isinstance(total, CountTotal):
+                    huge[measure.aggregate] = total.at_most()
+        if not all(holds(condition, {**leaves, **huge}) for condition in plan.having):
+            return None
+        row = []
+        for name, expression in zip(plan.names, plan.columns, strict=True):
+            if isinstance(expression, Variable) and expression in plan.keys:
+                row.append(key[plan.keys.index(expression)])
+                continue
+            i = self._value(expression, leaves)
+            row.append(i)
+            if i and name not in plan.keys:
+                leaves[name] = self._terms.term(i)
+        return tuple(row), tuple(self._ranked(e, leaves) for e, _ in plan.order_by)
+
+    def _value(self, expression: Expression, leaves: Mapping[Leaf, Term]) -> int:
+        try:
+            known = leaves.get(expression) if isinstance(expression, Aggregate) else None
+            term = evaluate(expression, leaves) if known is None else known
+        except ExpressionError:
+            return 0
+        if isinstance(term, BlankNode):
+            return self._blanks.get(term.value) or self._terms.blank()
+        return self._terms.intern(term)
+
+    def _ranked(self, expression: Expression, leaves: Mapping[Leaf, Term]) -> Any:
+        try:
+            return order_key(evaluate(expression, leaves))
+        except ExpressionError:
+            return order_key(None)
+
+    def _report(self, time: int, rows: list[_Ranked]) -> None:
+        """The rows of one report: in order, each once with DISTINCT, no more than LIMIT."""
+        for place in range(len(self._plan.order_by) - 1, -1, -1):
+            rows.sort(key=lambda row: row[1][place], reverse=self._plan.order_by[place][1])
+        shown: Sequence[Row] = [row for row, _ in rows]
+        if self._plan.distinct:
+            shown = list(dict.fromkeys(shown))
+        self._rows += [(time, row) for row in shown[: self._plan.limit]]
+
+    def _batch(self) -> MatchBatch:
+        rows, self._rows = self._rows, []
+        values = np.array([row for _, row in rows], np.uint32).reshape(len(rows), len(self._plan.names))
+        return MatchBatch(
+            np.array([time for time, _ in rows], np.int64), values, np.zeros(len(rows) + 1, np.int64),
+            np.zeros(0, np.int32), np.zeros(0, np.int64),
+        )  # fmt: skip
+
+    # --- what it keeps --------------------------------------------------------------------------------
+
+    def held_ids(self) -> Iterator[AnyIds]:
+        """The terms of groups and of matches that have not left."""
+        for key, group in self._groups.items():
+            row = group.row[0] if group.known and group.row is not None else ()
+            yield np.array([*key, *_held(group), *row], np.int64)
+        for _, _, entry in self._leaving:
+            yield np.array([*entry.key, *entry.values], np.int64)
+
+    def save(self, terms: SavedTerms) -> State:
+        """Its state between batches."""
+        keys = len(self._plan.keys)
+        totals = [total for group in self._groups.values() for total in group.totals]
+        entries = [[*e.key, *e.values] for _, _, e in sorted(self._leaving)]
+        return {
+            "keys": terms.ids(np.array([*self._groups], np.int64).reshape(len(self._groups), keys)),
+            "matches": [str(group.matches) for group in self._groups.values()],
+            "totals": [total.save() for total in totals],
+            "held": [len(total.held) for total in totals],
+            "ids": terms.ids(np.array([i for total in totals for i in total.held], np.int64)),
+            "leaving": terms.ids(np.array(entries, np.int64).reshape(len(entries), len(self._plan.written))),
+            "starts": np.array([start for start, _, _ in sorted(self._leaving)], np.int64),
+            "times": [str(e.times) for _, _, e in sorted(self._leaving)],
+            "closing": np.array(self._closing, np.int64).reshape(len(self._closing), 2),
+            "window": self._window, "last": self._last, "tick": self._tick,
+        }  # fmt: skip
+
+    def restore(self, state: State, terms: KnownTerms) -> None:
+        """Go on with a saved state."""
+        held = np.split(terms.ids(state["ids"]), np.cumsum(np.array(state["held"], np.int64)))
+        saved = zip(state["totals"], held, strict=False)
+        self._groups = {}
+        for key, matches in zip(terms.ids(state["keys"]).tolist(), state["matches"], strict=True):
+            totals = tuple(total_of(m.aggregate, self._terms) for m in self._plan.measures)
+            for total in totals:
+                numbers, ids = next(saved)
+                total.restore(ids.tolist(), numbers)
+            self._groups[tuple(key)] = _Group(int(matches), totals)
+        keys = len(self._plan.keys)
+        entries = zip(state["starts"].tolist(), terms.ids(state["leaving"]).tolist(), state["times"], strict=True)
+        self._leaving = [
+            (start, number, Entry(start, tuple(ids[:keys]), tuple(ids[keys:]), int(times)))
+            for number, (start, ids, times) in enumerate(entries)
+        ]
+        self._number = len(self._leaving)
+        self._closing = deque((number, time) for number, time in state["closing"].tolist())
+        self._window, self._last, self._tick = int(state["window"]), int(state["last"]), int(state["tick"])
+
+
+def _held(group: _Group) -> Iterator[int]:
+    for total in group.totals:
+        yield from total.held
+
+
+def _less(rows: list[_Ranked], others: Counter[Row]) -> Iterator[_Ranked]:
+    """The rows without as many of each as `others` has."""
+    for row in rows:
+        if others[row[0]]:
+            others[row[0]] -= 1
+        else:
+            yield row

@@ -1,0 +1,102 @@
+"""EXISTS of stateful FILTERs, asked of Oxigraph: an event's graph and the values of the joined mapping.
+
+Where it stands: a pair of a row and a partial match → **question** → true or false. A row says of which event it is by
+a number that holds for one batch. The events that are asked about are put into a scratch store when they are first
+asked; the KB's graphs stand beside them if a pattern names some. It is the slow and exact way: a query per distinct
+question, some 0.1 ms each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pyoxigraph import BlankNode, NamedNode, QuerySolutions, RdfFormat, Store, parse
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.expressions.exists import Ids, graph_of
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.patterns.kb_graphs import CopiedGraphs, KbGraphs
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.algebra import Exists, GraphPattern
+from oxiseq.grammar.render import render_group
+from oxiseq.grammar.scope import nested_elements
+
+
+class ExistsMatcher:
+    """Answers the EXISTS of a query's stateful filters on the batches that it is shown."""
+
+    def __init__(self, tests: Sequence[Exists], terms: TermDictionary, kb: KnowledgeBase | None) -> None:
+        self._terms = terms
+        named = tuple(dict.fromkeys(g for test in tests for g in _graphs(test)))
+        self.graphs = KbGraphs(kb, named, terms) if named else None
+        """The KB's graphs that patterns name, if they name any."""
+        self._texts = {test: _text(test) for test in tests}
+        self._batches: tuple[EventBatch, ...] = ()
+        self._first = np.zeros(1, np.int64)
+        self._copied = CopiedGraphs(Store())
+        self._store = self._copied.store
+        self._loaded: set[int] = set()
+
+    def begin(self, batches: Sequence[EventBatch]) -> None:
+        """From now on numbers are those of these batches, one per stream."""
+        self._batches = tuple(batches)
+        self._first = np.cumsum([1, *(len(batch) for batch in batches)])
+        if self.graphs is not None:
+            self._copied = self.graphs.now
+            self._store = self._copied.store
+
+    def end(self) -> None:
+        """Between batches nothing is kept."""
+        for number in self._loaded:
+            self._store.remove_graph(_name(number))
+        self._loaded.clear()
+        self._batches = ()
+
+    def first(self, stream: int) -> int:
+        """The number of the stream's first event."""
+        return int(self._first[stream])
+
+    def ask(self, test: Exists, ids: Ids) -> bool:
+        """Whether it holds; of `ids` it reads the values that it is given and the number of its event."""
+        number = ids[graph_of(test.gpm)]
+        if number not in self._loaded:
+            self._load(number)
+        found = self._store.query(
+            self._texts[test], default_graph=_name(number),
+            substitutions={v: self._term(i) for v in test.given or () if (i := ids.get(v, 0))},
+        )  # fmt: skip
+        assert isinstance(found, QuerySolutions)  # it is a SELECT
+        return any(True for _ in found) is not test.negated
+
+    def _load(self, number: int) -> None:
+        stream = int(np.searchsorted(self._first, number, "right")) - 1
+        batch, event = self._batches[stream], number - int(self._first[stream])
+        low, high = int(batch.offset[event]), int(batch.offset[event + 1])
+        triples = zip(*(ids[low:high].tolist() for ids in (batch.subject, batch.predicate, batch.object)), strict=True)
+        name, text = _name(number), self._terms.text
+        lines = "\n".join(f"{text(s)} {text(p)} {text(o)} {name} ." for s, p, o in triples)
+        self._store.add_graph(name)
+        self._store.extend(parse(lines, RdfFormat.N_QUADS))
+        self._loaded.add(number)
+
+    def _term(self, i: int) -> Term:
+        """As it stands in the store: the KB's blank nodes have labels of their own there."""
+        label = self._copied.labels.get(i)
+        return self._terms.term(i) if label is None else BlankNode(label)
+
+
+def _name(number: int) -> NamedNode:
+    return NamedNode(f"urn:oxiseq:event:{number}")
+
+
+def _graphs(test: Exists) -> list[NamedNode]:
+    """The graphs of the KB that it names; the checks refuse GRAPH ?g here."""
+    found = [e.name for e in nested_elements(test.pattern) if isinstance(e, GraphPattern)]
+    return [name for name in found if isinstance(name, NamedNode)]
+
+
+def _text(test: Exists) -> str:
+    names = " ".join(f"?{v.value}" for v in test.given or ()) or "(1 AS ?oxiseq_one)"
+    return f"SELECT {names} WHERE {{ FILTER(EXISTS {render_group(test.pattern)}) }}"

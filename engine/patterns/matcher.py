@@ -1,0 +1,330 @@
+"""Runs a StreamPlan on event batches.
+
+Where it stands: event batch → **occurrences** of each GPM → sequence engine. The matcher owns all that changes
+(memo tables, output buffers, operators); a batch's answer depends on the batch alone, and an event's
+rows and their order on that event alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Store
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.time import to_text
+from oxiseq.engine.kb import KnowledgeBase, StoreKb
+from oxiseq.engine.kb_in_time import KbInTime
+from oxiseq.engine.kernels.matching import match
+from oxiseq.engine.kernels.matching import records as k
+from oxiseq.engine.kernels.matching.records import MatchTables
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.kernels.terms.columns import TermColumns
+from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
+from oxiseq.engine.patterns.operators import CHUNK, OperatorMatcher
+from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
+from oxiseq.engine.terms.blanks import KbBlanks
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """The mappings of one GPM on a batch: k rows.
+
+    event: i64[k], ascending, the event's index in the batch. values: u32[k, kept variables], 0 unbound.
+    """
+
+    event: NDArray[np.int64]
+    values: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchLimits:
+    """Bounds on one GPM's work on one event, past which LimitError is raised; and sizes that tests make tiny."""
+
+    rows: int = 1_000_000
+    visits: int = 200_000_000
+    buffer: int = 1 << 14
+    """Rows of the output buffer to begin with; it doubles."""
+    heads: int = 1 << 10
+    """Heads of the hash chains, a power of two; more for larger events."""
+    hash_from: int = 16
+    """Triples of a view from which on it is searched by hash."""
+    grow_heads: bool = True
+    chunk: int = CHUNK
+    """Events that operators get in one step."""
+
+
+_Id = TypeVar("_Id", np.int64, np.uint32)
+_I64: Final = np.dtype(np.int64)
+_U32: Final = np.dtype(np.uint32)
+DEFAULT_LIMITS: Final = MatchLimits()
+_HITS: Final = 256
+"""Hits of an event that there is room for to begin with."""
+
+
+class Rows(NamedTuple):
+    """The mappings of one GPM as they lie in a buffer: rows `low : high`, valid until the matcher's next batch.
+
+    event: i64[*], ascending, the event's index in the batch; values: u32[*, columns]; `addresses` of both.
+    """
+
+    event: NDArray[np.int64]
+    values: NDArray[np.uint32]
+    low: int
+    high: int
+    addresses: tuple[int, int]
+
+    @classmethod
+    def of(cls, event: NDArray[np.int64], values: NDArray[np.uint32]) -> Rows:
+        """Arrays of their own."""
+        values = np.ascontiguousarray(values)
+        return cls(event, values, 0, len(event), (address(event), address(values)))
+
+    def copied(self, width: int) -> Occurrences:
+        """For keeping: the first `width` columns."""
+        if self.low == self.high:
+            return Occurrences(np.zeros(0, np.int64), np.zeros((0, width), np.uint32))
+        return Occurrences(self.event[self.low : self.high].copy(), self.values[self.low : self.high, :width].copy())
+
+
+class StreamMatcher:
+    """Matches the GPMs of one plan. `kb` serves patterns that hold GRAPH where it cannot be split off (None: an empty
+    one); `blanks`: its blank nodes, where a run knows them beyond one version of the KB."""
+
+    def __init__(
+        self,
+        plan: StreamPlan,
+        terms: TermDictionary,
+        kb: KnowledgeBase | None = None,
+        limits: MatchLimits = DEFAULT_LIMITS,
+        blanks: KbBlanks | None = None,
+    ) -> None:
+        self.plan = plan
+        self._terms = terms
+        self._limits = limits
+        self._memo = ConditionMemo(plan.memo, terms)
+        self._operators: list[OperatorMatcher] = []
+        if plan.operators:
+            in_time = KbInTime.of(StoreKb(Store()) if kb is None else kb)
+            blanks = KbBlanks(terms) if blanks is None else blanks
+            self._operators = [
+                OperatorMatcher(gpm, terms, in_time, blanks, limits.rows, limits.chunk) for gpm in plan.operators
+            ]
+        self._kernel: _Kernel | None = None  # a query among others may never need its own
+        self.nothing = [
+            Rows.of(np.zeros(0, np.int64), np.zeros((0, max(width, 1)), np.uint32)) for width in plan.widths
+        ]
+        """Per request, then per leaf, rows that are none."""
+        self.filled: Sequence[int] = ()
+        """The kernel's requests and leaves that have rows in the last batch, in no order."""
+
+    def match(self, batch: EventBatch) -> list[Occurrences]:
+        """The occurrences of each request on the batch.
+
+        Raises LimitError when a GPM has more rows on one event than the limit allows.
+        """
+        rows = self.rows(batch)
+        return [rows[number].copied(len(request.keep)) for number, request in enumerate(self.plan.requests)]
+
+    def rows(self, batch: EventBatch, found: list[Rows] | None = None) -> list[Rows]:
+        """The same, in the matcher's own buffers: valid until its next batch, with further columns behind, and further
+        rows, those of leaves, behind those of the requests.
+
+        `found`: what another matcher has found for the kernel's GPMs; `nothing` where it has found nothing.
+        """
+        if found is None:
+            found = list(self.nothing)
+            self.filled = ()
+            if self.plan.tables is not None and len(batch):
+                if self._kernel is None:
+                    self._kernel = _Kernel(self.plan.tables, self._limits)
+                self._run(batch, self._kernel, found)
+        for request, conditions in self.plan.everywhere:
+            n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0
+            found[request] = Rows.of(np.arange(n, dtype=np.int64), np.zeros((n, 1), np.uint32))
+        for operators in self._operators if len(batch) else ():
+            found[operators.gpm.request] = Rows.of(*operators.match(batch, [
+                (rows.event[rows.low : rows.high], rows.values[rows.low : rows.high])
+                for rows in found[operators.gpm.first_leaf :][: len(operators.gpm.leaves)]
+            ]))  # fmt: skip
+        return found
+
+    # --- the kernel ---------------------------------------------------------------------------------
+
+    def _run(self, batch: EventBatch, kernel: _Kernel, found: list[Rows]) -> None:
+        rows = kernel.run(batch, self._terms.columns, self._memo.reserve())
+        if rows < 0:
+            self._raise_limit(rows, int(batch.time[kernel.state[k.FIRST]]), self.plan.kernel[kernel.state[k.GPM]])
+        if rows == 0:
+            return
+        memory, addresses = kernel.memory, kernel.addresses
+        doubtful = int(kernel.state[k.DOUBTFUL])
+        row0 = memory.row0
+        hit = np.flatnonzero(row0[1:] != row0[:-1]).tolist() if len(row0) > 2 else (0,)
+        self.filled = [self.plan.kernel[number].request for number in hit]
+        for number in hit:
+            gpm = self.plan.kernel[number]
+            low, high = int(row0[number]), int(row0[number + 1])
+            if doubtful or gpm.distinct:
+                found[gpm.request] = self._decided(gpm, memory, low, high)
+            else:
+                found[gpm.request] = Rows(memory.event, memory.row_values, low, high, addresses)
+
+    def _raise_limit(self, status: int, time: int, gpm: KernelGpm) -> None:
+        name = self.plan.name(gpm.request)
+        where = f"GPM {name} on the event at {to_text(time)}"
+        if status == match.TOO_MANY_ROWS:
+            raise LimitError(self._limits.rows + 1, self._limits.rows, f"mappings of {where}")
+        raise LimitError(self._limits.visits + 1, self._limits.visits, f"steps of the join of {where}")
+
+    def _decided(self, gpm: KernelGpm, memory: k.MatchMemory, low: int, high: int) -> Rows:
+        """The rows of a GPM without those that exact arithmetic refuses, and without repetitions."""
+        event, values = memory.event[low:high], memory.row_values[low:high, : len(gpm.columns)]
+        flags = memory.flag[low:high]
+        if flags.any():
+            decided = self._decide(gpm, values, flags)
+            event, values = event[decided], values[decided]
+        if gpm.distinct:
+            keep = first_of_each(event, values)
+            event, values = event[keep], values[keep]
+        return Rows.of(np.ascontiguousarray(event), values)
+
+    def _decide(self, gpm: KernelGpm, values: NDArray[np.uint32], flags: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which rows stand once the undecided ones among them have been asked exactly."""
+        keep = np.ones(len(values), np.bool_)
+        place = {v: i for i, v in enumerate(gpm.columns)}
+        asked = np.flatnonzero(flags)
+        # tables first: they are cheap once filled
+        order = sorted(zip(gpm.conditions, gpm.memo, strict=True), key=lambda item: item[1] < 0)
+        for condition, table in order:
+            columns = [values[asked, place[v]] for v in condition.variables]
+            if not columns:
+                holds = np.full(len(asked), passes(condition, (), self._terms)[0])
+            elif table >= 0:
+                holds = self._memo.outcomes(table, columns[0]) == MEMO_TRUE
+            else:
+                holds = passes(condition, columns, self._terms)
+            keep[asked[~holds]] = False
+            asked = asked[holds]
+        return keep
+
+
+class _Kernel:
+    """The match kernel with its scratch memory and output, which grow when it asks."""
+
+    def __init__(self, tables: MatchTables, limits: MatchLimits) -> None:
+        self._limits = limits
+        self._most_hits_per_triple = int(tables.widths[3])
+        self._tables = Pointers(tables)
+        self.state = np.zeros(k.STATES, np.int64)
+        self.state[[k.HASH_FROM, k.MOST_ROWS, k.MOST_VISITS, k.GROW_HEADS]] = (
+            limits.hash_from, limits.rows, limits.visits, limits.grow_heads
+        )  # fmt: skip
+        self.memory = _memory(tables, limits, self.state)
+        self._point()
+        self._columns: tuple[TermColumns, Pointers] | None = None
+
+    def run(self, batch: EventBatch, columns: TermColumns, memo: NDArray[np.uint8]) -> int:
+        """Fill the rows; their number, TOO_MANY_ROWS or TOO_MANY_VISITS."""
+        offset = _writable(batch.offset, _I64)
+        subject, predicate = _writable(batch.subject, _U32), _writable(batch.predicate, _U32)
+        object_ = _writable(batch.object, _U32)
+        if self._columns is None or self._columns[0] is not columns:
+            self._columns = columns, Pointers(columns)
+        if memo is not self.memory.memo:
+            self.memory = self.memory._replace(memo=memo)
+            self._point()
+        C, resumed = self._columns[1].address, False
+        while True:
+            status: int = match.match_events(
+                self._tables.address, C, self._pointers.address, resumed, offset, subject, predicate, object_
+            )
+            if status == match.FULL:
+                self._grow("out", "out_values", "event", "flag", "row_values")
+                resumed = True
+            elif status == match.NEED_ROOM:
+                self._make_room(int(self.state[k.NEEDED]))
+            else:
+                return status
+
+    def _point(self) -> None:
+        memory = self.memory
+        self._pointers = Pointers(memory)
+        self.addresses = address(memory.event), address(memory.row_values)
+        """Of the rows sorted by GPM."""
+
+    def _grow(self, *names: str) -> None:
+        arrays = {name: getattr(self.memory, name) for name in names}
+        self.memory = self.memory._replace(**{name: longer(old, 2 * len(old)) for name, old in arrays.items()})
+        self._point()
+
+    def _make_room(self, hits: int) -> None:
+        """Scratch arrays for events with so many hits; nothing in them is kept between events."""
+        size, heads = len(self.memory.hits), len(self.memory.head)
+        while size < hits:
+            size *= 2
+        while self._limits.grow_heads and heads * self._most_hits_per_triple < hits:
+            heads *= 2
+        self.memory = self.memory._replace(
+            hits=np.zeros((size, 5), np.int64), chain=np.zeros((size, 3), np.int64),
+            head=np.zeros((heads, 6), np.int64),
+        )  # fmt: skip
+        self._point()
+
+
+def _memory(tables: MatchTables, limits: MatchLimits, state: NDArray[np.int64]) -> k.MatchMemory:
+    slots, gpms = len(tables.slots), len(tables.column0) - 1
+    width = max(int(np.diff(tables.column0).max(initial=0)), 1)
+    variables, patterns, depth = (int(x) for x in tables.widths[:3])
+    return k.MatchMemory(
+        state=state,
+        views=np.zeros((slots, 4), np.int64),
+        touched=np.zeros(slots, np.int64),
+        hits=np.zeros((_HITS, 5), np.int64),
+        chain=np.zeros((_HITS, 3), np.int64),
+        head=np.zeros((limits.heads, 6), np.int64),
+        built=np.zeros((slots, 2), np.int64),
+        candidates=np.zeros(len(tables.instance0), np.int64),
+        values=np.zeros(variables, np.int64),
+        depths=np.zeros((patterns, 4), np.int64),
+        written=np.zeros(gpms, np.int64),
+        numbers=np.zeros((depth, 2), np.float64),
+        entries=np.zeros((depth, 4), np.int64),
+        memo=np.zeros((1, 1), np.uint8),
+        out=np.zeros((limits.buffer, 3), np.int64),
+        out_values=np.zeros((limits.buffer, width), np.uint32),
+        event=np.zeros(limits.buffer, np.int64),
+        flag=np.zeros(limits.buffer, np.uint8),
+        row_values=np.zeros((limits.buffer, width), np.uint32),
+        row0=np.zeros(gpms + 1, np.int64),
+    )
+
+
+def first_of_each(event: NDArray[np.int64], values: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The places of the first of equal rows of an event, in their order."""
+    keyed = np.concatenate([event[:, None], values.astype(np.int64)], axis=1)
+    _, places = np.unique(keyed, axis=0, return_index=True)
+    return np.sort(places)
+
+
+def _writable(array: NDArray[_Id], dtype: np.dtype[_Id]) -> NDArray[_Id]:
+    """C-contiguous and writable: Numba compiles anew for anything else."""
+    flags = array.flags
+    if array.dtype is dtype and flags.c_contiguous and flags.writeable:
+        return array
+    return np.require(array, dtype, ("C", "W"))
+
+
+def address(array: NDArray[np.generic]) -> int:
+    """Where a C-contiguous array begins; for kernels."""
+    return int(array.__array_interface__["data"][0])

@@ -1,0 +1,266 @@
+"""Aggregates over matches (semantics.md 2.6b), from a list of all matches: each report is computed from scratch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import BlankNode, Variable
+
+from oxiseq.grammar.algebra import (
+    Aggregate,
+    Call,
+    Every,
+    Expression,
+    FunctionCall,
+    MatchFunction,
+    OnChange,
+    OnClose,
+    Prev,
+    Query,
+    Select,
+    Term,
+)
+from reference.expand import names_in, repeated_names
+from reference.output import Row, aggregate_of, instantiate, match_values
+from reference.patterns import Parts
+from reference.scopes import shown
+from reference.sequences import Match
+from reference.values import ExpressionError, evaluate, holds, less
+
+Leaf = Prev | Aggregate | MatchFunction
+Shown = tuple[tuple[Variable, Term], ...]
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What a report looks at: its time, the matches, and those of them that are no news. `whole`: a group without
+    matches may have a row."""
+
+    time: int
+    matches: tuple[Match, ...]
+    known: tuple[Match, ...] | None = None
+    whole: bool = False
+
+
+def is_summary(query: Query) -> bool:
+    """Whether a query answers with rows of groups."""
+    summary = query.summary
+    shown = [] if not hasattr(query.form, "columns") else [c.expression for c in query.form.columns or ()]
+    return bool(summary.group_by or summary.having or any(True for e in shown for _ in over_matches(query, e, None)))
+
+
+def over_matches(query: Query, e: Expression | None, parts: Mapping[str, Parts] | None) -> Iterator[Aggregate]:
+    """The aggregates over matches, outermost. Without `parts` what every GPM binds is read from the query."""
+    match e:
+        case Aggregate(name, arg):
+            if name not in ("FIRST", "LAST") and not (_loose(arg) & _of_iterations(query, parts)):
+                yield e
+        case Call(_, args) | FunctionCall(_, args):
+            for arg in args:
+                yield from over_matches(query, arg, parts)
+
+
+def _loose(e: Expression | None) -> set[Variable]:
+    """Variables that stand outside every aggregate."""
+    match e:
+        case Variable():
+            return {e}
+        case Call(_, args) | FunctionCall(_, args):
+            return set().union(*map(_loose, args))
+    return set()
+
+
+def _of_iterations(query: Query, parts: Mapping[str, Parts] | None) -> set[Variable]:
+    """Variables of repeated GPMs that no unrepeated positive GPM binds."""
+    binds = {g.name: set(shown(g.pattern)) if parts is None else set(parts[g.name].variables) for g in query.gpms}
+    repeated = repeated_names(query.sequence)
+    inside = set().union(*(binds[n] for n in repeated))
+    return inside - set().union(*(binds[n] for n in names_in(query.sequence) if n not in repeated))
+
+
+def summarise(
+    query: Query, parts: Mapping[str, Parts], matches: Sequence[Match], times: Sequence[int], begin: int
+) -> list[Row]:
+    """The rows of all reports, in order of time. `times`: the instants of the query's streams, in order."""
+    rows: list[Row] = []
+    for extent in extents(query, matches, times, begin):
+        found = list(_rows(query, parts, extent.matches, extent.whole))
+        if extent.known is not None:
+            before = Counter(row for row, _ in _rows(query, parts, extent.known, False))
+            fresh = []
+            for row, order in found:
+                if before[row]:
+                    before[row] -= 1
+                else:
+                    fresh.append((row, order))
+            found = fresh
+        for place in range(len(query.summary.order_by) - 1, -1, -1):
+            found = _sorted(found, place, query.summary.order_by[place][1])
+        shown = [row for row, _ in found]
+        if isinstance(query.form, Select) and query.form.distinct:
+            shown = list(dict.fromkeys(shown))
+        if query.limit is not None:
+            shown = shown[: query.limit.count]
+        for row in shown:
+            if isinstance(query.form, Select):
+                rows.append(Row(extent.time, dict(row), {}))
+            else:
+                rows.append(Row(extent.time, {}, {}, instantiate(query.form, dict(row))))
+    return rows
+
+
+def extents(query: Query, matches: Sequence[Match], times: Sequence[int], begin: int) -> Iterator[Extent]:
+    """What each report looks at, in order of time."""
+    window, summary = query.window, query.summary
+    number = {time: i for i, time in enumerate(times)}
+
+    def clock(time: int) -> int:
+        return number[time] if window is not None and window.events else time
+
+    origin = 0 if window is not None and window.events else begin
+
+    def frame(time: int) -> int:
+        assert window is not None
+        return (clock(time) - origin) // window.size
+
+    def until(time: int, ends: Callable[[int], bool]) -> tuple[Match, ...]:
+        """The extent at `time`, of matches whose end is so."""
+        found = [m for m in matches if m.end <= time and ends(m.end)]
+        if window is None:
+            return tuple(found)
+        if window.sliding:
+            return tuple(m for m in found if clock(min(m.times)) >= clock(time) - window.size)
+        return tuple(m for m in found if frame(m.end) == frame(time))
+
+    ends = sorted({m.end for m in matches})
+    if any(_mentions_end(k[0] if isinstance(k, tuple) else k) for k in summary.group_by):
+        for end in ends:
+            yield Extent(end, tuple(m for m in matches if m.end == end))
+        return
+    tumbles = window is not None and not window.sliding
+    report = summary.report or (OnClose() if tumbles else OnChange())
+    match report:
+        case OnChange():
+            for end in ends:
+                yield Extent(end, until(end, lambda _: True), until(end, lambda e, end=end: e < end))
+        case OnClose():
+            assert window is not None
+            for at in sorted({frame(t) for t in times}):
+                last = max(t for t in times if frame(t) == at)
+                time = last if window.events else origin + (at + 1) * window.size - 1
+                yield Extent(time, tuple(m for m in matches if frame(m.end) == at), whole=True)
+        case Every(period) if times:
+            final = times[-1] if not tumbles else origin + (frame(times[-1]) + 1) * window.size - 1
+            tick = begin + period
+            while tick < final + period:
+                if tick >= times[0]:
+                    yield Extent(tick, until(tick, lambda _: True), whole=True)
+                tick += period
+
+
+def _mentions_end(e: Expression) -> bool:
+    match e:
+        case MatchFunction(name):
+            return name == "ENDTIME"
+        case Call(_, args) | FunctionCall(_, args):
+            return any(map(_mentions_end, args))
+    return False
+
+
+# --- rows of one report ---------------------------------------------------------------------------
+
+
+def _rows(
+    query: Query, parts: Mapping[str, Parts], matches: Sequence[Match], whole: bool
+) -> Iterator[tuple[Shown, tuple[Term | None, ...]]]:
+    """Rows, each with the values that ORDER BY compares."""
+    keys = [k[0] if isinstance(k, tuple) else k for k in query.summary.group_by]
+    names = [k[1] if isinstance(k, tuple) else k if isinstance(k, Variable) else None for k in query.summary.group_by]
+    groups: dict[tuple[Term | None, ...], list[Match]] = {}
+    for match in matches:
+        groups.setdefault(tuple(_of_match(query, parts, match, key) for key in keys), []).append(match)
+    if whole and not keys:
+        groups.setdefault((), [])
+    for values, members in groups.items():
+        bound = {n: v for n, v in zip(names, values, strict=True) if n is not None and v is not None}
+        row = _row(query, parts, members, keys, values, bound)
+        if row is not None:
+            yield row
+
+
+def _row(
+    query: Query, parts: Mapping[str, Parts], members: list[Match], keys: list[Expression],
+    values: tuple[Term | None, ...], bound: dict[Variable, Term],
+) -> tuple[Shown, tuple[Term | None, ...]] | None:
+    of_key = {k: v for k, v in zip(keys, values, strict=True) if not isinstance(k, Variable)}
+
+    def put(e: Expression) -> Expression:
+        """With what keys stand for; one that is unbound becomes a variable that is."""
+        if e in of_key:
+            return of_key[e] if of_key[e] is not None else Variable("__unbound")
+        match e:
+            case Call(name, args):
+                return Call(name, tuple(map(put, args)))
+            case FunctionCall(function, args, distinct):
+                return FunctionCall(function, tuple(map(put, args)), distinct)
+        return e
+
+    def answer(asked: Leaf) -> Term:
+        assert isinstance(asked, Aggregate)
+        if asked.arg is None:
+            return aggregate_of(Aggregate("COUNT", None), [Variable("x")] * len(members))
+        found = [_of_match(query, parts, m, asked.arg) for m in members]
+        if asked.name in ("MIN", "MAX"):  # of those that do not compare the first by its text
+            found.sort(key=lambda term: (isinstance(term, BlankNode), str(term)))
+        return aggregate_of(asked, found)
+
+    if not all(holds(put(condition), bound, answer) for condition in query.summary.having):
+        return None
+    shown: dict[Variable, Term] = {}
+    for column in query.form.columns:
+        expression = column.expression if column.expression is not None else column.variable
+        try:
+            shown[column.variable] = bound[column.variable] = evaluate(put(expression), bound, answer)
+        except ExpressionError:
+            continue
+    order = tuple(_or_none(put(e), bound, answer) for e, _ in query.summary.order_by)
+    if not isinstance(query.form, Select):
+        shown = bound
+    return tuple(sorted(shown.items(), key=lambda pair: pair[0].value)), order
+
+
+def _or_none(e: Expression, bound: Mapping[Variable, Term], answer: Callable[[Leaf], Term]) -> Term | None:
+    try:
+        return evaluate(e, bound, answer)
+    except ExpressionError:
+        return None
+
+
+def _of_match(query: Query, parts: Mapping[str, Parts], match: Match, e: Expression) -> Term | None:
+    return _or_none(e, dict(match.mu), match_values(query, parts, match))
+
+
+def _sorted(
+    rows: list[tuple[Shown, tuple[Term | None, ...]]], place: int, descending: bool
+) -> list[tuple[Shown, tuple[Term | None, ...]]]:
+    """By one key, stably; for terms of one kind, which is what tests order by. Unbound is least."""
+    done: list[tuple[Shown, tuple[Term | None, ...]]] = []
+    for row in rows:
+        at = len(done)
+        while at and _before(row[1][place], done[at - 1][1][place], descending):
+            at -= 1
+        done.insert(at, row)
+    return done
+
+
+def _before(a: Term | None, b: Term | None, descending: bool) -> bool:
+    if descending:
+        a, b = b, a
+    if a is None or b is None:
+        return a is None and b is not None
+    try:
+        return less(a, b)
+    except ExpressionError:
+        return False

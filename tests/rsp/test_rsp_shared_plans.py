@@ -1,0 +1,166 @@
+"""What several queries are as one plan, and which queries share a state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from pyoxigraph import Store
+from rsp_strategies import triples
+
+import oxiseq
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.flow.plan import Filter, Group, Lookup, Patterns
+from oxiseq.engine.flow.sharing.joining import Joint, joined
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
+from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+
+S = "http://e/S"
+QUERY = "PREFIX : <http://e/> SELECT {} FROM NAMED WINDOW :w ON :S [RANGE {} SLIDE 1] WHERE {{ WINDOW :w {{ {} }} }} {}"
+
+
+def text(where: str, head: str = "*", tail: str = "", size: int = 10) -> str:
+    return QUERY.format(head, size, where, tail)
+
+
+def plans(texts: Sequence[str]) -> list[RspPlan]:
+    terms = TermDictionary()
+    return [compile_rsp(load(each, "rspql"), terms) for each in texts]
+
+
+def joint(texts: Sequence[str]) -> Joint:
+    return joined([plan.flow.plan for plan in plans(texts)])
+
+
+def count(whole: Joint, form: type) -> int:
+    return sum(isinstance(each, form) for each in whole.plan.forms)
+
+
+def test_equal_queries_are_one_root() -> None:
+    whole = joint([text("?x :p ?y")] * 3 + [text("?a :p ?b")])
+    assert [output.queries for output in whole.outputs] == [((0, 1, 2, 3),)]
+    assert len(whole.plan.forms) == 1
+
+
+@pytest.mark.parametrize("where", [
+    "?x :p :c{} ; :q ?y", "?x :p ?y FILTER(?y > {})", ":c{} :p ?y", "?x :p ?y BIND(?y + {} AS ?z)",
+    "?x :p ?y FILTER NOT EXISTS {{ ?y :q :c{} }}", "?x :p ?y OPTIONAL {{ ?y :q :c{} BIND(1 AS ?n) }}",
+])  # fmt: skip
+def test_queries_that_differ_in_constants_are_one_root_with_a_table(where: str) -> None:
+    whole = joint([text(where.format(n)) for n in (1, 2, 3, 2)])
+    (output,) = whole.outputs
+    assert output.queries == ((0,), (1, 3), (2,))
+    assert len(output.constants) == 3
+    assert count(whole, Lookup) >= 1
+    assert count(whole, Patterns) == count(joint([text(where.format(1))]), Patterns)
+
+
+def test_two_queries_are_no_table() -> None:
+    whole = joint([text("?x :p :c1 ; :q ?y"), text("?x :p :c2 ; :q ?y")])
+    assert len(whole.outputs) == 2
+    assert count(whole, Lookup) == 0
+
+
+def test_constants_of_a_join_stay() -> None:
+    """Without them it would find more than all queries do together."""
+    whole = joint([text(f":c{n} :near ?x . ?y :on ?x") for n in range(4)])
+    assert len(whole.outputs) == 4
+
+
+def test_aggregates_share_what_they_are_of() -> None:
+    heads = [f"?x ({name}(?y) AS ?n)" for name in ("COUNT", "SUM", "AVG")]
+    whole = joint([text("?x :p ?y ; :q ?z", head, "GROUP BY ?x") for head in heads])
+    assert count(whole, Patterns) == 1
+    assert count(whole, Group) == 3
+
+
+def test_filters_stand_behind_a_join_that_is_one() -> None:
+    wheres = ["?x :p ?y ; :q ?z FILTER(?y > ?z)", "?x :p ?y ; :q ?z FILTER(?y = ?z)", "?x :p ?y ; :q ?z"]
+    whole = joint([text(where) for where in wheres])
+    assert count(whole, Patterns) == 1
+    assert count(whole, Filter) == 2
+
+
+# --- which queries share ----------------------------------------------------------------------------
+
+
+class Side:
+    """Queries at work, and their events."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.terms = TermDictionary()
+        self.runs = Runs(self.terms)
+        self.queries = [self.add(each) for each in texts]
+
+    def add(self, query: str, *, shares: bool = True) -> RspRun:
+        run = RspRun(compile_rsp(load(query, "rspql"), self.terms), self.terms, StoreKb(Store()))
+        self.runs.add(run, shares=shares)
+        return run
+
+    def push(self, times: Sequence[int]) -> None:
+        graphs = [(time, triples(f"<http://e/x{time}> <http://e/p> <http://e/y> .")) for time in times]
+        self.runs.push(S, encode_events(graphs, self.terms))
+
+    def shares(self) -> Iterator[int]:
+        return (run.shares_with for run in self.queries)
+
+
+def test_those_of_one_moment_share() -> None:
+    side = Side([text("?x :p ?y"), text("?x :p :y"), text("?x :q ?y", size=20)])
+    assert [*side.shares()] == [1, 1, 0]
+
+
+def test_a_later_one_shares_once_its_windows_hold_the_same() -> None:
+    side = Side([text("?x :p ?y")] * 2)
+    side.push([1, 2, 3])
+    side.queries.append(side.add(text("?x :p ?y")))
+    side.push([4, 9])
+    assert [*side.shares()] == [1, 1, 0]
+    side.push([14])
+    side.push([15])
+    assert [*side.shares()] == [2, 2, 2]
+    assert [run.events for run in side.queries] == [7, 7, 4]
+
+
+def test_one_that_is_not_to_share_does_not() -> None:
+    side = Side([text("?x :p ?y")])
+    side.queries.append(side.add(text("?x :p ?y"), shares=False))
+    assert [*side.shares()] == [0, 0]
+
+
+def test_who_leaves_leaves_the_others_together() -> None:
+    side = Side([text("?x :p ?y")] * 3)
+    side.push([1, 2])
+    side.runs.settle(side.queries[0])
+    assert [*side.shares()] == [0, 1, 1]
+    side.runs.remove(side.queries[1])
+    assert side.queries[2].shares_with == 0
+    side.push([9])
+    assert [run.matches for run in (side.queries[0], side.queries[2])] == [2, 2]
+
+
+def test_who_leaves_time_and_again_stays_alone() -> None:
+    """To make its state anew costs more than is won."""
+    side = Side([text("?x :p ?y")] * 3)
+    shared = []
+    for time in range(0, 100, 20):
+        side.push([time, time + 1])
+        side.runs.settle(side.queries[0])
+        side.push([time + 15])
+        side.push([time + 16])
+        shared.append(side.queries[0].shares_with)
+    assert shared == [2, 2, 0, 0, 0]
+    assert [run.shares_with for run in side.queries[1:]] == [1, 1]
+
+
+@pytest.mark.parametrize(("query", "why"), [
+    (text("?x :p ?y"), "shares: events, windows and equal operators"),
+    (text("?x :p ?y BIND(RAND() AS ?r)"), "shares: nothing: it draws values by chance"),
+    (text("?x :p ?y } GRAPH :g { ?y :q ?z"), "shares: nothing: it reads the knowledge base"),
+])  # fmt: skip
+def test_it_is_told(query: str, why: str) -> None:
+    assert why in oxiseq.explain(query, language="rspql").to_text()

@@ -1,0 +1,246 @@
+"""Queries that are registered together tell what each tells alone: row for row, in the same order, whatever happens."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from profiles import drawn
+from pyoxigraph import RdfFormat, Store, parse
+
+from oxiseq.engine import kinds
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.flow.delta import Ids
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.rsp.joint import JointAnswers, Part
+from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
+from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.snapshot.saving import restore_runs, save_runs
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+from oxiseq.grammar.render_rsp import render_rsp as render
+from oxiseq.grammar.rsp_algebra import Report
+
+STREAMS = ("http://e/S", "http://e/T")
+WINDOWS = ("[RANGE 10 SLIDE 1]", "[RANGE 6 SLIDE 4]", "[RANGE 3 SLIDE 5]")
+PATTERNS = (
+    "?o :on {a} ; :value ?v",
+    "?o :on {a} ; :at {b} ; :value ?v",
+    "?o :on ?x ; :value ?v FILTER(?v > {n})",
+    "?o :on ?x ; :value ?v FILTER(?v <= {n})",
+    "?o :on ?x ; :value ?v FILTER({n} < ?v && ?x != {a})",
+    "?o :on ?x ; :value ?v FILTER(?v = {n} || ?x = {a})",
+    "?o :on ?x ; :value ?v FILTER({n} = ?v)",
+    "{{ ?o :on ?x ; :value ?v }} UNION {{ ?o :at ?v }} FILTER(?v < {n})",
+    "?o :on ?x ; :value ?w BIND(?w > {n} AS ?v)",
+    "?o :on {a} ; :value ?v FILTER(?v > {n} && ?v != {m})",
+    "{a} :near ?x . ?o :on ?x ; :value ?v",
+    "?o :on {a} ; :value ?v OPTIONAL {{ ?o :at ?y FILTER(?y != {b}) }}",
+    "?o :on ?x ; :value ?v OPTIONAL {{ ?x :near {a} BIND(1 AS ?near) }}",
+    "?o :on ?x ; :value ?v MINUS {{ ?x :near {a} }}",
+    "?o :on ?x ; :value ?v FILTER NOT EXISTS {{ ?x :near {a} }}",
+    "{{ ?o :on {a} ; :value ?v }} UNION {{ ?o :at {b} ; :value ?v }}",
+    "{{ ?o :on {a} ; :value ?v }} UNION {{ ?o :near ?v }}",
+    "?o :on {a} ; :value ?w BIND(?w + {n} AS ?v)",
+    "?x :near+ {a} BIND(?x AS ?v) BIND(?x AS ?o)",
+    "?o :value ?v {{ SELECT ?o WHERE {{ ?o :on {a} }} }}",
+    "?o :on {a} ; :on {b} ; :value ?v",
+    "VALUES ?x {{ {a} }} ?o :on ?x ; :value ?v",
+    "?o ?p {a} . ?o :value ?v",
+    "{a} :near {b} . ?o :value ?v",
+)
+OTHERS = 3
+VALUES = ('"x"', '"1.1"^^<http://www.w3.org/2001/XMLSchema#float>', '"NaN"^^<http://www.w3.org/2001/XMLSchema#double>',
+          "0", "1", "2", "3", "1.1", "2e0", "3.000000000000000000001")  # fmt: skip
+"""The first OTHERS are no numbers that stand in one order with others."""
+HEADS = (
+    ("SELECT ?o ?v", ""),
+    ("SELECT ?v", ""),
+    ("SELECT DISTINCT ?v", ""),
+    ("SELECT (?v AS ?shown) (NOW() AS ?now)", ""),
+    ("SELECT (COUNT(*) AS ?n)", ""),
+    ("SELECT (SUM(?v) AS ?s) (COUNT(?o) AS ?n)", ""),
+    ("SELECT ?o (MAX(?v) AS ?m)", "GROUP BY ?o"),
+    ("SELECT (MIN(?v) AS ?m)", ""),
+    ("SELECT ?v (COUNT(?o) AS ?n)", "GROUP BY ?v HAVING(COUNT(?o) > {k})"),
+    ("SELECT (AVG(?v) AS ?m)", "HAVING(COUNT(*) > {k})"),
+    ("SELECT ?o ?v", "ORDER BY DESC(?v) LIMIT 2"),
+    ("SELECT ?v", "ORDER BY ?o"),
+    ("ASK", ""),
+    ("CONSTRUCT { ?o :has ?v }", ""),
+)
+
+
+@dataclass
+class Drill:
+    """The same queries and steps with and without sharing."""
+
+    dice: random.Random
+
+    def __post_init__(self) -> None:
+        self.terms = TermDictionary(16)
+        self.kb = StoreKb(Store())
+        self.sides = (Runs(self.terms), Runs(self.terms))
+        self.runs: list[tuple[RspRun, RspRun]] = []
+        self.lateness = self.dice.choice([0, 0, 2])
+        self.windows = self.dice.sample(WINDOWS, self.dice.choice([1, 1, 2]))
+        few = self.dice.choice([1, 2, len(PATTERNS)])
+        self.patterns = self.dice.sample(PATTERNS, few)
+        self.heads = self.dice.sample(HEADS, self.dice.choice([1, 2, len(HEADS)]))
+        self.reports = self.dice.choice([[Report.ISTREAM], [Report.RSTREAM], list(Report)])
+        self.time, self.moved = 0, False
+        self.plain = self.dice.choice([0, OTHERS, OTHERS])
+        self.shared = 0
+
+    def text(self) -> str:
+        dice = self.dice
+        head, tail = dice.choice(self.heads)
+        known = {"a": f":t{dice.randint(0, 3)}", "b": f":t{dice.randint(0, 3)}", "n": dice.choice(VALUES[self.plain :]),
+                 "m": dice.choice(VALUES), "k": dice.randint(0, 2)}  # fmt: skip
+        where = dice.choice(self.patterns).format(**known)
+        first = dice.choice(self.windows)
+        window = f"FROM NAMED WINDOW :w ON <{STREAMS[0]}> {first}"
+        pattern = f"WINDOW :w {{ {where} }}"
+        if dice.random() < 0.2:
+            window += f" FROM NAMED WINDOW :u ON <{STREAMS[1]}> {self.windows[0]}"
+            pattern += " WINDOW :u { ?o :at ?place }"
+        return f"PREFIX : <http://e/> {head} {window} WHERE {{ {pattern} }} {tail.format(**known)}"
+
+    def register(self) -> None:
+        query = load(self.text(), "rspql")
+        plan = compile_rsp(query, self.terms, RspOptions(self.dice.choice(self.reports)))
+        pair = tuple(RspRun(plan, self.terms, self.kb, None, self.lateness) for _ in self.sides)
+        for side, run, shares in zip(self.sides, pair, (True, False), strict=True):
+            side.add(run, shares=shares)
+        self.runs.append(pair)
+
+    def told(self, step: Any) -> None:
+        """Both do the same."""
+        found = [self.rows(step(side, number), number) for number, side in enumerate(self.sides)]
+        assert found[0] == found[1], self.difference(*found)
+        self.shared += sum(run.shares_with > 0 for run, _ in self.runs)
+        for run, other in self.runs:
+            numbers = [(each.events, each.late, each.matches, each.open) for each in (run, other)]
+            assert numbers[0] == numbers[1]
+
+    def difference(self, shared: list[Any], alone: list[Any]) -> str:
+        """What is told otherwise, and by which query."""
+        lines = []
+        for one, other in zip(shared, alone, strict=False):
+            if one != other:
+                query = self.runs[one[0]][0].plan.query
+                lines += [render(query), f"together {self.named(one)}", f"alone {self.named(other)}"]
+        return "\n".join([*lines, f"{len(shared)} and {len(alone)} outcomes"])
+
+    def named(self, outcome: Any) -> Any:
+        """With terms for ids."""
+        number, batches, *more = outcome
+        text = {i: str(self.terms.term(i)) for _, rows in batches for row in rows for i in row if i > 0}
+        shown = [(at, [[text.get(i, "") for i in row] for row in rows]) for at, rows in batches]
+        return number, shown, *more
+
+    def rows(self, outcomes: Any, side: int) -> list[Any]:
+        numbers = {pair[side]: number for number, pair in enumerate(self.runs)}
+        found = []
+        for outcome in outcomes:
+            late = None if outcome.late is None else outcome.late.time.tolist()
+            rows = [(batch.time.tolist(), self.values(batch.values)) for batch in outcome.matches]
+            found.append((numbers[outcome.run], rows, late, type(outcome.error)))
+        return found
+
+    def values(self, ids: Ids) -> list[list[int]]:
+        """Ids; each side has restored its own blank nodes."""
+        blank = self.terms.columns.kind[ids] == kinds.BLANK
+        return np.where(blank & self.moved, -1, ids.astype(np.int64)).tolist()
+
+    def events(self) -> Any:
+        dice, triples = self.dice, []
+        for _ in range(dice.randint(1, 4)):
+            self.time += dice.choice([0, 0, 1, 1, 2, 4])
+            time = self.time - (dice.randint(0, 5) if dice.random() < 0.15 else 0)
+            o = dice.choice(["_:o", f":o{dice.randint(0, 2)}", f":t{dice.randint(0, 3)}"])
+            text = f"@prefix : <http://e/> . {o} :value {dice.choice(VALUES)} ; :on :t{dice.randint(0, 3)} ."
+            if dice.random() < 0.5:
+                text += f"{o} :at :t{dice.randint(0, 3)} ."
+            if dice.random() < 0.4:
+                text += f":t{dice.randint(0, 3)} :near :t{dice.randint(0, 3)} ."
+            triples.append((time, [q.triple for q in parse(text, RdfFormat.TURTLE)]))
+        return encode_events(triples, self.terms)
+
+    def step(self) -> None:
+        dice, what = self.dice, self.dice.random()
+        if what < 0.7:
+            stream, batch = dice.choice(STREAMS[:1] * 3 + STREAMS[1:]), self.events()
+            self.terms.hold(*batch.ids)
+            self.told(lambda side, _: side.push(stream, batch))
+        elif what < 0.78:
+            time = self.time + dice.randint(-3, 1)
+            for stream in STREAMS:
+                self.told(lambda side, _, stream=stream: side.punctuate(stream, time))
+        elif what < 0.85:
+            for _ in range(dice.choice([1, 1, 4])):
+                self.register()
+        elif what < 0.88 and self.runs:
+            pair = dice.choice(self.runs)
+            self.told(lambda side, number: side.settle(pair[number]))
+        elif what < 0.92 and self.runs:
+            pair = dice.choice(self.runs)
+            if dice.random() < 0.5:
+                self.told(lambda side, number: side.close(pair[number]))
+            for side, run in zip(self.sides, pair, strict=True):
+                side.remove(run)
+            self.runs.remove(pair)
+        elif what < 0.94 and self.runs:
+            for run in dice.choice(self.runs):
+                run.forget(0)
+        elif what < 0.97 and self.runs:
+            self.move()
+        elif what < 0.98:
+            stream, batch = STREAMS[0], self.events()
+            self.terms.hold(*batch.ids)
+            with patch.object(JointAnswers, "advance", _failing):
+                self.told(lambda side, _: side.push(stream, batch))
+        else:
+            self.terms.collect()
+
+    def move(self) -> None:
+        """Both are saved and restored."""
+        self.moved = True
+        plans = [run.plan for run, _ in self.runs]
+        self.sides = tuple(
+            restore_runs(save_runs(side, self.terms), plans, self.terms, self.kb) for side in self.sides
+        )
+        for run in self.sides[1].registered:
+            assert isinstance(run, RspRun)
+        self.runs = list(zip(*(side.registered for side in self.sides), strict=True))
+
+
+_ADVANCE = JointAnswers.advance
+
+
+def _failing(answers: JointAnswers, batches: Sequence[EventBatch]) -> Iterator[Part]:
+    """Fails amid its work."""
+    yield from islice(_ADVANCE(answers, batches), 1)
+    raise LimitError(1, 0, "rows")
+
+
+@drawn(60)
+@given(st.integers(0, 2**32))
+def test_each_tells_what_it_tells_alone(seed: int) -> None:
+    drill = Drill(random.Random(seed))
+    for _ in range(drill.dice.randint(2, 8)):
+        drill.register()
+    for _ in range(drill.dice.randint(5, 30)):
+        drill.step()
+    for pair in drill.runs:
+        drill.told(lambda side, number, pair=pair: side.close(pair[number]))
