@@ -46,6 +46,9 @@ class ContinuousQuery(Generic[M]):
 
     Matches are kept, as columns, until `matches()` hands them out; those that go to a callback are kept only if
     `matches()` has been called. Late events are kept until `late_events()` hands them out.
+
+    Events with which it cannot find anything it may take in later, at the latest when it is asked for counts, state or
+    late events; a warning of events left out comes then.
     """
 
     def __init__(
@@ -114,7 +117,7 @@ class ContinuousQuery(Generic[M]):
                 batches[0] = batches[0].take(np.arange(self._next, len(batches[0])))
             self._waiting.clear()
             self._next = 0
-            return self._front.gathered(self._shape, batches, self._run.events)
+            return self._front.gathered(self._shape, batches, self._now.events)
 
     def on_match(self, callback: Callable[[M], object]) -> None:
         """Call `callback` with each match that completes from now on, in the pushing thread."""
@@ -124,6 +127,7 @@ class ContinuousQuery(Generic[M]):
     def late_events(self) -> list[LateEvent]:
         """The late events since the last call, in order of arrival."""
         with self._arrived:
+            self._feed.catch_up(self._run)
             late, self._late = self._late, []
             return late_events(late, self._shape.terms)
 
@@ -146,9 +150,15 @@ class ContinuousQuery(Generic[M]):
         return self._front.why(load(self.text, self._front.language), kept, kb, options, request)
 
     @property
+    def _now(self) -> AnyRun:
+        """Its run, when it has been handed all that has come."""
+        self._feed.catch_up(self._run)
+        return self._run
+
+    @property
     def _first(self) -> int | None:
         """The t of its tumbling windows."""
-        run, plan = self._run, self._plan
+        run, plan = self._now, self._plan
         if self._options.start is not None or plan is None or not isinstance(run, QueryRun):
             return self._options.start
         return same_windows(plan.query.window, run.window_start)
@@ -180,7 +190,7 @@ class ContinuousQuery(Generic[M]):
     @property
     def late(self) -> int:
         """How many events were late so far."""
-        return self._run.late
+        return self._now.late
 
     @property
     def left_out(self) -> int:
@@ -195,18 +205,18 @@ class ContinuousQuery(Generic[M]):
 
     @property
     def _faults(self) -> Faults:
-        return faults_of(self._run)
+        return faults_of(self._now)
 
     @property
     def events(self) -> int:
         """How many events this query has received."""
-        return self._run.events
+        return self._now.events
 
     @property
     def state(self) -> dict[str, int]:
         """Live records of the running state, by kind."""
         with self._arrived:
-            return self._run.state
+            return self._now.state
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -268,7 +278,7 @@ class ContinuousQuery(Generic[M]):
     @property
     def open(self) -> bool:
         """Whether events wait for their instant to be complete."""
-        return self._run.open
+        return self._now.open
 
     @property
     def last_push(self) -> float:
@@ -293,9 +303,10 @@ class ContinuousQuery(Generic[M]):
 
     def receive(self, stream: str, late: EventBatch | None, batches: Sequence[Any], exchange: Exchange) -> None:
         """What an event of `stream` has led to: late events, matches."""
-        if self._faults.count > self._warned:
-            before, self._warned = self._warned, self._faults.count
-            warn_of(self._faults, before)
+        faults = faults_of(self._run)
+        if faults.count > self._warned:
+            before, self._warned = self._warned, faults.count
+            warn_of(faults, before)
         if late is not None:
             self._shape.terms.hold(*late.ids)
             self._late.append((stream, late))

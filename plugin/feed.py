@@ -83,7 +83,15 @@ class Feed:
     def keep_answers(self, run: AnyRun) -> None:
         """The KB is about to change: instants up to the newest one so far keep the answers of now."""
         with self.lock:
+            self.catch_up(run)
             self._runs.keep_answers(run)
+
+    def catch_up(self, run: AnyRun) -> None:
+        """Hand a query what has not concerned it so far, so that its state, counters and late events are those of
+        now."""
+        with self.lock:
+            if outcomes := self._runs.catch_up(run):
+                self._hand_on(outcomes)
 
     def settle(self, run: AnyRun, until: int = BEFORE_ALL) -> None:
         """A query takes all that has been pushed as complete, and all before `until` (µs)."""
@@ -104,7 +112,8 @@ class Feed:
     def _hand_on(self, outcomes: list[Outcome], stream: str = "", forget: AnyRun | None = None) -> None:
         with self._exchange:
             for outcome in outcomes:
-                self._queries[outcome.run].receive(stream, outcome.late, outcome.matches, self._exchange)
+                query = self._queries[outcome.run]
+                query.receive(outcome.stream or stream, outcome.late, outcome.matches, self._exchange)
             if forget is not None:
                 del self._queries[forget]
             self.arrived.notify_all()

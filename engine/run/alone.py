@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
+from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import Watermarks
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -49,6 +50,11 @@ class AloneRun(ABC):
     def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
         """The events of a batch, coded in any dictionary, that the language cannot take; None: there are none. For
         other threads, too."""
+        return None
+
+    @property
+    def concern(self) -> Concern | None:
+        """Which events may have it find something, as long as the KB does not change; None: any may."""
         return None
 
     def punctuate(self, stream: str, time: int) -> None:

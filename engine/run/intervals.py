@@ -16,6 +16,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.flow.delta import Buffer, Delta
+from oxiseq.engine.flow.epsparql.algebra import TriplePlan, everything
 from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, at_tick, merged
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
 from oxiseq.engine.flow.epsparql.lowering import INTERVAL
@@ -28,6 +29,7 @@ from oxiseq.engine.flow.epsparql.standing import Query
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.concern import Concern, keys_of
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -94,6 +96,15 @@ class IntervalRun(KbRun):
     @property
     def plan(self) -> IntervalPlan:
         return self._plan
+
+    @property
+    def concern(self) -> Concern | None:
+        """An answer ends with an event that a pattern of the query, or of a rule, has a triple of."""
+        patterns = [p.places for plan in self._plan.plans for p in everything(plan) if isinstance(p, TriplePlan)]
+        keys = keys_of([(predicate, object_) for _, predicate, object_ in patterns], self._terms)
+        if keys is None:
+            return None
+        return Concern(dict.fromkeys(self._plan.streams, keys), needed=self._stamps.predicates)
 
     @property
     def reads_kb(self) -> bool:

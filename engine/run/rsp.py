@@ -26,9 +26,11 @@ from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.schedule import Schedule, Stretches
 from oxiseq.engine.rsp.steady import SteadyAnswers, is_steady
 from oxiseq.engine.run.arrivals import Arrivals
+from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.run.window_concern import concern_of
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -107,6 +109,10 @@ class RspRun(KbRun):
     @property
     def plan(self) -> RspPlan:
         return self._plan
+
+    @property
+    def concern(self) -> Concern | None:
+        return concern_of(self._plan, self._terms)
 
     @property
     def events(self) -> int:

@@ -1,7 +1,8 @@
 """The registered queries of a store, of all languages.
 
 SPAseq queries share clocks and matching (shared.py); those over windows share their state as long as it is the same
-(together.py); each other query has an order of its own (alone.py).
+(together.py); each other query has an order of its own (alone.py) and is handed events only when something may come of
+them (apart.py).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, TypeAlias
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.apart import ApartRuns
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
@@ -27,7 +29,7 @@ class Runs:
 
     def __init__(self, terms: TermDictionary) -> None:
         self._shared = SharedRuns(terms)
-        self._alone: list[AloneRun] = []
+        self._apart = ApartRuns(terms)
         self._number: dict[AnyRun, int] = {}
         self._together = Together(terms)
         self._count = 0
@@ -40,7 +42,7 @@ class Runs:
         if not isinstance(run, AloneRun):
             self._shared.add(run, start)
         elif not (shares and isinstance(run, RspRun) and self._is_together(run)):
-            self._alone.append(run)
+            self._apart.add(run)
 
     def _is_together(self, run: RspRun) -> bool:
         kind = kind_of(run.plan, run.lateness, run.order.start)
@@ -55,7 +57,7 @@ class Runs:
             assert isinstance(run, RspRun)
             self._together.remove(run)
         elif isinstance(run, AloneRun):
-            self._alone.remove(run)
+            self._apart.remove(run)
         else:
             self._shared.remove(run)
 
@@ -65,7 +67,8 @@ class Runs:
         return tuple(self._number)
 
     def save(self, terms: SavedTerms) -> State:
-        """The state of all queries."""
+        """The state of all queries, each of which has caught up."""
+        assert not self._apart.behind, "catch_up first"
         alone = [run.save(terms) for run in self._number if isinstance(run, AloneRun)]
         return {"shared": self._shared.save(terms), "alone": alone}
 
@@ -79,7 +82,7 @@ class Runs:
         for run, saved in zip(alone, state["alone"], strict=True):
             run.restore(saved, terms)
             if not (isinstance(run, RspRun) and self._is_together(run)):
-                self._alone.append(run)
+                self._apart.add(run)
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         """Events of a stream, in order of arrival; what that did."""
@@ -87,7 +90,7 @@ class Runs:
             return _outcome(run, lambda: run.push(stream, batch))
 
         found = self._shared.push(stream, batch)
-        return self._with_others(found, self._together.push(stream, batch, alone), stream, alone)
+        return self._in_order(found, self._together.push(stream, batch, alone), self._apart.push(stream, batch))
 
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
         """No event of `stream` before `time` (µs) will come."""
@@ -95,28 +98,42 @@ class Runs:
             return _outcome(run, lambda: run.punctuate(stream, time))
 
         found = self._shared.punctuate(stream, time)
-        return self._with_others(found, self._together.punctuate(stream, time, alone), stream, alone)
+        together = self._together.punctuate(stream, time, alone)
+        return self._in_order(found, together, self._apart.punctuate(stream, time))
+
+    def catch_up(self, run: AnyRun | None = None) -> list[Outcome]:
+        """Hand one query, or all, the events that have not concerned it so far, before its state, its counters or its
+        late events are looked at; what has come of that."""
+        runs = self._apart.runs if run is None else [run]
+        return [outcome for each in runs if isinstance(each, AloneRun) for outcome in self._apart.catch_up(each)]
+
+    def stepped(self) -> set[AnyRun]:
+        """Those whose state may be another than at the last call, but for those that share it."""
+        return {*self._shared.stepped(), *self._apart.stepped()}
 
     def keep_answers(self, run: AnyRun) -> bool:
-        """The KB is about to change: see `AloneRun.keep_answers`. Raises KbError."""
-        return run.keep_answers() if isinstance(run, AloneRun) else self._shared.keep_answers(run)
+        """The KB is about to change, and the query has caught up: see `AloneRun.keep_answers`. Raises KbError."""
+        return self._apart.keep_answers(run) if isinstance(run, AloneRun) else self._shared.keep_answers(run)
 
     def settle(self, run: AnyRun, until: int = BEFORE_ALL) -> list[Outcome]:
         """One query takes everything seen so far as complete; one of SPAseq also all before `until` (µs)."""
-        return [_outcome(run, run.settle)] if isinstance(run, AloneRun) else self._shared.settle(run, until)
+        if not isinstance(run, AloneRun):
+            return self._shared.settle(run, until)
+        return [_outcome(run, run.settle)] if run in self._together else self._apart.settle(run)
 
     def close(self, run: AnyRun) -> list[Outcome]:
         """The streams have ended for one query; `remove` it afterwards."""
-        return [_outcome(run, run.close)] if isinstance(run, AloneRun) else self._shared.close(run)
+        if not isinstance(run, AloneRun):
+            return self._shared.close(run)
+        return [_outcome(run, run.close)] if run in self._together else self._apart.close(run)
 
-    def _with_others(
-        self, outcomes: list[Outcome], together: list[Outcome], stream: str, alone: Callable[[AloneRun], Outcome]
-    ) -> list[Outcome]:
-        mine = [*together, *(alone(run) for run in self._alone if stream in run.plan.streams)]
-        mine = [o for o in mine if o.matches or o.late is not None or o.error is not None or o.left_out]
-        if mine and (outcomes or together):
-            return sorted([*outcomes, *mine], key=lambda outcome: self._number[outcome.run])
-        return mine or outcomes
+    def _in_order(self, outcomes: list[Outcome], together: list[Outcome], apart: list[Outcome]) -> list[Outcome]:
+        """In order of registration."""
+        together = [o for o in together if o.matches or o.late is not None or o.error is not None or o.left_out]
+        every = [each for each in (outcomes, together, apart) if each]
+        if len(every) < 2:
+            return every[0] if every else []
+        return sorted([o for each in every for o in each], key=lambda outcome: self._number[outcome.run])
 
 
 def _outcome(run: AloneRun, step: Callable[[], Any]) -> Outcome:

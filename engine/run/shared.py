@@ -33,13 +33,15 @@ Kind = tuple[tuple[str, ...], int, int | None]
 
 class Outcome(NamedTuple):
     """What a step did for one query: its matches, its late events, how many events it left out (AloneRun.faults), or an
-    error, which has cost it the matches."""
+    error, which has cost it the matches. `stream`: that of the late events, empty where it is the one that was pushed
+    to."""
 
     run: QueryRun | AloneRun
     matches: Sequence[Any]
     late: EventBatch | None = None
     error: Exception | None = None
     left_out: int = 0
+    stream: str = ""
 
 
 @dataclass(slots=True)
@@ -75,6 +77,12 @@ class SharedRuns:
         self._number: dict[QueryRun | AloneRun, int] = {}
         self._passes: dict[Kind, _Pass] = {}
         self._count = 0
+        self._stepped: set[QueryRun] = set()
+
+    def stepped(self) -> set[QueryRun]:
+        """Those that have worked on an instant since the last call."""
+        stepped, self._stepped = self._stepped, set()
+        return stepped
 
     def add(self, run: QueryRun, start: int | None = None) -> None:
         """A query that has not seen any event yet; `start` as it was given."""
@@ -91,6 +99,7 @@ class SharedRuns:
         self._leave(group, run)
         self._passes.pop(group.kind, None)
         del self._number[run]
+        self._stepped.discard(run)
 
     def save(self, terms: SavedTerms) -> State:
         """The state of all queries, in order of registration; clocks that they share once."""
@@ -245,6 +254,7 @@ class SharedRuns:
         apart = group.apart
         for run in apart:
             group.watchful.add(run)
+            self._stepped.add(run)
             try:
                 batches = run.work(instants)
             except Exception as error:
@@ -277,6 +287,7 @@ class SharedRuns:
             for run, one in rows.items():
                 if run in errors or (here is not None and run not in here):
                     continue
+                self._stepped.add(run)
                 try:
                     batches = run.step(part, one, last)
                 except Exception as error:

@@ -9,9 +9,10 @@ from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import NamedNode
 
 from oxiseq.engine.cea.facts import compile_facts
-from oxiseq.engine.cea.faults import faults_in, unfit
+from oxiseq.engine.cea.faults import RDF_TYPE, faults_in, unfit
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.partitions import Partitions
@@ -24,6 +25,7 @@ from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.concern import Concern, keys_of
 from oxiseq.engine.run.merging import Merging
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -59,6 +61,7 @@ class TupleRun(AloneRun):
         by = query.partition.by if query.partition is not None else ()
         window = query.window.attribute if isinstance(query.window, AttributeWindow) else None
         facts, vocab, self._partitions = compile_facts(plan.atoms), query.vocab or "", Partitions(len(by))
+        self._dictionary = terms
         self._terms = TermMarker(facts, vocab, terms, self._partitions, by, window)
         self._tables = TableMarker(facts, vocab, self._partitions, by, window)
         self._merging = Merging(len(plan.streams), lateness, start)
@@ -76,6 +79,14 @@ class TupleRun(AloneRun):
     @property
     def plan(self) -> CeaPlan:
         return self._plan
+
+    @property
+    def concern(self) -> Concern:
+        """Complex events end at an event of a type that the formula names. The others have positions, too, and some are
+        no tuple events: they are seen whole."""
+        keys = keys_of([(RDF_TYPE, NamedNode(atom.type)) for atom in self._plan.atoms], self._dictionary)
+        assert keys is not None, "a formula names types"
+        return Concern(dict.fromkeys(self._plan.streams, keys))
 
     @property
     def order(self) -> Merging:

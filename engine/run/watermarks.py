@@ -56,6 +56,17 @@ class Watermarks(ABC, Generic[S]):
         mark = self._streams[stream]
         mark.punctuation = max(mark.punctuation, time)
 
+    def pass_by(self, stream: int, events: int, last: int) -> None:
+        """Events that came in order, none of them late or before the start, the last one at `last` (µs): they count,
+        and nothing is kept of them."""
+        mark = self._streams[stream]
+        self.events += events
+        mark.largest, self.accepted = max(mark.largest, last), max(self.accepted, last)
+
+    def takes(self, stream: int, time: int) -> bool:
+        """Whether an event of this time (µs) would be neither late nor before the start."""
+        return time >= self._streams[stream].at(self.lateness) and (self._start is None or time >= self._start)
+
     def settle(self, until: int = BEFORE_ALL) -> None:
         """Take everything seen so far as complete, and all before `until`: what comes for it from now on is late."""
         newest = self.newest

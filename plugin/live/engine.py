@@ -6,70 +6,29 @@ import logging
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from oxiseq.engine.errors import KbError
+from oxiseq.engine.errors import KbError, SnapshotError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.run.alone import faults_of
-from oxiseq.engine.run.runs import AnyRun, Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.journal import Entry, Found, Heading, pack_events, unpack_events
+from oxiseq.journal import Entry, Found, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
-from oxiseq.languages.front import AnswerShape, Front
 from oxiseq.languages.registry import front_of
-from oxiseq.live.budgets import Budget, Watch
+from oxiseq.live.at_work import AtWork
+from oxiseq.live.budgets import Budget
+from oxiseq.live.live_query import LiveQuery
 from oxiseq.live.options import options_of
 from oxiseq.live.reading import UnworkableError, reason_of
 
 LOG = logging.getLogger("oxiseq.live")
-
-
-@dataclass(slots=True, eq=False)
-class LiveQuery:
-    """A query at work. `count`: the id of the last match found; `stored`: up to which id they are stored already;
-    `position`: the log's entry after which it began."""
-
-    name: str
-    front: Front[Any, Any]
-    run: AnyRun
-    shape: AnswerShape[Any]
-    heading: Heading
-    start: int | None
-    count: int = 0
-    stored: int = 0
-    position: int = 0
-    error: str = ""
-    watch: Watch = field(default_factory=lambda: Budget().watch())
-    """Its state's budget."""
-    decided: int = 0
-    """The log's entry before which nothing is decided about its budget (see budgets.py)."""
-    saved: int = -1
-    """The log's entry after which its last checkpoint stands."""
-    settled: int = 0
-    """How many events it had seen when silence was last taken for their end."""
-    batches: list[Any] = field(default_factory=list)
-    """Found, and not packed yet."""
-    passed_over: frozenset[int] = frozenset()
-    """The log's entries that are set aside for it: it does not see them."""
-
-    @property
-    def one_by_one(self) -> bool:
-        """Whether how entries are put together could be seen."""
-        return self.shape.feeds is not None
-
-    @property
-    def faults(self) -> Faults:
-        """Events that it cannot read, which it leaves out."""
-        return faults_of(self.run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +48,8 @@ class Engine:
     def __init__(self, kb: KnowledgeBase, budget: Budget) -> None:
         self.terms = TermDictionary()
         self._kb, self._budget = kb, budget
-        self._runs = Runs(self.terms)
-        self._live: dict[AnyRun, LiveQuery] = {}
+        self._at_work = AtWork(self.terms)
         self._scope = f"r{secrets.token_hex(4)}x"
-        self._failed: list[LiveQuery] = []
-        self._broken: list[LiveQuery] = []
 
     # --- queries ------------------------------------------------------------------------------------
 
@@ -109,20 +65,19 @@ class Engine:
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
-        budget = query.watch.budget
-        alone = budget.records is not None or budget.bytes is not None  # it is about what the query has by itself
-        self._live[query.run] = query
-        self._runs.add(query.run, query.start, shares=not alone)
+        self._at_work.add(query)
 
     def remove(self, query: LiveQuery) -> None:
         """They do no longer."""
-        if self._live.pop(query.run, None) is not None:
-            self._runs.remove(query.run)
+        self._at_work.remove(query)
 
     @property
     def queries(self) -> tuple[LiveQuery, ...]:
         """Those at work."""
-        return tuple(self._live.values())
+        return self._at_work.queries
+
+    def __contains__(self, query: LiveQuery) -> bool:
+        return query in self._at_work
 
     @property
     def reads_kb(self) -> bool:
@@ -130,45 +85,60 @@ class Engine:
         return bool(self.kb_readers)
 
     @property
-    def kb_readers(self) -> list[LiveQuery]:
+    def kb_readers(self) -> tuple[LiveQuery, ...]:
         """Those at work that ask the knowledge base."""
-        return [query for query in self._live.values() if query.run.reads_kb]
+        return self._at_work.kb_readers
 
-    def readers(self, stream: str) -> list[LiveQuery]:
+    @property
+    def streams(self) -> set[str]:
+        """Those that queries at work read."""
+        return self._at_work.streams
+
+    def readers(self, stream: str) -> tuple[LiveQuery, ...]:
         """Those that read a stream."""
-        return [query for query in self._live.values() if stream in query.shape.reads]
+        return self._at_work.readers(stream)
+
+    def stepped(self) -> list[LiveQuery]:
+        """Those whose state may be another than at the last call."""
+        return self._at_work.stepped()
+
+    def catch_up(self, query: LiveQuery) -> bool:
+        """Hand it what has not concerned it so far, so that its state and its counters are those of now; whether it is
+        at work. With the store's lock held, so that no turn is under way."""
+        self._take(self._at_work.runs.catch_up(query.run))
+        return query in self._at_work
 
     def keep_answers(self) -> None:
         """The KB is about to change: instants up to the newest one so far keep the answers of now. Raises KbError."""
         for query in self.kb_readers:
-            if self._runs.keep_answers(query.run):
+            if self.catch_up(query) and self._at_work.runs.keep_answers(query.run):
                 query.saved = -1  # the answers are part of its state
 
     def clear(self) -> tuple[LiveQuery, ...]:
         """Let go of all queries, whatever state they are in; those."""
-        gone = (*self._live.values(), *self._failed, *self._broken)
-        self._live, self._runs, self._failed, self._broken = {}, Runs(self.terms), [], []
-        return gone
+        gone, self._at_work = self._at_work, AtWork(self.terms)
+        return (*gone.queries, *gone.failed, *gone.broken)
 
     @contextmanager
     def alone(self, query: LiveQuery) -> Iterator[Engine]:
         """Feed one query by itself, before it is at work with the others."""
-        kept = self._runs, self._live, self._failed, self._broken
-        self._runs, self._live, self._failed, self._broken = Runs(self.terms), {}, [], []
+        kept, self._at_work = self._at_work, AtWork(self.terms)
         self.add(query)
         try:
             yield self
         finally:
-            self._runs, self._live, self._failed, self._broken = kept
+            self._at_work = kept
 
     def forget(self, query: LiveQuery) -> None:
-        """Let it give up its partial matches and go on."""
+        """Let it give up its partial matches and go on; it has caught up."""
         query.run.forget(microseconds_now())
         query.watch = query.watch.budget.watch()
         query.saved = -1
 
     def saved(self, query: LiveQuery) -> bytes:
-        """Its state after the last entry."""
+        """Its state after the last entry. Raises SnapshotError if it turns out that it cannot work."""
+        if query in self and not self.catch_up(query):
+            raise SnapshotError(f"the query {query.name} cannot work: {query.error}")
         return save(query.run, self.terms)
 
     def restore(self, query: LiveQuery, state: bytes) -> None:
@@ -188,11 +158,11 @@ class Engine:
 
     def push(self, stream: str, batch: EventBatch) -> list[tuple[str, bytes]]:
         """Events of a stream, in order of arrival; the events that its queries make of them for other streams."""
-        return self._take(self._runs.push(stream, batch))
+        return self._take(self._at_work.runs.push(stream, batch))
 
     def punctuate(self, stream: str, time: int) -> list[tuple[str, bytes]]:
         """No event of `stream` before `time` (µs) will come."""
-        return self._take(self._runs.punctuate(stream, time))
+        return self._take(self._at_work.runs.punctuate(stream, time))
 
     def feed(self, query: LiveQuery, entry: Entry, events: EventBatch) -> list[tuple[str, bytes]]:
         """Hand one entry, whose events these are, to a query that is alone; what `push` and `punctuate` answer.
@@ -202,21 +172,27 @@ class Engine:
         try:
             stream = entry.stream
             made = self.push(stream, events) if entry.count else self.punctuate(stream, entry.time)
+            made += self._take(self._at_work.runs.catch_up(query.run))  # an error is told of its own entry
         except Exception as error:
             LOG.exception("query %s cannot work", query.name, extra={"query": query.name})
             raise UnworkableError(query.name, entry, reason_of(error)) from error
-        if query in self._broken:
+        if query in self._at_work.broken:
             raise UnworkableError(query.name, entry, query.error)
         return made
 
     def collected(self, events: Iterable[tuple[str, bytes]] = ()) -> Emission:
         """All matches found since the last call."""
-        failed, broken = tuple(self._failed), tuple(self._broken)
-        self._failed, self._broken = [], []
-        every = (*self._live.values(), *failed, *broken)  # what these have found before is found
-        found = tuple(f for query in every if (f := self._packed(query)) is not None)
+        at_work = self._at_work
+        failed, broken, with_matches = tuple(at_work.failed), tuple(at_work.broken), tuple(at_work.found)
+        at_work.failed, at_work.broken, at_work.found = [], [], {}
+        found = tuple(f for query in with_matches if (f := self._packed(query)) is not None)
         self.terms.collect_if_due()
         return Emission(found, tuple(events), failed, broken)
+
+    @property
+    def upset(self) -> bool:
+        """Whether queries have failed or broken and `collected` has not told of it."""
+        return self._at_work.upset
 
     def _packed(self, query: LiveQuery) -> Found | None:
         batches, query.batches = query.batches, []
@@ -228,7 +204,7 @@ class Engine:
     def _take(self, outcomes: Sequence[Outcome]) -> list[tuple[str, bytes]]:
         made: list[tuple[int, str, Any]] = []
         for outcome in outcomes:
-            query = self._live[outcome.run]
+            query = self._at_work.of(outcome.run)
             if outcome.error is not None:
                 self._fail(query, outcome.error)
                 continue
@@ -244,6 +220,7 @@ class Engine:
         if known:
             batch = batch.take(np.arange(known, len(batch)))
         query.batches.append(batch)
+        self._at_work.found[query] = None
         if query.shape.feeds is not None:
             matches = (query.shape.match(batch, i) for i in range(len(batch)))
             made += [(match.time, query.shape.feeds, match) for match in matches]
@@ -262,7 +239,7 @@ class Engine:
         self.remove(query)
         if isinstance(error, KbError):
             LOG.error("query %s has failed: %s", query.name, error, extra={"query": query.name})
-            self._failed.append(query)
+            self._at_work.failed.append(query)
         else:  # it is about an event: the query goes on without it
             LOG.error("query %s cannot work: %s", query.name, error, exc_info=error, extra={"query": query.name})
-            self._broken.append(query)
+            self._at_work.broken.append(query)

@@ -15,7 +15,8 @@ from typing import Final
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.journal import Entry, Journal
-from oxiseq.live.engine import Engine, LiveQuery
+from oxiseq.live.engine import Engine
+from oxiseq.live.live_query import LiveQuery
 from oxiseq.live.reading import UnworkableError, read_entries
 
 _PAGE: Final = 1 << 18

@@ -26,8 +26,9 @@ from oxiseq.journal import (
 from oxiseq.languages.registry import front_named
 from oxiseq.live.answers import STANDING
 from oxiseq.live.budgets import Budget
-from oxiseq.live.engine import Engine, LiveQuery
+from oxiseq.live.engine import Engine
 from oxiseq.live.errors import BoundError
+from oxiseq.live.live_query import LiveQuery
 from oxiseq.live.mending import Mender
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.reading import UnworkableError, reason_of
@@ -343,6 +344,7 @@ class Queries:
                 set_aside=aside_count,
             )  # fmt: skip
         with self._engine_lock:
+            self._engine.catch_up(query)
             state = query.run.state
         return QueryStatus(
             record, facts.reads, facts.feeds, facts.variables, query.run.events, query.run.late,

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from oxiseq.journal import Aside, Checkpoint, Journal, QueryRecord
-from oxiseq.live.engine import Engine, LiveQuery
+from oxiseq.live.engine import Engine
+from oxiseq.live.live_query import LiveQuery
 from oxiseq.live.reading import UnworkableError, read_entries
 
 LOG = logging.getLogger("oxiseq.live")

@@ -172,6 +172,7 @@ class LiveService:
         left_out = gauge("query_left_out_events", "Events that a query cannot read and leaves out.", labels=("query",))
         with self.store.lock:
             for query in self._engine.queries:
+                self._engine.catch_up(query)
                 late.add_metric([query.name], query.run.late)
                 left_out.add_metric([query.name], query.faults.count)
                 for kind, count in query.run.state.items():

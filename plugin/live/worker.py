@@ -27,7 +27,8 @@ from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.journal import Aside, Checkpoint, Entry, FullError, Journal, JournalError, UnknownError
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.rows import KIND
-from oxiseq.live.engine import Emission, Engine, LiveQuery
+from oxiseq.live.engine import Emission, Engine
+from oxiseq.live.live_query import LiveQuery
 from oxiseq.live.metrics import Metrics
 from oxiseq.live.reading import ReadEntries, read_entries, reason_of
 from oxiseq.live.settings import LiveSettings
@@ -91,6 +92,8 @@ class Worker:
         self._store_lock = store_lock if store_lock is not None else nullcontext()
         self._joining: list[LiveQuery] = []
         self._decisions: list[_Decision] = []
+        self._undecided: list[LiveQuery] = []
+        """Queries about whose budgets nothing may be decided yet."""
         self._unstored: list[Emission] = []
         self._unstored_since = 0.0
         self._offsets: dict[str, int] = {}
@@ -191,6 +194,7 @@ class Worker:
             entries = self._journal.log.follow(self.position, PAGE)
             self._join(self.position)
             if not entries:
+                self._tell_upset()
                 return False
             begun = time.perf_counter()
             self._at_hand = entries
@@ -208,6 +212,14 @@ class Worker:
             self._emit(emission)
             self._keep_to_budgets()
         return True
+
+    def _tell_upset(self) -> None:
+        """Of queries that turned out not to be at work when somebody looked at them."""
+        if self._engine.upset:
+            with self._store_lock:
+                emission = self._engine.collected()
+            self._lost += [query.name for query in emission.broken]
+            self._emit(emission)
 
     def _stopped(self, error: Exception) -> None:
         """Let go of all that is in memory, as a kill would: its state is not known. All queries are to be brought back,
@@ -261,7 +273,7 @@ class Worker:
 
     def _read(self, entries: Sequence[Entry]) -> ReadEntries:
         """The events of the entries whose streams are read."""
-        wanted = {stream for query in self._all() for stream in query.shape.reads}
+        wanted = self._engine.streams.union(*(query.shape.reads for query in self._joining))
         return read_entries([entry for entry in entries if entry.stream in wanted], self._engine.unpack)
 
     def _work(self, group: Sequence[Entry], read: ReadEntries) -> list[tuple[str, bytes]]:
@@ -361,16 +373,17 @@ class Worker:
 
     def _keep_to_budgets(self) -> None:
         """After a turn: queries whose state is beyond its budget forget, or fail."""
-        for query in self._engine.queries:
-            if query.decided <= self.position:
+        due = dict.fromkeys((*self._undecided, *self._engine.stepped()))
+        self._undecided = [query for query in due if query.decided > self.position and query in self._engine]
+        for query in due:
+            if query.decided <= self.position and query in self._engine:
                 self._decide(query, self.position, self._offsets)
         self._save_decisions()
 
     def _decide(self, query: LiveQuery, position: int, offsets: Mapping[str, int]) -> None:
         """What is to be done about its state after the entry at `position`."""
         with self._store_lock:
-            passed = query.watch.passed(query.run)
-            if not passed:
+            if not self._engine.catch_up(query) or not (passed := query.watch.passed(query.run)):
                 return
             LOG.warning("query %s: %s", query.name, passed, extra={"query": query.name})
             fails = query.watch.budget.policy == "fail"
@@ -532,6 +545,9 @@ class Worker:
                 active = max(self._active.get(stream, self._begun) for stream in reads)
                 if query.run.lateness:
                     continue
+                with self._store_lock:
+                    if not self._engine.catch_up(query):
+                        continue
                 silence, deadline = query.run.silence, query.run.deadline
                 if silence is not None and deadline is not None:
                     due_at = active + max(idle, silence / 1_000_000)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyoxigraph as ox
 from by_graph import by_graph
-from hypothesis import event, given, note
+from hypothesis import Phase, event, given, note, seed, settings
 from hypothesis import strategies as st
 from lowering_strategies import Drawing, E
 from profiles import drawn
@@ -124,6 +125,43 @@ def test_a_snapshot_and_its_changes_are_the_answer(before: list[Change], steps: 
             for mirror in mirrors:
                 mirror.check()
     event("told" if any(mirror.number for mirror in mirrors) else "not told")
+
+
+LONG: Final = int(os.environ.get("OXISEQ_STEPS", 100))
+"""Changes of the long life below."""
+QUERIES: Final = 10
+LIVED: Final = 60
+"""Changes after which the oldest query goes and another comes."""
+T = TypeVar("T")
+
+
+def drawn_at_random(strategy: st.SearchStrategy[T], count: int) -> list[T]:
+    """So many examples, by one seed: more than one property can draw."""
+    found: list[T] = []
+
+    @seed(15)
+    @settings(max_examples=count // 10 + 1, phases=[Phase.generate], database=None)
+    @given(st.lists(strategy, min_size=10, max_size=10))
+    def collect(some: list[T]) -> None:
+        found.extend(some)
+
+    collect()
+    return found[:count]
+
+
+def test_a_long_life_of_a_store() -> None:
+    """Queries come and go; after each change every snapshot with its changes is what the store answers."""
+    store = oxiseq.Store()
+    queries = iter(drawn_at_random(texts(), QUERIES + LONG // LIVED + 1))
+    mirrors = [Mirror(store, store.register(next(queries), language="sparql", keep=10**9)) for _ in range(QUERIES)]
+    for number, change in enumerate(drawn_at_random(CHANGES, LONG)):
+        made(store, change)
+        for mirror in mirrors:
+            mirror.check()
+        if number % LIVED == LIVED - 1:
+            mirrors.pop(0).query.close()
+            mirrors.append(Mirror(store, store.register(next(queries), language="sparql", keep=10**9)))
+    assert len(store.standing) == QUERIES
 
 
 JOINS = [

@@ -18,7 +18,8 @@ from oxiseq.engine.run.resets import Resets
 from oxiseq.journal import FILE_NAME, FullError, Journal, unpack_matches
 from oxiseq.live import LiveService, LiveSettings
 from oxiseq.live.budgets import Budget, BudgetError
-from oxiseq.live.engine import Engine, LiveQuery
+from oxiseq.live.engine import Engine
+from oxiseq.live.live_query import LiveQuery
 from oxiseq.store import Store
 
 FOR_EVER = RISES.replace(" WITHIN 30 SECONDS", "")

@@ -69,10 +69,10 @@ class World:
         self.runs = restore_runs(data, [self.plan(text) for text in self.texts], terms, self.kb)
 
     def push(self, stream: str, events: list[tuple[int, str]]) -> Given:
-        return self.given(self.runs.push(stream, encode_events(events, self.terms)))
+        return self.given([*self.runs.push(stream, encode_events(events, self.terms)), *self.runs.catch_up()])
 
     def punctuate(self, stream: str, time: int) -> Given:
-        return self.given(self.runs.punctuate(stream, time))
+        return self.given([*self.runs.punctuate(stream, time), *self.runs.catch_up()])
 
     def settle(self, number: int) -> Given:
         return self.given(self.runs.settle(self.runs.registered[number]))
@@ -94,7 +94,7 @@ class World:
     def given(self, outcomes: list[Outcome]) -> Given:
         """Blank nodes by order of appearance in the step."""
         number, blanks, found = {run: i for i, run in enumerate(self.runs.registered)}, {}, []
-        for outcome in outcomes:
+        for outcome in sorted(outcomes, key=lambda outcome: number[outcome.run]):
             assert outcome.error is None
             matches: list[object] = []
             for batch in outcome.matches:

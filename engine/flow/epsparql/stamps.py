@@ -74,6 +74,11 @@ class Stamps:
         self._started = terms.constant(STARTED_AT)
         self._event = terms.constant(EVENT)
 
+    @property
+    def predicates(self) -> frozenset[int]:
+        """Ids of the predicates that it looks at."""
+        return frozenset((int(self._started),))
+
     def starts(self, batch: EventBatch) -> Started:
         """When each event started."""
         said = np.flatnonzero(batch.predicate == self._started)

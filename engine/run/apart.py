@@ -1,0 +1,328 @@
+"""Runs that share neither clock nor matching: each is handed events by itself, but only when something may come of it.
+
+    events of a stream ─ keys ─▶ runs that they concern: at once
+                       └ backlog ─▶ the others: when they are concerned, when somebody looks, or when it has become long
+
+A run is *asleep* while neither an event without its keys nor time alone can have it find anything (`Concern`). What
+comes meanwhile waits in the stream's backlog, and is handed to it together, in the same order: so its answers, counters
+and state are those that it would have had; whoever reads or saves them calls `catch_up` first. Of the runs asleep those
+that have waited longest catch up a few at a time, so that no push has to work for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.backlog import Backlog
+from oxiseq.engine.run.concern import Concern, Key, keys_in, predicate_of
+from oxiseq.engine.run.shared import Outcome
+from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+MOST: Final = 1 << 14
+"""Events of a stream that a run may be behind; some more while others catch up."""
+class _Passed(NamedTuple):
+    """Events in order that a run need not see: how many, and the time of the last."""
+
+    events: int
+    last: int
+
+
+_Item: TypeAlias = tuple[str, EventBatch | _Passed | int]
+"""A stream, and events or the time of a punctuation."""
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    """A run. `seen`: of one asleep, by stream the position up to which it has been handed events.
+
+    It is awake while not everything up to the time `until` is complete, or no event newer than `woken` has come.
+    `last`: `until` is an instant behind all that concerns it, at which it may tell what has gone.
+    """
+
+    run: AloneRun
+    number: int
+    concern: Concern | None
+    seen: dict[str, int]
+    until: int = BEFORE_ALL
+    woken: int | None = BEFORE_ALL
+    last: bool = False
+
+    @property
+    def rests(self) -> bool:
+        """Whether it may sleep."""
+        return self.concern is not None and self.woken is None and self.run.order.passed > self.until
+
+    def called(self, last: int) -> None:
+        """Events up to this time concern it."""
+        if self.concern is not None:
+            self.until, self.last = max(self.until, last + self.concern.linger), False
+
+    def wake(self) -> None:
+        """The next event concerns it, whatever it is."""
+        self.woken = self.run.order.accepted
+
+    def stepped(self) -> None:
+        """It has been handed something."""
+        order, accepted = self.run.order, self.run.order.accepted
+        if self.woken is not None and accepted > self.woken:
+            self.called(accepted)
+            self.woken = None
+        if self.concern is not None and self.concern.linger and not self.last and order.passed > self.until:
+            self.until, self.last = max(self.until, accepted), True
+
+
+@dataclass(slots=True)
+class _Stream:
+    """Who reads a stream. `asleep`: those that have waited longest first; `wanted`: by key those that it concerns."""
+
+    backlog: Backlog = field(default_factory=Backlog)
+    awake: dict[_Member, None] = field(default_factory=dict)
+    asleep: dict[_Member, None] = field(default_factory=dict)
+    wanted: dict[Key, dict[_Member, None]] = field(default_factory=dict)
+    paired: dict[int, int] = field(default_factory=dict)
+    """Predicates of keys that have an object, and how many such keys there are."""
+
+
+class ApartRuns:
+    """Such runs. Outcomes come in order of registration. Not safe for several threads."""
+
+    def __init__(self, terms: TermDictionary) -> None:
+        self._members: dict[AloneRun, _Member] = {}
+        self._streams: dict[str, _Stream] = {}
+        self._stepped: set[AloneRun] = set()
+        self._count = 0
+        terms.register(self)
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """The terms of events that wait for a run."""
+        for stream in self._streams.values():
+            yield from stream.backlog.held_ids()
+
+    @property
+    def runs(self) -> tuple[AloneRun, ...]:
+        """In order of registration."""
+        return tuple(self._members)
+
+    @property
+    def behind(self) -> int:
+        """How many runs have not been handed all events that have come."""
+        asleep = {member for stream in self._streams.values() for member in stream.asleep}
+        return sum(any(seen < self._streams[iri].backlog.end for iri, seen in m.seen.items()) for m in asleep)
+
+    def stepped(self) -> set[AloneRun]:
+        """Those that have been handed something since the last call."""
+        stepped, self._stepped = self._stepped, set()
+        return stepped
+
+    def add(self, run: AloneRun) -> None:
+        """One more: it sees what comes from now on."""
+        seen = {iri: self._streams.setdefault(iri, _Stream()).backlog.end for iri in dict.fromkeys(run.plan.streams)}
+        member = self._members[run] = _Member(run, self._count, run.concern, seen)
+        self._count += 1
+        if run.order.accepted > BEFORE_ALL:  # it has been restored: what it has seen may have concerned it
+            member.called(run.order.accepted)
+            member.wake()
+        for iri in seen:
+            stream = self._streams[iri]
+            stream.awake[member] = None
+            if member.concern is not None:
+                stream.backlog.watch(member.concern.needed or ())
+            for key in self._keys(member, iri):
+                stream.wanted.setdefault(key, {})[member] = None
+                if key != predicate_of(key):
+                    stream.paired[predicate_of(key)] = stream.paired.get(predicate_of(key), 0) + 1
+
+    def remove(self, run: AloneRun) -> None:
+        """Forget a run."""
+        member = self._members.pop(run)
+        self._stepped.discard(run)
+        for iri in member.seen:
+            stream = self._streams[iri]
+            stream.awake.pop(member, None)
+            stream.asleep.pop(member, None)
+            for key in self._keys(member, iri):
+                del stream.wanted[key][member]
+                if not stream.wanted[key]:
+                    del stream.wanted[key]
+                if key != predicate_of(key):
+                    stream.paired[predicate_of(key)] -= 1
+                    if not stream.paired[predicate_of(key)]:
+                        del stream.paired[predicate_of(key)]
+            self._trim(iri, stream)
+
+    @staticmethod
+    def _keys(member: _Member, iri: str) -> Iterable[Key]:
+        return () if member.concern is None else member.concern.keys.get(iri, ())
+
+    # --- what comes ---------------------------------------------------------------------------------
+
+    def push(self, iri: str, batch: EventBatch) -> list[Outcome]:
+        """Events of a stream, in order of arrival; what that did."""
+        stream = self._streams.get(iri)
+        if stream is None:
+            return []
+        missed = {member: self._missed(member) for member in self._concerned(stream, batch) if member in stream.asleep}
+        touched = [*stream.awake, *missed]
+        if stream.asleep:
+            stream.backlog.add(batch)
+        else:
+            stream.backlog.pass_by(len(batch))
+        if len(touched) > 1:
+            touched.sort(key=_number)
+        outcomes: list[Outcome] = []
+        for member in touched:
+            outcomes += self._step(member, [*missed.get(member, ()), (iri, batch)])
+        return outcomes + self._catch_up_some(iri, stream, len(batch)) if stream.asleep else outcomes
+
+    def _concerned(self, stream: _Stream, batch: EventBatch) -> dict[_Member, None]:
+        """Those that a batch concerns."""
+        found: dict[_Member, None] = {}
+        for key in keys_in(batch, stream.wanted, stream.paired) if stream.wanted else ():
+            found |= stream.wanted[key]
+        if found:
+            last = int(batch.time.max())
+            for member in found:
+                member.called(last)
+        return found
+
+    def punctuate(self, iri: str, time: int) -> list[Outcome]:
+        """No event of a stream before `time` (µs) will come."""
+        stream = self._streams.get(iri)
+        if stream is None:
+            return []
+        if stream.asleep:
+            stream.backlog.mark(time)
+        outcomes: list[Outcome] = []
+        for member in sorted(stream.awake, key=_number):
+            outcomes += self._step(member, [(iri, time)])
+        return outcomes
+
+    def catch_up(self, run: AloneRun) -> list[Outcome]:
+        """Hand a run what it has not been handed yet; nothing for one that is not registered."""
+        member = self._members.get(run)
+        missed = [] if member is None else self._missed(member)
+        return self._step(member, missed) if member is not None and missed else []
+
+    def _catch_up_some(self, iri: str, stream: _Stream, events: int) -> list[Outcome]:
+        """As many as it takes for each to do so once while so many events come as it may be behind."""
+        outcomes: list[Outcome] = []
+        for _ in range(1 + len(stream.asleep) * events // MOST):
+            member = next(iter(stream.asleep), None)
+            if member is None or stream.backlog.end - member.seen[iri] <= MOST:
+                break
+            outcomes += self._step(member, self._missed(member))
+        self._trim(iri, stream)
+        return outcomes
+
+    def _trim(self, iri: str, stream: _Stream) -> None:
+        first = next(iter(stream.asleep), None)
+        if first is None:
+            stream.backlog.pass_by(0)
+        else:
+            stream.backlog.forget(first.seen[iri])
+
+    def settle(self, run: AloneRun) -> list[Outcome]:
+        """One run takes everything seen so far as complete."""
+        member = self._members[run]
+        return self._step(member, self._missed(member), run.settle, quiet=False)
+
+    def close(self, run: AloneRun) -> list[Outcome]:
+        """The streams have ended for one run; `remove` it afterwards."""
+        member = self._members[run]
+        return self._step(member, self._missed(member), run.close, quiet=False)
+
+    def keep_answers(self, run: AloneRun) -> bool:
+        """The KB is about to change, and the run has caught up: see `AloneRun.keep_answers`. Raises KbError."""
+        member = self._members.get(run)
+        if member is not None and run.reads_kb:
+            assert not any(isinstance(item, EventBatch) for _, item in self._missed(member)), "catch_up first"
+            member.wake()
+            self._place(member)
+        return run.keep_answers()
+
+    # --- one run ------------------------------------------------------------------------------------
+
+    def _missed(self, member: _Member) -> list[_Item]:
+        """What one that is asleep has not been handed."""
+        if member not in self._streams[next(iter(member.seen))].asleep:
+            return []
+        items: list[_Item] = []
+        assert member.concern is not None
+        for iri, seen in member.seen.items():
+            backlog = self._streams[iri].backlog
+            needed, passed = member.concern.needed, self._passed(member, iri)
+            if passed is not None:
+                items.append((iri, passed))
+                seen += passed.events
+            for first, last, mark in backlog.stretches(seen):
+                if first < last:
+                    batch = backlog.events(first, last) if needed is None else backlog.bare(first, last, needed)
+                    items.append((iri, batch))
+                if mark is not None:
+                    items.append((iri, mark))
+        return items
+
+    def _passed(self, member: _Member, iri: str) -> _Passed | None:
+        """What one that is asleep need not see at all: events that come in order, but for the last ones."""
+        concern, order, seen = member.concern, member.run.order, member.seen[iri]
+        if concern is None or concern.needed is None or len(member.seen) > 1:
+            return None
+        span = concern.linger + order.lateness
+        events, first, last = self._streams[iri].backlog.dispensable(seen, concern.needed, span)
+        return _Passed(events, last) if events and order.takes(0, first) else None
+
+    def _step(
+        self, member: _Member, items: Sequence[_Item], end: Callable[[], None] | None = None, *, quiet: bool = True
+    ) -> list[Outcome]:
+        """Hand events and punctuations to a run, one after the other, and let it work through what is complete then;
+        what has come of that. `quiet`: nothing if it has found nothing."""
+        run = member.run
+        self._stepped.add(run)
+        known, late = run.faults.count, dict[str, EventBatch]()
+        try:
+            for iri, item in items:
+                if isinstance(item, _Passed):
+                    run.order.pass_by(0, *item)
+                elif not isinstance(item, EventBatch):
+                    run.punctuate(iri, item)
+                elif (refused := run.push(iri, item)) is not None and len(refused):
+                    late[iri] = EventBatch.concat([late[iri], refused]) if iri in late else refused
+            if end is not None:
+                end()
+            found = run.advance()
+        except Exception as error:
+            member.wake()  # whatever it has not done it may do at the next event
+            self._place(member)
+            return [Outcome(run, [], None, error)]
+        member.stepped()
+        self._place(member)
+        left_out = run.faults.count - known
+        *others, last = late.items() or [("", None)]
+        outcomes = [Outcome(run, [], each, stream=iri) for iri, each in others]
+        if found or last[1] is not None or left_out or not quiet:
+            outcomes.append(Outcome(run, found, last[1], left_out=left_out, stream=last[0]))
+        return outcomes
+
+    def _place(self, member: _Member) -> None:
+        """Among those awake, or last among those asleep."""
+        rests = member.rests
+        for iri in member.seen:
+            stream = self._streams[iri]
+            if not rests and member in stream.awake:
+                return
+            stream.awake.pop(member, None)
+            stream.asleep.pop(member, None)
+            (stream.asleep if rests else stream.awake)[member] = None
+            member.seen[iri] = stream.backlog.end
+
+
+def _number(member: _Member) -> int:
+    return member.number

@@ -1,0 +1,52 @@
+"""A query at work for the service: its run, what its matches look like, and where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from oxiseq.engine.events.faults import Faults
+from oxiseq.engine.run.alone import faults_of
+from oxiseq.engine.run.runs import AnyRun
+from oxiseq.journal import Heading
+from oxiseq.languages.front import AnswerShape, Front
+from oxiseq.live.budgets import Budget, Watch
+
+
+@dataclass(slots=True, eq=False)
+class LiveQuery:
+    """A query at work. `count`: the id of the last match found; `stored`: up to which id they are stored already;
+    `position`: the log's entry after which it began."""
+
+    name: str
+    front: Front[Any, Any]
+    run: AnyRun
+    shape: AnswerShape[Any]
+    heading: Heading
+    start: int | None
+    count: int = 0
+    stored: int = 0
+    position: int = 0
+    error: str = ""
+    watch: Watch = field(default_factory=lambda: Budget().watch())
+    """Its state's budget."""
+    decided: int = 0
+    """The log's entry before which nothing is decided about its budget (see budgets.py)."""
+    saved: int = -1
+    """The log's entry after which its last checkpoint stands."""
+    settled: int = 0
+    """How many events it had seen when silence was last taken for their end."""
+    batches: list[Any] = field(default_factory=list)
+    """Found, and not packed yet."""
+    passed_over: frozenset[int] = frozenset()
+    """The log's entries that are set aside for it: it does not see them."""
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether how entries are put together could be seen."""
+        return self.shape.feeds is not None
+
+    @property
+    def faults(self) -> Faults:
+        """Events that it cannot read, which it leaves out."""
+        return faults_of(self.run)

@@ -1,0 +1,265 @@
+"""Queries of other languages than SPAseq, together and each alone.
+
+Together a query is handed events only when something may come of them. After every step its matches must be those of
+its lonely twin, which is handed everything at once; and whenever somebody looks, its late events and counters, too.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from loaded import load
+from pyoxigraph import Literal, NamedNode, Quad, Store, Triple
+
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.flow.epsparql.stamps import STARTED_AT
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.run import apart
+from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.runs import Runs
+from oxiseq.engine.run.shared import Outcome
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.languages.front import Options
+from oxiseq.languages.registry import front_of
+
+E = "http://e/"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+STREAMS = (E + "s", E + "r")
+NAMES = ("a", "b", "c", "d")
+DURATION = "<http://www.w3.org/2001/XMLSchema#duration>"
+
+
+def iri(name: str) -> NamedNode:
+    return NamedNode(E + name)
+
+
+def ceql(dice: random.Random) -> str:
+    x, y, z = (dice.choice("ABCD") for _ in range(3))
+    form = dice.choice([
+        f"{x} AS x ; {y} AS y", f"{x} AS x : {y} AS y", f"{x} AS x ; {y}+ AS y ; {z}", f"{x} AS x FILTER x[v > 4]",
+        f"({x} OR {y}) AS x ; {z}",
+    ])  # fmt: skip
+    window = dice.choice(["WITHIN 6 EVENTS", "WITHIN 0.00002 SECONDS", "WITHIN 9 [v]"])
+    by = dice.choice(["", "", "PARTITION BY [k]"])
+    strategy = dice.choice(["", "", "MAX", "NEXT", "STRICT"])
+    names = dice.choice(["s", "s", "s, r"])
+    return f"VOCAB <{E}> SELECT {strategy} * FROM {names} WHERE {form} {by} {window}"
+
+
+def windows(dice: random.Random) -> str:
+    x, y = (dice.choice(NAMES) for _ in range(2))
+    slide = dice.choice(["", "STEP PT0.000003S", "STEP PT0.000007S"])
+    where = dice.choice([
+        f"WINDOW :w {{ ?h :{x} ?v }}", f"WINDOW :w {{ ?h :{x} ?v . ?h :{y} ?u FILTER(?u > ?v) }}",
+        f"WINDOW :w {{ ?h :{x} ?v OPTIONAL {{ ?h :{y} ?u }} }}",
+        f"WINDOW :w {{ {{ ?h :{x} ?v }} UNION {{ ?h :{y} ?v }} }}",
+        f"WINDOW :w {{ ?h :{x} ?v MINUS {{ ?h :{y} ?u }} }}", f"WINDOW :w {{ ?h :{x} ?v }} GRAPH :g {{ ?h :known ?u }}",
+        f"GRAPH :g {{ ?h :known ?v }} FILTER NOT EXISTS {{ WINDOW :w {{ ?h :{x} ?u }} }}",
+        f"WINDOW :w {{ ?h ?p ?v }} WINDOW :r {{ ?h :{y} ?u }}", f"WINDOW :w {{ ?h a :A ; :{x} ?v }}",
+        f"WINDOW :w {{ ?h :{x} ?v }} WINDOW :r {{ ?h :{y} ?v }}",
+    ])  # fmt: skip
+    columns, group = dice.choice([("?h ?v", ""), ("?h (COUNT(*) AS ?n)", "GROUP BY ?h"), ("(COUNT(*) AS ?n)", "")])
+    kind = dice.choice(["RANGE PT0.00001S", "RANGE PT0.00001S", "RANGE PT0.00003S"])
+    told = dice.choice(["", "REGISTER RSTREAM :q AS", "REGISTER DSTREAM :q AS", "REGISTER ISTREAM :q AS"])
+    return (
+        f"PREFIX : <{E}> {told} SELECT {columns} FROM NAMED WINDOW :w ON :s [{kind} {slide}] "
+        f"FROM NAMED WINDOW :r ON :r [RANGE PT0.00001S] WHERE {{ {where} }} {group}"
+    )
+
+
+def intervals(dice: random.Random) -> str:
+    x, y, z = (dice.choice(NAMES) for _ in range(3))
+    first, second, third = (f"{{ ?h :{name} ?v{i} }}" for i, name in enumerate((x, y, z)))
+    where = dice.choice([
+        first, f"{first} SEQ {second}", f"{first} SEQ {second} SEQ {third}", f"{first} OPTIONALSEQ {second}",
+        f"{first} EQUALS {second}",
+        f"{first} SEQ {{ ?h ?p ?o }}", f"{first} SEQ {{ ?h :known ?u }}", f"{{ ?h :{x} :known }} SEQ {second}",
+    ])  # fmt: skip
+    streams = dice.choice([f"FROM STREAM <{STREAMS[0]}>", f"FROM STREAM <{STREAMS[0]}> FROM STREAM <{STREAMS[1]}>"])
+    return (
+        f'PREFIX : <{E}> SELECT ?h {streams} WHERE {{ {where} FILTER(getDURATION() < "PT0.00003S"^^{DURATION}) }}'
+    )
+
+
+LANGUAGES = {"ceql": ceql, "rspql": windows, "epsparql": intervals}
+
+
+def shown(batch: Any) -> list[Any]:
+    return [value.tolist() if hasattr(value, "tolist") else value
+            for value in (getattr(batch, each.name) for each in fields(batch))]  # fmt: skip
+
+
+@dataclass
+class Pair:
+    """A query among others and its twin. The late events of the one are those of the other when it has caught up."""
+
+    text: str
+    together: AloneRun
+    alone: AloneRun
+    found: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
+    late: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+
+
+class Drill:
+    """Random steps."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self.terms = TermDictionary()
+        self.store = Store()
+        self.kb = StoreKb(self.store)
+        self.runs = Runs(self.terms)
+        self.pairs: dict[AloneRun, Pair] = {}
+        self.now = 0
+        self.slept = 0
+
+    def register(self) -> None:
+        language = self.dice.choice([*LANGUAGES])
+        text = LANGUAGES[language](self.dice)
+        query = load(text, language)
+        lateness = self.dice.choice([0, 0, 0, 4])
+        start = self.dice.choice([None, None, None, self.now + 3])
+        options = Options(start, lateness)
+        together, alone = (front_of(query).compile(query, self.terms, self.kb, options)[0] for _ in range(2))
+        assert isinstance(together, AloneRun) and isinstance(alone, AloneRun)
+        self.runs.add(together, start, shares=False)
+        self.pairs[together] = Pair(text, together, alone)
+
+    def graph(self) -> list[Triple]:
+        dice, event = self.dice, iri(f"h{self.dice.randint(1, 2)}")
+        some = dice.choice([0, 0, 0, 0, 1, 1, 2])
+        triples = [Triple(event, iri("noise"), Literal(dice.randint(0, 9)))]
+        triples += [Triple(event, iri(dice.choice(NAMES)), dice.choice([Literal(dice.randint(0, 9)), iri("known")]))
+                    for _ in range(some)]  # fmt: skip
+        for _ in range(dice.choice([1, 1, 1, 1, 2])):
+            triples.append(Triple(event, NamedNode(RDF + "type"), iri(dice.choice("ABCDXYZXYZ"))))
+        triples.append(Triple(event, iri("v"), Literal(dice.randint(0, 9))))
+        triples.append(Triple(event, iri("k"), Literal(dice.randint(0, 2))))
+        if dice.random() < 0.2:
+            triples.append(Triple(event, STARTED_AT, Literal(self.now - dice.choice([9, 4, 1, -30]))))
+        return triples
+
+    def push(self) -> None:
+        stream = self.dice.choice([STREAMS[0], STREAMS[0], STREAMS[1]])
+        events = []
+        for _ in range(self.dice.choice([1, 1, 1, 2, 12])):
+            self.now += self.dice.choice([0, 1, 1, 1, 2, 9])
+            events.append((self.now - self.dice.choice([0, 0, 0, 0, 0, 1, 3, 6]), self.graph()))
+        batch = encode_events(events, self.terms)
+        self.take(self.runs.push(stream, batch))
+        for pair in self.pairs.values():
+            if stream in pair.alone.plan.streams:
+                late = pair.alone.push(stream, batch)
+                pair.late[1].extend([] if late is None else late.time.tolist())
+                pair.found[1].extend(map(shown, pair.alone.advance()))
+        self.compare()
+        self.slept += self.runs._apart.behind
+
+    def punctuate(self) -> None:
+        stream, time = self.dice.choice(STREAMS), self.now + self.dice.randint(-2, 3)
+        self.take(self.runs.punctuate(stream, time))
+        for pair in self.pairs.values():
+            if stream in pair.alone.plan.streams:
+                pair.alone.punctuate(stream, time)
+                pair.found[1].extend(map(shown, pair.alone.advance()))
+        self.compare()
+
+    def settle(self) -> None:
+        pair = self.dice.choice([*self.pairs.values()])
+        self.take(self.runs.settle(pair.together))
+        pair.alone.settle()
+        pair.found[1].extend(map(shown, pair.alone.advance()))
+        self.compare()
+
+    def look(self) -> None:
+        """Somebody does."""
+        pair = self.dice.choice([*self.pairs.values()])
+        self.take(self.runs.catch_up(pair.together))
+        self.same(pair)
+
+    def forget(self) -> None:
+        pair = self.dice.choice([*self.pairs.values()])
+        self.take(self.runs.catch_up(pair.together))
+        for run in (pair.together, pair.alone):
+            run.forget(0)
+
+    def change_kb(self) -> None:
+        for pair in self.pairs.values():
+            self.take(self.runs.catch_up(pair.together))
+            self.runs.keep_answers(pair.together)
+            pair.alone.keep_answers()
+        quad = Quad(iri(f"h{self.dice.randint(1, 2)}"), iri(self.dice.choice(["known", "known", *NAMES])),
+                    Literal(self.dice.randint(0, 9)), iri("g"))  # fmt: skip
+        self.store.add(quad)
+        if self.dice.random() < 0.5:
+            self.store.add(Quad(*quad.triple))
+        self.kb.touch()
+
+    def close(self) -> None:
+        pair = self.pairs[self.dice.choice([*self.pairs])]
+        self.take(self.runs.close(pair.together))
+        pair.alone.close()
+        pair.found[1].extend(map(shown, pair.alone.advance()))
+        self.compare()
+        self.same(pair)
+        self.runs.remove(pair.together)
+        del self.pairs[pair.together]
+
+    def take(self, outcomes: list[Outcome]) -> None:
+        for outcome in outcomes:
+            assert isinstance(outcome.run, AloneRun)
+            pair = self.pairs[outcome.run]
+            assert outcome.error is None, pair.text
+            pair.found[0].extend(map(shown, outcome.matches))
+            pair.late[0].extend([] if outcome.late is None else outcome.late.time.tolist())
+
+    def compare(self) -> None:
+        for pair in self.pairs.values():
+            assert pair.found[0] == pair.found[1], pair.text
+
+    def same(self, pair: Pair) -> None:
+        assert sorted(pair.late[0]) == sorted(pair.late[1]), pair.text
+        for name in ("events", "late"):
+            assert getattr(pair.together, name) == getattr(pair.alone, name), (name, pair.text)
+        assert pair.together.order.passed == pair.alone.order.passed, pair.text
+        assert pair.together.faults.count == pair.alone.faults.count, pair.text
+        for run in (pair.together, pair.alone):
+            run.collect()
+        assert pair.together.records == pair.alone.records, pair.text
+
+    def step(self) -> None:
+        if len(self.pairs) < 2:
+            return self.register()
+        pushes = [self.push] * 12
+        rare = [self.register, self.punctuate, self.settle, self.look, self.look, self.forget, self.change_kb,
+                self.close]  # fmt: skip
+        return self.dice.choice([*pushes, *rare])()
+
+
+@given(st.integers(0, 2**62), st.sampled_from([3, 40, apart.MOST]))
+def test_each_query_finds_what_it_finds_alone(seed: int, most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(apart, "MOST", most)
+        drill = Drill(seed)
+        for _ in range(drill.dice.choice([2, 6])):
+            drill.register()
+        for _ in range(40):
+            drill.step()
+        while drill.pairs:
+            drill.close()
+
+
+def test_queries_do_sleep() -> None:
+    """Or the test above would say nothing."""
+    drills = [Drill(seed) for seed in range(5)]
+    for drill in drills:
+        for _ in range(8):
+            drill.register()
+        for _ in range(30):
+            drill.push()
+    assert sum(drill.slept for drill in drills) > 100
