@@ -12,7 +12,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.aggregate import aggregate_values, average
@@ -162,6 +162,10 @@ class SumTotal:
         self._special = Counter(dict(zip((0.0, math.inf, -math.inf), numbers[7:], strict=True)))
 
 
+def _text(term: Term | None) -> tuple[bool, str]:
+    return isinstance(term, BlankNode), str(term)
+
+
 def _in(kind: int, value: Value) -> Value:
     """A number rounded to its kind."""
     return Value(*promoted(value, value)[:2]) if kind in (kinds.FLOAT, kinds.DOUBLE) else value
@@ -188,6 +192,8 @@ class BagTotal:
         values: list[Term | None] = []
         for value, times in self._bag.items():
             values += [self._terms.term(value) if value else None] * (1 if once else times)
+        if name in ("MIN", "MAX"):
+            values.sort(key=_text)  # of those that do not compare the first, whatever the order in which matches came
         return aggregate_values(self._aggregate, values)
 
     @property

@@ -13,7 +13,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Array
 from oxiseq.engine.kernels.sequence import records as sequence
 
-FOR_WORK: Final = tuple(name for name in k.MatchMemory._fields if name not in ("scalars", "nodes"))
+FOR_WORK: Final = tuple(name for name in k.MatchMemory._fields if name not in ("scalars", "nodes", "weights"))
 """Arrays that are empty between batches."""
 EMPTY_BETWEEN_BATCHES: Final = (k.FINALS, k.STACK, k.OUT_ROWS, k.OUT_MATCHES)
 """Scalars that say so."""
@@ -24,11 +24,12 @@ M = TypeVar("M", cea.Memory, sequence.Memory)
 """The memories of runners, which begin with `MatchMemory`."""
 
 
-def match_arrays(scalars: int, nodes: int, finals: int, stack: int, out: int) -> dict[str, Array]:
-    """Empty arrays of `MatchMemory`, with room for so many records of each."""
+def match_arrays(scalars: int, nodes: int, finals: int, stack: int, out: int, limbs: int = 0) -> dict[str, Array]:
+    """Empty arrays of `MatchMemory`, with room for so many records of each; `limbs`: of the counts, 0 for none."""
     return k.MatchMemory(
         scalars=np.zeros(scalars, np.int64),
         nodes=np.zeros(nodes, k.NODE),
+        weights=np.zeros((nodes, limbs), np.uint64),
         finals=np.zeros((finals, 2), np.int64),
         stack=np.zeros((stack, 2), np.int64),
         path=np.zeros(stack, np.int64),
@@ -64,5 +65,5 @@ def put_finals(S: M, picked: Array) -> M:
 def with_room_for_nodes(S: M, again: bool, least: int = 0) -> M:
     """After a collection: twice the room if more than half is still in use, or if it did not help before (`again`)."""
     if again or 2 * int(S.scalars[k.NODE_TOP]) + SPINE > len(S.nodes) or len(S.nodes) < least:
-        return S._replace(nodes=longer(S.nodes, 2 * len(S.nodes)))
+        return S._replace(nodes=longer(S.nodes, 2 * len(S.nodes)), weights=longer(S.weights, 2 * len(S.nodes)))
     return S

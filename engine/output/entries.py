@@ -53,6 +53,10 @@ class InstantNumbers:
         found: NDArray[np.int64] = self._first + np.searchsorted(self._times, times)
         return found
 
+    def time(self, number: int) -> int:
+        """When an instant was that is known."""
+        return int(self._times[number - self._first])
+
     def save(self) -> State:
         return {"times": self._times, "first": self._first}
 

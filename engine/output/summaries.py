@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import BlankNode
+from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.expressions.exact import ExpressionError, Leaf, evaluate, holds
 from oxiseq.engine.expressions.totals import CountTotal, Total, total_of
@@ -26,7 +26,7 @@ from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.order import order_key
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Every, Expression, OnChange, OnClose
+from oxiseq.grammar.algebra import Aggregate, Every, Expression, OnChange, OnClose
 
 _NEVER: Final = 1 << 62
 Row = tuple[int, ...]
@@ -40,6 +40,9 @@ class _Group:
 
     matches: int
     totals: tuple[Total, ...]
+    row: _Ranked | None = None
+    """Its row, once it has been made, until the group changes; None also where HAVING drops it."""
+    known: bool = False
 
 
 class Summaries:
@@ -175,6 +178,7 @@ class Summaries:
             group = groups[entry.key] = _Group(0, totals)
         times, keys = sign * entry.times, len(self._plan.keys)
         group.matches += times
+        group.known = False
         for measure, total in zip(self._plan.measures, group.totals, strict=True):
             total.add(0 if measure.column is None else entry.values[measure.column - keys], times)
         if not group.matches:
@@ -193,6 +197,11 @@ class Summaries:
         return [row for key, group in found if (row := self._row(key, group)) is not None]
 
     def _row(self, key: Key, group: _Group) -> _Ranked | None:
+        if not group.known:
+            group.row, group.known = self._new_row(key, group), True
+        return group.row
+
+    def _new_row(self, key: Key, group: _Group) -> _Ranked | None:
         plan = self._plan
         leaves: dict[Leaf, Term] = {
             name: self._terms.term(i) for name, i in zip(plan.keys, key, strict=True) if i
@@ -210,15 +219,19 @@ class Summaries:
             return None
         row = []
         for name, expression in zip(plan.names, plan.columns, strict=True):
+            if isinstance(expression, Variable) and expression in plan.keys:
+                row.append(key[plan.keys.index(expression)])
+                continue
             i = self._value(expression, leaves)
             row.append(i)
-            if i:
+            if i and name not in plan.keys:
                 leaves[name] = self._terms.term(i)
         return tuple(row), tuple(self._ranked(e, leaves) for e, _ in plan.order_by)
 
     def _value(self, expression: Expression, leaves: Mapping[Leaf, Term]) -> int:
         try:
-            term = evaluate(expression, leaves)
+            known = leaves.get(expression) if isinstance(expression, Aggregate) else None
+            term = evaluate(expression, leaves) if known is None else known
         except ExpressionError:
             return 0
         if isinstance(term, BlankNode):
@@ -253,7 +266,8 @@ class Summaries:
     def held_ids(self) -> Iterator[AnyIds]:
         """The terms of groups and of matches that have not left."""
         for key, group in self._groups.items():
-            yield np.array([*key, *_held(group)], np.int64)
+            row = group.row[0] if group.known and group.row is not None else ()
+            yield np.array([*key, *_held(group), *row], np.int64)
         for _, _, entry in self._leaving:
             yield np.array([*entry.key, *entry.values], np.int64)
 

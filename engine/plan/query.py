@@ -17,6 +17,7 @@ from oxiseq.engine.kernels.sequence.records import EVERYTHING, NOTHING, THE_PART
 from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
+from oxiseq.engine.plan.counting import carried, listed_because
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import PARTITION, StateBuilder, own_filters
@@ -24,7 +25,7 @@ from oxiseq.engine.sequence.tables import Clauses, SequenceTables, build_tables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Exists, Expression, Filter, Group, Query, Window
 from oxiseq.grammar.levels import summarises
-from oxiseq.grammar.places import atoms, overview
+from oxiseq.grammar.places import Overview, atoms, overview
 from oxiseq.grammar.scope import GpmParts, certain_variables, exists_in, expression_variables, holds_exists
 
 
@@ -108,6 +109,8 @@ class QueryPlan:
     """How matches become rows of groups; None: each match is a row."""
     written: Answer
     """What is written of each match: the answer, if each is a row."""
+    listed: str | None
+    """Why the matches of a summary are listed; None: they are counted as they are found."""
 
     @property
     def window(self) -> Window | None:
@@ -120,14 +123,26 @@ class QueryPlan:
         return tuple(dict.fromkeys(e for condition in conditions for e in exists_in(condition)))
 
 
-def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
-    """Compile a checked query; constants are interned in `terms`."""
+def compile_query(query: Query, terms: TermDictionary, *, listing: bool = False) -> QueryPlan:
+    """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
+    where these could be counted."""
     seen = overview(query)
+    plan = _compile(seen, terms, None)
+    if plan.summary is None or listing:
+        return plan
+    enriched = (name for name, gpm in plan.gpms.items() if gpm.enriched)
+    because = listed_because(plan.summary, seen, plan.automaton.ambiguous, enriched, plan.sequence.graph)
+    return replace(plan, listed=because) if because is not None else _compile(seen, terms, carried(plan.summary))
+
+
+def _compile(seen: Overview, terms: TermDictionary, told_apart: frozenset[Variable] | None) -> QueryPlan:
+    """`told_apart`: matches are counted, apart by the values of these variables."""
+    query = seen.query
     parts = dict(seen.parts)
     automaton = build_automaton(query.sequence)
     sliding = query.window is not None and query.window.sliding
     by = query.partition.by if query.partition is not None else ()
-    builder = StateBuilder(automaton, parts, sliding, by)
+    builder = StateBuilder(automaton, parts, sliding, by, told_apart)
     graph = builder.build()
     summarised = summarises(seen)
     chosen = query.selection is not None or query.limit is not None or summarised
@@ -161,7 +176,8 @@ def compile_query(query: Query, terms: TermDictionary) -> QueryPlan:
                      tuple(compile_stream(r, terms) if r else None for r in requests),
                      automaton, sequence, _stored(gpms.values(), answer, bool(by) and (deferred or limit is not None)),
                      answer, limit, members, deferred, summary,
-                     answer if summary is None else written_answer(summary, answer))
+                     answer if summary is None else written_answer(summary, answer),
+                     None if told_apart is not None or summary is None else "it was asked for")
 
 
 def _members(

@@ -18,6 +18,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.counted import CountedEntries
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
 from oxiseq.engine.output.entries import InstantNumbers, instants_of
 from oxiseq.engine.output.rows import RowStore
@@ -90,6 +91,9 @@ class QueryRun:
         if plan.query.partition is not None:
             self._partitions = Partitions(plan, self._sequence, self._capacities.groups)
         self._summaries = None if plan.summary is None else Summaries(plan.summary, self._terms)
+        self._counted = None
+        if plan.summary is not None and plan.sequence.counted:
+            self._counted = CountedEntries(plan.summary, plan.sequence, self._terms)
         self._numbers = InstantNumbers(2 * plan.window.size) if self._by_number and plan.window is not None else None
         self._kept_rows = 0
 
@@ -352,6 +356,8 @@ class QueryRun:
         batches: list[MatchBatch] = []
         until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
         if sources or self.waits:
+            if self._counted is not None and self._counted.by_window and self.plan.window is not None:
+                self._sequence.count_by(self._window_start, self.plan.window.size)
             if sources:
                 self._write_rows(sources, times, number, answers, split)
             passed = self._time_until(int(times[-1]) if count else None, last, instants.passed)
@@ -380,7 +386,10 @@ class QueryRun:
         clocks = times if numbers is None else np.arange(number, number + len(times))
         summaries.see(times, clocks, self._window_start)
         sliding = plan.window is not None and plan.window.sliding
-        found = instants_of(batches, len(plan.summary.keys), sliding, numbers)
+        if self._counted is not None:
+            found = self._counted.instants(self._sequence.take_counts(), self._window_start, numbers)
+        else:
+            found = instants_of(batches, len(plan.summary.keys), sliding, numbers)
         rows = summaries.take(found, until, self._window_start)
         self._terms.hold(rows.values)
         return [rows] if len(rows) else []

@@ -53,7 +53,8 @@ def edges_by_source(graph: StateGraph) -> Mapping[int, list[int]]:
 
 def ends_here(graph: StateGraph, leaving: Mapping[int, list[int]], state: int) -> bool:
     """Whether a run in `state` is a match, or becomes one when its window closes."""
-    return graph.states[state].final or any(graph.edges[e].waits for e in leaving.get(state, ()))
+    edges = [graph.edges[e] for e in leaving.get(state, ())]
+    return graph.states[state].final or any(edge.waits or edge.counts is not None for edge in edges)
 
 
 def kept_values(source: Source) -> Iterator[Value]:
@@ -71,6 +72,7 @@ def _reads(
             yield from kept_values(dict(arm.fill)[LAST_NEGATED])
     for guard in edge.guards:
         yield from _check_reads(guard.check)
+    yield from edge.counts or ()
     yield from (value for value, _ in edge.lasting)
     if edge.waits and sliding:
         yield RUN_START  # a group must have one closing time

@@ -49,7 +49,7 @@ class Capacities:
 def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     """Empty memory for one run of a compiled sequence."""
     width, probes = int(compiled.tables.sizes[k.WIDTH]), int(compiled.tables.sizes[k.PROBES])
-    arrays = match_arrays(k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out)
+    arrays = match_arrays(k.SCALARS, sizes.nodes, sizes.pending, sizes.stack, sizes.out, int(compiled.counted))
     scalars = arrays["scalars"]
     scalars[[k.GROUP_FREE, k.BUCKET_FREE, k.QUEUE_FRONT, k.QUEUE_BACK, k.AGED_FREE]] = -1
     scalars[k.DUE] = k.NEVER_CLOSES
@@ -58,6 +58,7 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
     entries = bool((compiled.tables.edges["op"] == k.STRICT).any())
     chains = np.zeros(_CHAINS if entries else 1, k.CHAIN)
     chains["stamp"] = k.BEFORE_ALL
+    tallies = sizes.out if compiled.counted else 1
     ages = np.zeros(len(compiled.tables.edges), k.AGES)
     ages["oldest"] = ages["newest"] = -1
     groups, buckets = sizes.groups, max(sizes.groups, 1) * probes
@@ -88,6 +89,9 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         floors=np.zeros(1, np.int64),
         moments=np.zeros(1, np.int64),
         numbers=np.zeros(1, np.int64),
+        tally=np.zeros((tallies, 1), np.uint64),
+        tally_keys=np.zeros((tallies, 2 + width), np.int64),
+        tally_table=np.full(table_size(tallies), -1, np.int32),
     )
 
 

@@ -21,6 +21,7 @@ from oxiseq.engine.kernels.sequence.advance import advance, measure
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matches.choice import Chooser
 from oxiseq.engine.matches.memory import more_out
+from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
 from oxiseq.engine.sequence.memory import (
     Capacities,
     allocate,
@@ -81,6 +82,7 @@ class SequenceRun:
         self._generation = terms.generation
         self._defers = any(edge.waits for edge in compiled.graph.edges)
         self._chooser = Chooser(compiled.clauses.strategy, sizes.nodes // 4) if compiled.clauses.strategy else None
+        self._counts: list[Counts] = []
         self.oldest_row = 0
 
     @property
@@ -136,6 +138,9 @@ class SequenceRun:
                 self._decide()
             elif need == matches.OUT_FULL:
                 self._drain(parts, waves)
+            elif need in (matches.NEED_LIMBS, k.NEED_TALLIES):
+                self._counts.append(take_counts(self._memory))
+                self._memory = more_limbs(self._memory) if need == matches.NEED_LIMBS else more_tallies(self._memory)
             else:
                 opened = int(rows.arrays.tau[at]) if at < rows.instants else k.BEFORE_ALL
                 self._memory = grow(self._memory, need, self._compiled, opened)
@@ -149,6 +154,16 @@ class SequenceRun:
         if known is None or known[0] is not arrays:
             known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
         return known[1]
+
+    def count_by(self, origin: int, width: int) -> None:
+        """Count matches together if they end at one clock, or, if `width` is not 0, if (clock - origin) // width is the
+        same."""
+        self._memory.scalars[[k.BUCKET_ORIGIN, k.BUCKET_WIDTH]] = origin, width
+
+    def take_counts(self) -> list[Counts]:
+        """What has been counted since the last call, of a run that counts matches instead of listing them."""
+        counts, self._counts = [*self._counts, take_counts(self._memory)], []
+        return counts
 
     def collect(self) -> None:
         """Free the nodes that are dead now, and learn `oldest_row`."""

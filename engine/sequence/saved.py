@@ -19,19 +19,21 @@ from oxiseq.engine.kernels.sequence.hashing import rehash_buckets, rehash_groups
 from oxiseq.engine.kernels.sequence.leads import rebuild_leads
 from oxiseq.engine.kernels.sequence.renaming import rename
 from oxiseq.engine.matches import memory as matches
+from oxiseq.engine.sequence.counts import with_limbs
 from oxiseq.engine.sequence.memory import Capacities, allocate, table_size
 from oxiseq.engine.sequence.states import PARTITION, Value
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
-_EMPTY_BETWEEN_BATCHES: Final = (*matches.EMPTY_BETWEEN_BATCHES, k.PENDING, k.FIRED, k.ASKED, k.MEMOS)
+_EMPTY_BETWEEN_BATCHES: Final = (*matches.EMPTY_BETWEEN_BATCHES, k.PENDING, k.FIRED, k.ASKED, k.MEMOS, k.TALLIES)
 
 
 def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> State:
     """Between batches. Proportional to the records in use."""
     s, probes = S.scalars, int(compiled.tables.sizes[k.PROBES])
     used = {
-        "nodes": s[NODE_TOP], "groups": s[k.GROUP_TOP], "keys": s[k.GROUP_TOP], "links": s[k.GROUP_TOP] * probes,
+        "nodes": s[NODE_TOP], "weights": s[NODE_TOP],
+        "groups": s[k.GROUP_TOP], "keys": s[k.GROUP_TOP], "links": s[k.GROUP_TOP] * probes,
         "buckets": s[k.BUCKET_TOP], "bucket_keys": s[k.BUCKET_TOP], "entries": s[k.ENTRY_TOP],
         "entry_keys": s[k.ENTRY_TOP], "closings": s[k.CLOSINGS], "lead_keys": s[k.LEADS], "aged": s[k.AGED_TOP],
     }  # fmt: skip
@@ -50,6 +52,9 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
 def restore_memory(state: State, compiled: SequenceTables, sizes: Capacities, terms: KnownTerms) -> k.Memory:
     """Memory that goes on from a saved state."""
     S = allocate(compiled, sizes)
+    limbs = state["weights"].shape[1]
+    if limbs > S.weights.shape[1]:
+        S = with_limbs(S, limbs)
     arrays = {name: filled(getattr(S, name), array) for name, array in state.items() if name != "instant"}
     S = S._replace(**arrays)
     s = S.scalars

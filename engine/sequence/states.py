@@ -135,7 +135,7 @@ class Edge:
     """A wait: from a state (or START) by an operator; `arms` fire it, `guards` kill it.
 
     With bounds a gap is a chain of edges with one key, its *age segments*: a run that is older than `limit` goes on to
-    the edge `then` (semantics.md 2.5b, answers.md 3.3).
+    the edge `then` (semantics.md 2.5b, answers.md 3.3). An edge may also be the end of matches that are counted.
     """
 
     source: int
@@ -156,6 +156,13 @@ class Edge:
     """Of an edge by `,`, which has no segments: the bounds of its gap in µs."""
     lasting: tuple[tuple[Value, int], ...] = ()
     """(when it began, how long it may last) for each LASTING that the gap lies in."""
+    counts: tuple[Value, ...] | None = None
+    """Of the end of matches that are counted: the values by which they are told apart. It waits for nothing."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the time that has passed decides something."""
+        return self.limit is not None or bool(self.least) or self.most is not None or bool(self.lasting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,13 +284,16 @@ _Signature: TypeAlias = tuple[object, ...]
 class StateBuilder:
     """Explores the states that the automaton's positions can be in.
 
-    `by`: the variables of PARTITION BY, which need no comparing: what is compared is the partition.
+    `by`: the variables of PARTITION BY, which need no comparing: what is compared is the partition. In a sliding window
+    counted matches are told apart by their starts, too.
     """
 
     automaton: Automaton
     parts: Mapping[str, GpmParts]
     sliding: bool
     by: tuple[Variable, ...] = ()
+    told_apart: frozenset[Variable] | None = None
+    """Of matches that are counted: the variables by whose values they are told apart."""
     scopes: dict[Letter, LetterScope] = field(default_factory=dict)
     relevant: frozenset[Variable] = frozenset()
     wanted: dict[int, list[Variable]] = field(default_factory=dict)
@@ -304,7 +314,21 @@ class StateBuilder:
                 self._edge(done, scopes, self.automaton.positions[position].loops, way)
             self._waits(done, position, scopes)
             done += 1
-        return StateGraph(tuple(self._state(p, s) for p, s in self.entered), tuple(self.edges))
+        states = tuple(self._state(p, s) for p, s in self.entered)
+        if self.told_apart is None:
+            return StateGraph(states, tuple(self.edges))
+        ends = (Edge(n, Op.ANY, (), (), counts=self._values(state)) for n, state in enumerate(states) if state.final)
+        counted = tuple(replace(state, final=False) for state in states)
+        return StateGraph(counted, (*self.edges, *ends))
+
+    def _values(self, state: State) -> tuple[Value, ...]:
+        """What tells counted matches apart that end in a state: of each variable the innermost value."""
+        assert self.told_apart is not None
+        innermost: dict[Variable, Value] = {}
+        for value in sorted(state.values, key=lambda value: value.level):
+            if value.kind is ValueKind.BOUND and value.variable in self.told_apart:
+                innermost[value.variable] = value
+        return (*innermost.values(), *([RUN_START] if self.sliding else []))
 
     def _scope(self, letter: Letter) -> LetterScope:
         scope = letter_scope(letter, self.parts)
@@ -330,7 +354,8 @@ class StateBuilder:
             for condition in self.parts[name].stateful:
                 read |= expression_variables(condition) | prev_variables(condition)
         joined = {v for v, n in counted.items() if n > 1 and v not in self.by}
-        self.relevant = frozenset(joined | read | ({PARTITION} if self.by else set()))
+        told_apart = self.told_apart or frozenset()
+        self.relevant = frozenset(joined | read | told_apart | ({PARTITION} if self.by else set()))
         places: list[Position | Guard] = [*positions, *guards]
         for place in places:
             held = place.letters if isinstance(place, Position) else (place.letter,)

@@ -104,6 +104,11 @@ class SequenceTables:
     measure_count: int
     clauses: Clauses
 
+    @property
+    def counted(self) -> bool:
+        """Whether matches are counted and not listed."""
+        return any(edge.counts is not None for edge in self.graph.edges)
+
 
 def build_tables(
     graph: StateGraph,
@@ -269,7 +274,7 @@ class _TableBuilder:
             words.append(_INDEX_NAMES[probe["index"]])
         self.edges.append({
             "op": _OPS[edge.op], "width": len(key), "probe0": first, "probe1": len(self.probes),
-            "waits": int(edge.waits), "chained": len(common), "chain0": len(self.chain),
+            "waits": _waits_for(edge), "chained": len(common), "chain0": len(self.chain),
             "stamps": int(any(p["index"] == k.STAMP for p in self.probes[first:])),
             "part": slots.get(_PARTITION_VALUE, -1),
             "limit": k.NO_AGE if edge.limit is None else edge.limit, "then": -1 if edge.then is None else edge.then,
@@ -435,6 +440,13 @@ def _fill_pair(
             return k.FROM_TIME, k.FROM_TIME
         case Unbound():
             raise AssertionError("no value of a state is unbound for sure")
+
+
+def _waits_for(edge: Edge) -> int:
+    """What an edge waits for but rows."""
+    if edge.counts is not None:
+        return k.COUNTED_END
+    return k.WINDOW_END if edge.waits else 0
 
 
 def _check_columns(check: Check) -> Iterable[Variable]:

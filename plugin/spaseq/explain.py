@@ -16,6 +16,7 @@ from oxiseq.engine.matching.bgp import basic_patterns
 from oxiseq.engine.matching.conditions import Condition
 from oxiseq.engine.patterns.plan import StreamPlan
 from oxiseq.engine.plan.correlation import correlation
+from oxiseq.engine.plan.counting import carried
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.positions import START, Letter
@@ -124,11 +125,22 @@ class _Explainer:
         """What is done for groups of matches, and when they are reported."""
         keys = ", ".join(self.write.expression(e) for e in summary.written[: len(summary.keys)])
         yield f"GROUP BY {keys}" if keys else "one group of all matches"
-        yield "its rows are made of listed matches, each once"
+        if self.plan.listed is not None:
+            yield f"lists every match: {self.plan.listed}"
+        else:
+            yield self.counting(summary)
         if summary.instantly:
             yield "reported once, when the group's instant is complete"
         else:
             yield f"reported {_REPORTS[type(summary.report)]}"
+
+    def counting(self, summary: SummaryPlan) -> str:
+        """How matches are counted."""
+        apart = sorted(carried(summary), key=str)
+        by = [f"?{v.value}" for v in apart]
+        if summary.window is not None and summary.window.sliding:
+            by.append("the time at which they start")
+        return "matches are counted as they are found" + (f", apart by {', '.join(by)}" if by else "")
 
     # --- graph patterns ---------------------------------------------------------------------------
 
@@ -141,14 +153,13 @@ class _Explainer:
         gpm = self.plan.gpms[name]
         stream = self.plan.requests[gpm.stream]
         assert stream is not None, "a GPM's stream has requests"
-        answered, conditions, asked, patterns = _way(stream, gpm.order)
+        answered, conditions, patterns = _way(stream, gpm.order)
         return GpmFacts(
             name=name,
             stream=gpm.parts.gpm.stream,
             negated=not any(letter.positive and name in letter.letter for letter in self.plan.letters),
             answered=answered,
-            reason=more_than_basic(gpm.parts) if answered in ("operators", "store") else "",
-            asked=asked,
+            reason=more_than_basic(gpm.parts) if answered == "operators" else "",
             patterns=patterns,
             filters=tuple(FilterFacts(self.write.expression(c.expression), _decided(c)) for c in conditions),
             keeps=_names(gpm.keep),
@@ -167,15 +178,19 @@ class _Explainer:
 
     def states(self) -> Iterator[StateFacts]:
         automaton = self.plan.automaton
+        counted = {edge.source for edge in self.plan.sequence.graph.edges if edge.counts is not None}
         for number, state in enumerate(self.plan.sequence.graph.states):
             letters = automaton.positions[state.position].letters
             bound = sorted({value_text(v) for v in state.values})
-            yield StateFacts(number, " | ".join(letter_text(x) for x in letters), state.final, tuple(bound))
+            final = state.final or number in counted
+            yield StateFacts(number, " | ".join(letter_text(x) for x in letters), final, tuple(bound))
 
     def edges(self) -> Iterator[EdgeFacts]:
         tables = self.plan.sequence
         low = 0
         for edge, key, words in zip(tables.graph.edges, tables.keys, tables.indexes, strict=True):
+            if edge.counts is not None:
+                continue
             low = low if edge.follows else edge.least
             limit = edge.most if edge.limit is None else edge.limit
             at_start = edge.source == START
@@ -281,22 +296,17 @@ def _names(variables: tuple[Variable, ...]) -> tuple[str, ...]:
     return tuple(f"?{v.value}" for v in variables)
 
 
-def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], str, int]:
-    """How a request is answered, its conditions, how the store is asked, and how many triple patterns are matched in
-    columns."""
+def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], int]:
+    """How a request is answered, its conditions, and how many triple patterns are matched in columns."""
     for kernel in plan.kernel:
         if kernel.request == request:
             found = basic_patterns(plan.requests[request].parts.pattern)
-            return "columns", kernel.conditions, "", len(found or ())
+            return "columns", kernel.conditions, len(found or ())
     for number, conditions in plan.everywhere:
         if number == request:
-            return "always", conditions, "", 0
-    for gpm in plan.operators:
-        if gpm.request == request:
-            return "operators", gpm.conditions, "", sum(len(leaf.patterns) for leaf in gpm.leaves)
-    fallback = next(f for f in plan.fallback if f.request == request)
-    asked = "one event at a time" if fallback.by_event else "a batch of events per query"
-    return "store", fallback.conditions, asked, 0
+            return "always", conditions, 0
+    gpm = next(gpm for gpm in plan.operators if gpm.request == request)
+    return "operators", gpm.conditions, sum(len(leaf.patterns) for leaf in gpm.leaves)
 
 
 def _decided(condition: Condition) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import Variable
+from pyoxigraph import BlankNode, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
@@ -212,6 +212,8 @@ def _row(
         if asked.arg is None:
             return aggregate_of(Aggregate("COUNT", None), [Variable("x")] * len(members))
         found = [_of_match(query, parts, m, asked.arg) for m in members]
+        if asked.name in ("MIN", "MAX"):  # of those that do not compare the first by its text
+            found.sort(key=lambda term: (isinstance(term, BlankNode), str(term)))
         return aggregate_of(asked, found)
 
     if not all(holds(put(condition), bound, answer) for condition in query.summary.having):

@@ -101,6 +101,7 @@ class Memory(NamedTuple):
 
     scalars: Array
     nodes: Array
+    weights: Array
     finals: Array
     stack: Array
     path: Array

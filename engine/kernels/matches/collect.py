@@ -46,7 +46,7 @@ def reach(S: Any, marks: Any, floors: Any) -> None:
 @inner
 def slide(S: Any, marks: Any) -> int:
     """Move held nodes together; `marks` becomes the old → new index. The smallest row id still referred to."""
-    scalars, nodes = v.scalars(S), v.nodes(S)
+    scalars, nodes, weights = v.scalars(S), v.nodes(S), v.weights(S)
     oldest = np.int64(1) << np.int64(62)
     to = np.int64(0)
     for i in range(scalars[NODE_TOP]):
@@ -64,6 +64,8 @@ def slide(S: Any, marks: Any) -> int:
         moved.leaf = marks[leaf] if leaf >= 0 else -1
         if leaf < 0 and node.pos >> PLACE_BITS < oldest:
             oldest = node.pos >> PLACE_BITS
+        for limb in range(weights.shape[1]):
+            weights[to, limb] = weights[i, limb]
         marks[i] = to
         to += 1
     scalars[NODE_TOP] = to

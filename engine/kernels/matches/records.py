@@ -35,8 +35,10 @@ Which variables a match shows is resolved from this path."""
     CHOSEN,  # 1: the strategy has chosen among the finals
     OUT_ROWS,
     OUT_MATCHES,
+    CARRIED,  # 1: a sum of weights needs more limbs
+    SATURATES,  # 1: there are no more; what does not fit is too many
     MATCH_SCALARS,  # a runner's own scalars begin here
-) = range(10)
+) = range(12)
 
 (
     DONE,
@@ -44,8 +46,9 @@ Which variables a match shows is resolved from this path."""
     NEED_STACK,
     NEED_CHOICE,
     OUT_FULL,
+    NEED_LIMBS,
     MATCH_NEEDS,  # a runner's own needs begin here
-) = range(6)
+) = range(7)
 """Why a kernel returned."""
 
 NO_LIMIT = 1 << 62
@@ -57,6 +60,7 @@ class MatchMemory(NamedTuple):
 
     scalars: Array
     nodes: Array
+    weights: Array  # u64[nodes, limbs]: matches below a node (counting.py); no columns: nothing is counted
     finals: Array  # i64[n, 2]: node, cut-off
     stack: Array  # i64[n, 2]: node, depth
     path: Array

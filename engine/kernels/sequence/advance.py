@@ -19,11 +19,13 @@ import numpy as np
 from oxiseq.engine.kernels.compiling.options import inner, kernel
 from oxiseq.engine.kernels.matches.emit import emit
 from oxiseq.engine.kernels.matches.records import (
+    CARRIED,
     CHOSEN,
     DONE,
     EMITTED,
     FINALS,
     NEED_CHOICE,
+    NEED_LIMBS,
     NO_LIMIT,
     NODE_BASE,
     NODE_TOP,
@@ -113,6 +115,9 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
             if need != DONE:
                 scalars[NODE_TOP] = scalars[NODE_BASE]
                 return need
+            if scalars[CARRIED]:
+                scalars[NODE_TOP] = scalars[NODE_BASE]
+                return NEED_LIMBS
             settle(T, S, R, k)
             scalars[PROGRESS] = 0
             scalars[PHASE] = WRITE

@@ -31,6 +31,7 @@ from oxiseq.engine.kernels.sequence.records import (
     PARTITIONED,
     STRICT,
     TAU,
+    WINDOW_END,
 )
 
 _NEVER = 1 << 62
@@ -103,7 +104,7 @@ def sweep(T: Any, S: Any) -> None:
     """Remove groups that are dead in their partition, and `,` waits that it has passed."""
     groups = v.groups(S)
     for g in range(v.scalars(S)[GROUP_TOP]):
-        if groups[g].edge < 0 or v.edges(T)[groups[g].edge].waits == 1:
+        if groups[g].edge < 0 or v.edges(T)[groups[g].edge].waits == WINDOW_END:
             continue
         p = partition_of(T, S, g)
         passed = v.edges(T)[groups[g].edge].op == STRICT and groups[g].inserted < v.numbers(S)[p]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
+from oxiseq.engine.kernels.matches.counting import extend, unite
+from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import DONE, FINALS, NEED_NODES, NEED_STACK, NODE_BASE, NODE_TOP, PLACE_BITS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket
@@ -125,7 +126,7 @@ def _start(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
     need = _room(S)
     if need != DONE:
         return need
-    node = output(v.nodes(S), v.scalars(S), -1, _pos(R, r, probe), v.clock(R)[k])
+    node = extend(S, -1, _pos(R, r, probe), v.clock(R)[k])
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), seen)
 
 
@@ -145,7 +146,7 @@ def _deliver(T: Any, S: Any, R: Any, k: int, r: int, p: int, node: int, at: int,
         scalars[FINALS] += 1
     for n in range(probe.next0, probe.next1):
         edge, fill = v.next(T)[n, 0], v.next(T)[n, 1]
-        if v.edges(T)[edge].waits == 1 and not clear:
+        if v.edges(T)[edge].waits != 0 and not clear:
             continue
         i = scalars[PENDING]
         if i == v.pending(S).shape[0]:
@@ -226,8 +227,8 @@ def _extend(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int, g: int, acc:
     if need != DONE:
         return acc, need
     if probe.rowonly == 1:
-        return meld(v.nodes(S), v.scalars(S), v.spine(S), acc, prefixes, tau), DONE
-    node = output(v.nodes(S), v.scalars(S), prefixes, _pos(R, r, probe), v.nodes(S)[prefixes].maxs)
+        return unite(S, acc, prefixes, tau), DONE
+    node = extend(S, prefixes, _pos(R, r, probe), v.nodes(S)[prefixes].maxs)
     return acc, _deliver(T, S, R, k, r, p, node, g, v.keys(S), NEVER_SEEN)
 
 
@@ -253,7 +254,7 @@ def _accumulated(T: Any, S: Any, R: Any, k: int, r: int, p: int, acc: int) -> in
     need = _room(S)
     if need != DONE:
         return need
-    node = output(v.nodes(S), v.scalars(S), acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
+    node = extend(S, acc, _pos(R, r, probe), v.nodes(S)[acc].maxs)
     return _deliver(T, S, R, k, r, p, node, -1, v.keys(S), NEVER_SEEN)
 
 
@@ -371,9 +372,9 @@ def _fire_chain(T: Any, S: Any, R: Any, C: Any, k: int, r: int, p: int) -> int:
                 if need != DONE:
                     return need
                 if probe.rowonly == 1:
-                    acc = meld(v.nodes(S), v.scalars(S), v.spine(S), acc, np.int64(entry.node), v.scalars(S)[TAU])
+                    acc = unite(S, acc, np.int64(entry.node), v.scalars(S)[TAU])
                 else:
-                    node = output(v.nodes(S), v.scalars(S), entry.node, _pos(R, r, probe), entry.maxs)
+                    node = extend(S, entry.node, _pos(R, r, probe), entry.maxs)
                     need = _deliver(T, S, R, k, r, p, node, at, v.entry_keys(S), NEVER_SEEN)
                     if need != DONE:
                         return need

@@ -95,7 +95,7 @@ EDGE = np.dtype(
         ("width", "i4"),
         ("probe0", "i4"),
         ("probe1", "i4"),
-        ("waits", "i4"),  # 1: no arms, emitted when the window closes
+        ("waits", "i4"),  # no arms; WINDOW_END: emitted when the window closes, COUNTED_END: counted at once
         ("chained", "i4"),  # ',' edges: how many equalities all arms share
         ("chain0", "i4"),  # their key slots
         ("stamps", "i4"),  # 1: some guard kills by a stamp on its bucket
@@ -157,6 +157,8 @@ HEAP_NUMBER, HEAP_TIME, LISTED, NEVER = range(4)
 # operators
 STRICT, NEXT, ANY = range(3)
 NO_SLOT, AT_START = -1, -2
+# what an edge without arms waits for
+WINDOW_END, COUNTED_END = 1, 2
 
 # numbered scalars of the running state
 (
@@ -184,6 +186,9 @@ NO_SLOT, AT_START = -1, -2
     OPENED,  # everything that starts before is out of the window, in every partition
     FORGOTTEN,  # CONSUME BY ANY: everything that starts before it is forgotten; with partitions: that started by then
     CONSUMED,  # with partitions: the last moment with matches, FORGOTTEN from the next one on
+    TALLIES,  # counts of matches in `tally`
+    BUCKET_ORIGIN,  # matches are counted together if they end in one bucket: the clock, or, if the width is not 0,
+    BUCKET_WIDTH,  # (clock - origin) // width
     WAVE,  # rises with each set of finals; odd: they waited for their windows to close
     AGED_TOP,  # entries of age segments ever used
     AGED_FREE,
@@ -193,7 +198,7 @@ NO_SLOT, AT_START = -1, -2
     WAITING,  # groups that become matches with time
     ENTRY_TIME,  # time of the `,` waits, in µs
     SCALARS,
-) = range(MATCH_SCALARS, MATCH_SCALARS + 33)
+) = range(MATCH_SCALARS, MATCH_SCALARS + 36)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
@@ -210,7 +215,8 @@ BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
     NEED_LEADS,
     NEED_DECISIONS,
     NEED_AGED,
-) = range(MATCH_NEEDS, MATCH_NEEDS + 10)
+    NEED_TALLIES,
+) = range(MATCH_NEEDS, MATCH_NEEDS + 11)
 
 
 class Tables(NamedTuple):
@@ -265,6 +271,7 @@ class Memory(NamedTuple):
 
     scalars: Array
     nodes: Array
+    weights: Array
     finals: Array
     stack: Array
     path: Array
@@ -297,6 +304,9 @@ class Memory(NamedTuple):
     floors: Array  # i64 by partition: everything that starts before is dead
     moments: Array  # i64: when it was seen last
     numbers: Array  # i64: the number of its instant then
+    tally: Array  # u64[n, limbs]: matches counted ...
+    tally_keys: Array  # i64[n, 2 + width]: ... their bucket, edge and key
+    tally_table: Array  # i32 open addressing over tallies
 
 
 assert begins_with_matches(Memory._fields)

@@ -42,6 +42,7 @@ finals: Any = matches.finals
 nodes: Any = matches.nodes
 scalars: Any = matches.scalars
 spine: Any = matches.spine
+weights: Any = matches.weights
 stack: Any = matches.stack
 groups: Any = view_of(k.Memory, "groups", k.GROUP)
 keys: Any = view_of(k.Memory, "keys", np.int64, 2)
@@ -67,6 +68,9 @@ aged: Any = view_of(k.Memory, "aged", k.AGED)
 ages: Any = view_of(k.Memory, "ages", k.AGES)
 floors: Any = view_of(k.Memory, "floors", np.int64)
 moments: Any = view_of(k.Memory, "moments", np.int64)
+tally: Any = view_of(k.Memory, "tally", np.uint64, 2)
+tally_keys: Any = view_of(k.Memory, "tally_keys", np.int64, 2)
+tally_table: Any = view_of(k.Memory, "tally_table", np.int32)
 numbers: Any = view_of(k.Memory, "numbers", np.int64)
 
 # --- Rows --------------------------------------------------------------------------------------------

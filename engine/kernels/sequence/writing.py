@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from oxiseq.engine.kernels.compiling.options import inner
-from oxiseq.engine.kernels.matches.nodes import SPINE, meld
-from oxiseq.engine.kernels.matches.records import DONE, NEED_NODES, NODE_TOP, PROGRESS
+from oxiseq.engine.kernels.matches.counting import unite
+from oxiseq.engine.kernels.matches.nodes import SPINE
+from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
 from oxiseq.engine.kernels.sequence.closings import push_closing
@@ -27,6 +28,7 @@ from oxiseq.engine.kernels.sequence.records import (
     BY_NUMBER,
     CHAINED,
     CLOSINGS,
+    COUNTED_END,
     DIRECT,
     ENTRY_TIME,
     ENTRY_TOP,
@@ -50,6 +52,7 @@ from oxiseq.engine.kernels.sequence.records import (
     WINDOW,
     WINDOWED,
 )
+from oxiseq.engine.kernels.sequence.tallies import tally
 
 
 @inner
@@ -81,7 +84,9 @@ def write(T: Any, S: Any, C: Any, instant: int, clock: int, time: int, tau: int)
     while scalars[PROGRESS] < scalars[PENDING]:
         i = scalars[PROGRESS]
         edge = np.int64(v.pending(S)[i, 0])
-        if v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
+        if v.edges(T)[edge].waits == COUNTED_END:
+            need = tally(T, S, i, edge, clock)
+        elif v.edges(T)[edge].op == STRICT and v.sizes(T)[PARTITIONED] == 0:
             need = _put_entry(T, S, i, edge, instant, time)
         else:
             need = _put_group(T, S, C, i, edge, instant, clock, time, tau)
@@ -156,7 +161,8 @@ def insert_run(
                 clear(S, g)
             groups[g].node = -1
             groups[g].maxs = BEFORE_ALL
-        _join(T, S, g, node, time, tau, queue)
+        if not _join(T, S, g, node, time, tau, queue):
+            return NEED_LIMBS
         groups[g].inserted = max(groups[g].inserted, instant)
         return DONE
     if scalars[GROUP_COUNT] == v.groups(S).shape[0]:
@@ -180,18 +186,21 @@ def insert_run(
 
 
 @inner
-def _join(T: Any, S: Any, g: int, node: int, time: int, tau: int, queue: bool) -> None:
-    """The prefixes `node` join those of group `g`."""
+def _join(T: Any, S: Any, g: int, node: int, time: int, tau: int, queue: bool) -> bool:
+    """The prefixes `node` join those of group `g`. False: their number needs more limbs, and they have not."""
     groups = v.groups(S)
     groups[g].time = time
     if queue:  # its largest start is never too small; it may be that of a run that has gone on
         push(T, S, g, node, time, tau)
         groups[g].maxs = max(groups[g].maxs, v.nodes(S)[node].maxs)
-        return
+        return True
     if groups[g].node >= 0:
-        node = meld(v.nodes(S), v.scalars(S), v.spine(S), node, np.int64(groups[g].node), tau)
+        node = unite(S, node, np.int64(groups[g].node), tau)
+        if v.scalars(S)[CARRIED]:
+            return False
     groups[g].node = node
     groups[g].maxs = v.nodes(S)[node].maxs
+    return True
 
 
 @inner

@@ -1,0 +1,72 @@
+"""Whether groups can be made without listing matches, and what a run must tell counted matches apart by.
+
+Where it stands: summary plan → **counted or listed** → run. Matches are counted where everything that a group needs
+of a match is a value that the run can carry: variables (of a repeated GPM those of its last iteration), the times at
+which it starts in a sliding window, and at which it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyoxigraph import Variable
+
+from oxiseq.engine.plan.summary import SummaryPlan
+from oxiseq.engine.sequence.states import StateGraph
+from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Query
+from oxiseq.grammar.places import Overview
+from oxiseq.grammar.render_sparql import SparqlWriter
+from oxiseq.grammar.scope import expression_variables, subexpressions
+
+
+def listed_because(
+    summary: SummaryPlan, seen: Overview, ambiguous: bool, enriched: Iterable[str], graph: StateGraph
+) -> str | None:
+    """Why every match has to be listed; None: they can be counted.
+
+    `ambiguous`: two ways may lead to one match; `enriched`: GPMs whose matches are joined with the knowledge base when
+    they are written.
+    """
+    query = seen.query
+    write = SparqlWriter(dict(query.prefixes))
+    if query.selection is not None:
+        return f"{query.selection.strategy.value} chooses among those of an instant"
+    if query.consumption is not None:
+        return "CONSUME BY asks at which instants some end"
+    if ambiguous:
+        return "one match may be found in two ways"
+    if any(edge.bounded for edge in graph.edges):
+        return "a bound of a gap lets some of those go that would be counted together"
+    if any(edge.waits for edge in graph.edges):
+        return "a trailing negation decides some when their window closes"
+    for gpm in enriched:
+        return f"the knowledge base may give one of {gpm} several mappings"
+    for expression in summary.written:
+        part = _beyond(expression, summary, query)
+        if part is not None:
+            return f"{write.expression(part)} is no value that a run carries"
+    return None
+
+
+def _beyond(expression: Expression, summary: SummaryPlan, query: Query) -> Expression | None:
+    """A part of what is written of each match that a run does not carry."""
+    sliding = query.window is not None and query.window.sliding
+    counts_events = query.window is not None and query.window.events
+    for part in subexpressions(expression):
+        match part:
+            case Aggregate("LAST", Variable()):
+                continue
+            case Aggregate():
+                return part
+            case MatchFunction("ENDTIME") if summary.instantly and not counts_events:
+                continue
+            case MatchFunction("STARTTIME") if sliding and not counts_events:
+                continue
+            case MatchFunction():
+                return part
+    return None
+
+
+def carried(summary: SummaryPlan) -> frozenset[Variable]:
+    """The variables by whose values counted matches are told apart."""
+    return frozenset(v for expression in summary.written for v in expression_variables(expression))

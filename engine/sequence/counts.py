@@ -1,0 +1,69 @@
+"""What a run has counted, as Python's integers: no number is too large for them.
+
+Where it stands: run → **counts** → groups of matches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kernels.matches.records import CARRIED, SATURATES
+from oxiseq.engine.kernels.memory.growing import longer
+from oxiseq.engine.kernels.sequence import records as k
+
+MOST_LIMBS = 64
+"""Counts are exact below 2^4096; what is more is 2^4096."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """n sets of matches: `bucket` i64[n] of their ends (records.BUCKET_WIDTH), `edge` i64[n] of the state graph and
+    `key` i64[n, w], whose columns are that edge's live values, and how many there are of each."""
+
+    bucket: NDArray[np.int64]
+    edge: NDArray[np.int64]
+    key: NDArray[np.int64]
+    times: list[int]
+
+
+def take_counts(S: k.Memory) -> Counts:
+    """What has been counted so far; nothing has then."""
+    used = int(S.scalars[k.TALLIES])
+    keys, limbs = S.tally_keys[:used].copy(), S.tally[:used]
+    times = [int(x) for x in limbs[:, 0]] if limbs.shape[1] == 1 else [_number(row) for row in limbs]
+    S.scalars[k.TALLIES] = 0
+    S.tally_table[:] = -1
+    return Counts(keys[:, 0], keys[:, 1], keys[:, 2:], times)
+
+
+def _number(limbs: NDArray[np.uint64]) -> int:
+    number = int.from_bytes(limbs.astype("<u8").tobytes(), "little")
+    most = 1 << (64 * MOST_LIMBS)
+    return most if number == most - 1 else number
+
+
+def more_tallies(S: k.Memory) -> k.Memory:
+    """Twice the room for counts; those that were there have been taken."""
+    size = 2 * len(S.tally)
+    return S._replace(tally=longer(S.tally, size), tally_keys=longer(S.tally_keys, size),
+                      tally_table=np.full(2 * len(S.tally_table), -1, np.int32))
+
+
+def with_limbs(S: k.Memory, limbs: int) -> k.Memory:
+    """Numbers of so many limbs; counts have been taken."""
+    weights = np.zeros((len(S.weights), limbs), np.uint64)
+    weights[:, : S.weights.shape[1]] = S.weights
+    return S._replace(weights=weights, tally=np.zeros((len(S.tally), limbs), np.uint64))
+
+
+def more_limbs(S: k.Memory) -> k.Memory:
+    """Numbers of twice as many limbs; of the most, what does not fit is too many."""
+    limbs = S.weights.shape[1]
+    S.scalars[CARRIED] = 0
+    if limbs == MOST_LIMBS:
+        S.scalars[SATURATES] = 1
+        return S
+    return with_limbs(S, 2 * limbs)
