@@ -445,12 +445,13 @@ def query(dice: Dice, iris: tuple[str, ...], stateful: bool, clauses: bool = Fal
         bodies[name] = body(dice, place, bodies, stateful, key if place.positive or dice.chance(70) else None)
     on = {name: dice.pick(iris) for name in bodies}
     select, within = _select(dice, shape, bodies), _within(dice, window)
+    conditions = _conditions(dice, shape, bodies)
     if not clauses:
-        return _text(select, within, iris, sequence, on, bodies)
+        return _text(select, within, iris, sequence, on, bodies, conditions)
     more, limit = _clauses(dice, key, "!" in sequence.rpartition(";")[2])
     if select.startswith("SELECT ") and dice.chance(50):
         select = select.replace("SELECT ", f"SELECT {dice.pick(['NEXT', 'LAST', 'MAX'])} ", 1)
-    return _text(select, f"{within}\n{more}", iris, sequence, on, bodies) + limit
+    return _text(select, f"{within}\n{more}", iris, sequence, on, bodies, conditions) + limit
 
 
 def _clauses(dice: Dice, key: str | None, undecided: bool) -> tuple[str, str]:
@@ -462,6 +463,21 @@ def _clauses(dice: Dice, key: str | None, undecided: bool) -> tuple[str, str]:
         lines.append(f"CONSUME BY {dice.pick(['ANY', 'PARTITION', 'NONE'])}")
     dice.shuffle(lines)
     return "\n".join(lines), f"\nLIMIT {dice.pick([1, 1, 2, 3])}" if dice.chance(20) else ""
+
+
+def _conditions(dice: Dice, shape: Shape, bodies: dict[str, Body]) -> list[str]:
+    """FILTERs behind SEQ, in some queries."""
+    positive = [p for p in shape.places.values() if p.positive]
+    values = [v for p in positive for v in bodies[p.name].values]
+    if not values or not dice.chance(12):
+        return []
+    tests = [dice.pick(PAIR_TESTS).format(v=dice.pick(values), o=dice.pick(values))]
+    looped = [v for p in positive if p.looped for v in bodies[p.name].values]
+    if looped and dice.chance(50):
+        tests.append(f"SUM({dice.pick(looped)}) > {dice.pick([1, 2, 3])} || COUNT({dice.pick(looped)}) = 1")
+    if dice.chance(30):
+        tests.append(f"COUNT({dice.pick(positive).name}) < 3 && ENDTIME() > STARTTIME()")
+    return dice.some(tests, 2)
 
 
 def _accepted(text: str) -> bool:
@@ -515,10 +531,12 @@ def _text(
     sequence: str,
     on: dict[str, str],
     bodies: dict[str, Body],
+    conditions: Sequence[str] = (),
 ) -> str:
     streams = "\n".join(f"FROM STREAM {iri.upper()} <{E}{iri}>" for iri in iris)
     gpms = "\n".join(  # a part to a line: `reduction` takes lines away
         f"  DEFINE GPM {name} ON {on[name].upper()} {{\n    " + "\n    ".join(b.parts) + "\n  }"
         for name, b in bodies.items()
     )
-    return f"{PREFIXES}{select}\n{within}\n{streams}\nWHERE {{\n  SEQ({sequence})\n{gpms}\n}}"
+    behind = "".join(f"  FILTER({condition})\n" for condition in conditions)
+    return f"{PREFIXES}{select}\n{within}\n{streams}\nWHERE {{\n  SEQ({sequence})\n{behind}{gpms}\n}}"

@@ -11,7 +11,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
 from oxiseq.engine.events.time import to_duration_literal, to_literal
 from oxiseq.engine.expressions.aggregate import aggregate
-from oxiseq.engine.expressions.exact import ExpressionError, evaluate
+from oxiseq.engine.expressions.exact import ExpressionError, evaluate, holds
 from oxiseq.engine.plan.answer import match_parts
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -55,7 +55,27 @@ class ExpressionColumns:
             for column, expression in self._columns:
                 values[m, column] = self._value(expression, matches, m, values[m])
 
+    def passing(self, matches: MatchRows) -> NDArray[np.int64]:
+        """Numbers of the matches that pass the FILTERs behind SEQ."""
+        nothing = np.zeros(len(self._plan.written.columns), np.uint32)  # a FILTER does not see what SELECT names
+        kept = [
+            m for m in range(len(matches.resolved))
+            if all(holds(f, self._leaves(f, matches, m, nothing)) for f in self._plan.written.filters)
+        ]  # fmt: skip
+        return np.array(kept, np.int64)
+
     def _value(self, expression: Expression, matches: MatchRows, m: int, row: NDArray[np.uint32]) -> int:
+        leaves = self._leaves(expression, matches, m, row)
+        try:
+            term = evaluate(expression, leaves)
+        except ExpressionError:
+            return 0
+        return self._number(term)
+
+    def _leaves(
+        self, expression: Expression, matches: MatchRows, m: int, row: NDArray[np.uint32]
+    ) -> dict[Variable | Prev | MatchFunction | Aggregate, Term]:
+        """The values of what an expression is made of; what is unbound, or an error, has none."""
         self._blanks.clear()
         leaves: dict[Variable | Prev | MatchFunction | Aggregate, Term] = {}
         for variable in expression_variables(expression):
@@ -73,11 +93,7 @@ class ExpressionColumns:
                 continue
             if found is not None:
                 leaves[part] = found
-        try:
-            term = evaluate(expression, leaves)
-        except ExpressionError:
-            return 0
-        return self._number(term)
+        return leaves
 
     def _number(self, term: Term) -> int:
         """The id of a computed term; a blank node of the match keeps its own, one from BNODE() is new."""

@@ -56,7 +56,8 @@ class AnswerWriter:
         self._decided_late = any(edge.waits for edge in plan.sequence.graph.edges)
         self._seen: dict[int, set[bytes]] = {}
         computed = any(column.expression is not None for column in plan.written.columns)
-        self._plain = not (plan.automaton.ambiguous or plan.limit or self._late or plan.written.distinct or computed)
+        checked = computed or plan.written.filters
+        self._plain = not (plan.automaton.ambiguous or plan.limit or self._late or plan.written.distinct or checked)
         self._pointers = Pointers(self._answer_columns())
 
     def _answer_columns(self) -> AnswerColumns:
@@ -72,7 +73,7 @@ class AnswerWriter:
         """The answers for a run's matches; rows of the store are read now, ids mean nothing later."""
         batch = self._write_plain(found, rows) if self._plain else self._write_any(found, rows)
         self._terms.hold(batch.values)
-        return [batch]
+        return [batch] if len(batch) else []
 
     def _write_any(self, found: Found, rows: RowStore) -> MatchBatch:
         if self._plan.automaton.ambiguous:
@@ -80,20 +81,26 @@ class AnswerWriter:
         flat = self._gather(found, rows)
         for gpm in self._late:
             flat = self._enrich(gpm, flat, rows)
+        if self._plan.written.filters:
+            flat = _taken(flat, self._expressions.passing(_match_rows(self._resolved(flat), flat)))
         if self._plan.limit is not None:
             flat = _first_of_each_end(flat, self._plan.limit, self._index.get(PARTITION))
-        count = len(flat.ends) - 1
-        shown = np.zeros(len(flat.places), np.bool_)
-        visible(flat.places, flat.ends, self._again, self._inside, shown)
-        resolved = np.zeros((count, len(self._variables)), np.uint32)
-        resolve(flat.values, shown, flat.ends, resolved)
+        resolved = self._resolved(flat)
         time = flat.block.time[flat.ends[1:] - 1]
         values = self._columns(resolved, flat, time)
         batch = MatchBatch(time, values, flat.ends, flat.block.letter, flat.block.time)
-        if self._plan.written.distinct:
+        if self._plan.written.distinct and len(batch):
             newest = int(flat.block.clock[flat.ends[1:] - 1].max())
             batch = self._distinct(batch, self._oldest_end(newest, rows, time))
         return batch
+
+    def _resolved(self, flat: _Flat) -> NDArray[np.uint32]:
+        """What each match binds: u32[matches, variables]."""
+        shown = np.zeros(len(flat.places), np.bool_)
+        visible(flat.places, flat.ends, self._again, self._inside, shown)
+        resolved = np.zeros((len(flat.ends) - 1, len(self._variables)), np.uint32)
+        resolve(flat.values, shown, flat.ends, resolved)
+        return resolved
 
     def save(self, rows: RowStore, terms: SavedTerms) -> State:
         """What DISTINCT remembers, and what the KB has answered, as far as it concerns the rows held: those rows are
@@ -207,8 +214,7 @@ class AnswerWriter:
         for i, column in enumerate(answer.columns):
             if column.expression is None and column.variable in self._index:
                 values[:, i] = resolved[:, self._index[column.variable]]
-        matches = MatchRows(resolved, flat.values, flat.ends, flat.block.letter, flat.block.time)
-        self._expressions.fill(matches, values)
+        self._expressions.fill(_match_rows(resolved, flat), values)
         return values
 
     def _oldest_end(self, clock: int, rows: RowStore, time: NDArray[np.int64]) -> int:
@@ -237,12 +243,23 @@ def _first_of_each_end(flat: _Flat, limit: int, partition: int | None) -> _Flat:
     """The first `limit` matches of each end and partition (a column), which stand together."""
     last = flat.ends[1:] - 1
     time = flat.block.time[last]
+    if not len(time):
+        return flat
     number = np.arange(len(time))
     begins = np.concatenate([[True], time[1:] != time[:-1]])
     if partition is not None:
         own = flat.values[last, partition]
         begins[1:] |= own[1:] != own[:-1]
     keep = np.flatnonzero(number - np.maximum.accumulate(np.where(begins, number, 0)) < limit)
+    return _taken(flat, keep)
+
+
+def _match_rows(resolved: NDArray[np.uint32], flat: _Flat) -> MatchRows:
+    return MatchRows(resolved, flat.values, flat.ends, flat.block.letter, flat.block.time)
+
+
+def _taken(flat: _Flat, keep: NDArray[np.int64]) -> _Flat:
+    """Those matches, in that order."""
     sizes = np.diff(flat.ends)[keep]
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     at = np.repeat(flat.ends[:-1][keep] - ends[:-1], sizes) + np.arange(ends[-1])

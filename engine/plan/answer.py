@@ -45,7 +45,8 @@ class Iterations:
 class Answer:
     """`columns` of each answer row; `wanted`: the variables that they read; `template` for CONSTRUCT.
 
-    `iterations` says for each aggregate over which GPM's rows it goes.
+    `iterations` says for each aggregate over which GPM's rows it goes. `filters`: what a whole match must pass to be
+    one (semantics.md 2.5b).
     """
 
     columns: tuple[AnswerColumn, ...]
@@ -55,6 +56,7 @@ class Answer:
     ask: bool
     into: str | None
     iterations: Mapping[Aggregate, Iterations]
+    filters: tuple[Expression, ...] = ()
 
 
 def answer_of(seen: Overview, positive: Iterable[GpmParts]) -> Answer:
@@ -84,12 +86,14 @@ def answer_of(seen: Overview, positive: Iterable[GpmParts]) -> Answer:
             chosen, distinct = (), False
     wanted: set[Variable] = set()
     iterations: dict[Aggregate, Iterations] = {}
-    for expression in (*(c.expression or c.variable for c in chosen), *_behind_where(query.summary)):
+    filters = tuple(each.condition for each in query.filters)
+    for expression in (*(c.expression or c.variable for c in chosen), *_behind_where(query.summary), *filters):
         wanted |= expression_variables(expression)
         for part in subexpressions(expression):
             if isinstance(part, Aggregate) and not is_over_matches(seen, part):
                 iterations[part] = _iterations(part, seen)
-    return Answer(chosen, frozenset(wanted), distinct, template, isinstance(form, Ask), into, iterations)
+    return Answer(chosen, frozenset(wanted), distinct, template, isinstance(form, Ask), into, iterations,
+                  filters)  # fmt: skip
 
 
 def _behind_where(summary: Summary) -> Iterator[Expression]:

@@ -202,7 +202,7 @@ def _members(
 def _clauses(query: Query, automaton: Automaton, summarised: bool) -> Clauses:
     """What the kernel does. It may find a match of an ambiguous sequence twice, so it does not count those; LIMIT of
     an answer over matches counts groups."""
-    counted = query.limit is not None and not automaton.ambiguous and not summarised
+    counted = query.limit is not None and not automaton.ambiguous and not summarised and not query.filters
     consumes = NOTHING
     if query.consumption is not None:
         everything = query.consumption.whole_query or query.partition is None
@@ -221,7 +221,8 @@ def _limit(
     """LIMIT for the answers: what the kernel emits may be too much, since it does not know about repetitions, nor
     about what late enrichment makes of one match."""
     enriched = any(gpms[name].enriched and letter.positive for letter in letters for name in letter.letter)
-    return query.limit.count if query.limit is not None and (automaton.ambiguous or enriched or deferred) else None
+    later = automaton.ambiguous or enriched or deferred or bool(query.filters)
+    return query.limit.count if query.limit is not None and later else None
 
 
 def _compared(

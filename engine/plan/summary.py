@@ -102,7 +102,7 @@ def written_answer(summary: SummaryPlan, answer: Answer) -> Answer:
         AnswerColumn(e, None) if isinstance(e, Variable) else AnswerColumn(Variable(f"__written{i}"), e)
         for i, e in enumerate(summary.written)
     )
-    return Answer(columns, answer.wanted, False, (), False, None, answer.iterations)
+    return Answer(columns, answer.wanted, False, (), False, None, answer.iterations, answer.filters)
 
 
 def _measures(seen: Overview) -> Iterator[Aggregate]:

@@ -43,10 +43,6 @@ def _not_built(seen: Overview) -> Iterator[Finding]:
                 message = f"`{render_sequence(element)}` at the end cannot stand with a window that counts EVENTS"
                 hint = "write the window as a time, or leave the bound out: the match then waits for the window's end"
                 yield error("bounds", message, element.span, hint)
-    for each in seen.query.filters:
-        hint = "put the condition into the GPM that binds its last variable"
-        yield error("bounds", "the engine does not know FILTER behind SEQ yet", each.span, hint)
-
 
 def _operands(top: SequenceElement) -> Iterator[Finding]:
     """A bound belongs to what stands between two operators of the sequence, not to a part of `&` or `|`."""

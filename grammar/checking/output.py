@@ -35,7 +35,8 @@ from oxiseq.grammar.scope import subexpressions
 
 
 def check_output(seen: Overview) -> Iterator[Finding]:
-    """The form that the query's results take."""
+    """The form that the query's results take, and the FILTERs behind SEQ."""
+    yield from _filters(seen)
     match seen.query.form:
         case Select(columns):
             yield from _columns(columns or (), seen)
@@ -48,6 +49,20 @@ def check_output(seen: Overview) -> Iterator[Finding]:
                         yield _unbound(term, at_variable(term, triple.span, seen.text), seen)
         case Ask():
             return
+
+
+def _filters(seen: Overview) -> Iterator[Finding]:
+    """What a whole match must pass (semantics.md 2.5b)."""
+    for each in seen.query.filters:
+        yield from check_expression(each.condition, each.span, frozenset(), seen)
+        for part in subexpressions(each.condition):
+            if isinstance(part, Aggregate) and is_over_matches(seen, part):
+                hint = "write HAVING behind WHERE for a condition on the matches of a group"
+                yield error("aggregate", "a FILTER behind SEQ sees one match, not several", part.span, hint)
+        for clause in (seen.query.selection, seen.query.consumption):
+            if clause is not None:
+                hint = "put the condition into a GPM, or leave the clause out"
+                yield error("filter", "a FILTER behind SEQ cannot stand with this clause yet", clause.span, hint)
 
 
 def _columns(columns: tuple[Projection, ...], seen: Overview) -> Iterator[Finding]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from pyoxigraph import Variable
+
 from oxiseq.engine.sequence.positions import flatten
-from oxiseq.grammar.algebra import Op, Query, Sequence, SequenceElement
-from oxiseq.grammar.places import negation
+from oxiseq.grammar.algebra import Expression, MatchFunction, Op, Query, Sequence, SequenceElement
+from oxiseq.grammar.places import atoms, negation
 from oxiseq.grammar.render import render
+from oxiseq.grammar.scope import expression_variables, subexpressions, visible_variables
 
 Items = tuple[tuple[Op | None, SequenceElement], ...]
 
@@ -41,7 +44,17 @@ def beginnings(query: Query) -> Iterator[Beginning]:
 def with_items(query: Query, items: Items) -> Query:
     """The query with another sequence."""
     (_, first), *rest = items
-    return replace(query, sequence=Sequence(first, tuple((op or Op.ANY, item) for op, item in rest)))
+    names = {atom.name for _, item in items for atom in atoms(item, positive=True)}
+    bound = {v for gpm in query.gpms if gpm.name in names for v in visible_variables(gpm.pattern)}
+    filters = tuple(each for each in query.filters if _reads(each.condition, names, bound))
+    sequence = Sequence(first, tuple((op or Op.ANY, item) for op, item in rest))
+    return replace(query, sequence=sequence, filters=filters)
+
+
+def _reads(condition: Expression, names: set[str], bound: set[Variable]) -> bool:
+    """Whether a FILTER behind SEQ looks at these GPMs only."""
+    asked = {e.gpm for e in subexpressions(condition) if isinstance(e, MatchFunction) and e.gpm is not None}
+    return asked <= names and expression_variables(condition) <= bound
 
 
 def _text(query: Query, items: Items) -> str:

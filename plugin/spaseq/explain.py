@@ -105,6 +105,9 @@ class _Explainer:
                 name = request.requests[member.request].name
                 if name not in plan.gpms or plan.gpms[name].order != member.request:
                     yield f"events are put into partitions by the pattern of {name} without its filters"
+        if query.filters:
+            conditions = ", ".join(self.write.one_line(each.condition) for each in query.filters)
+            yield f"FILTER {conditions}: each match that is found is looked at"
         if query.selection is not None:
             how = "when all of one end are known" if plan.deferred else "before matches are enumerated"
             yield f"SELECT {query.selection.strategy.value}: chosen {how}"

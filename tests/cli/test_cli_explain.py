@@ -161,3 +161,18 @@ def test_the_picture_goes_to_a_file(folder: Path) -> None:
     assert (folder / "jumps.svg").read_text().startswith("<svg ")
     ceql = write(folder, "a.ceql", "VOCAB <http://e/> SELECT * FROM S WHERE SELL ; BUY")
     assert ">BUY<" in oxiseq("explain", ceql, "--svg", "-").stdout
+
+
+def test_bounds_of_gaps_and_filters_behind_seq_are_told(folder: Path) -> None:
+    text = query(seq="A; B AFTER 5 SECONDS WITHIN 10 MINUTES").replace("DEFINE", "FILTER(?first < 3)\n  DEFINE", 1)
+    path = write(folder, "bounds.spaseq", text)
+    lines = [line.strip() for line in oxiseq("explain", path).stdout.splitlines()]
+    assert "a run that has waited less than 5 SECONDS; older, it goes on waiting" in lines
+    assert "a run that has waited from 5 SECONDS on, up to 10 MINUTES; older, it is dropped" in lines
+    assert "FILTER ?first < 3: each match that is found is looked at" in lines
+    assert '\\nfrom 5 SECONDS on, up to 10 MINUTES\\nkey' in oxiseq("explain", path, "--dot").stdout
+    alarm = query(window="", seq="A; B LASTING 1 MINUTE; N! WITHIN 2 MINUTES").replace(
+        "\n}", "\n  DEFINE GPM N ON S { ?n :q ?m }\n}"
+    )
+    told = oxiseq("explain", write(folder, "alarm.spaseq", alarm)).stdout
+    assert "a run that has waited up to 2 MINUTES; older, it is a match" in told
