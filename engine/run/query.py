@@ -434,12 +434,13 @@ class QueryRun:
 
     @property
     def deadline(self) -> int | None:
-        """A match may be complete, without a later event, when time has passed this (µs); None if there is none, or if
-        windows count instants."""
+        """A match may be complete, or a report due, without a later event, when time has passed this (µs); None
+        if there is none, or if windows count instants."""
         if self._by_number:
             return None
         held = None if self._deferred is None else self._deferred.deadline(self._window_start)
-        due = [each for each in (self._sequence.deadline, held) if each is not None]
+        report = None if self._summaries is None else self._summaries.deadline(self._window_start)
+        due = [each for each in (self._sequence.deadline, held, report) if each is not None]
         return min(due, default=None)
 
     @property
