@@ -30,6 +30,7 @@ from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.sequence.memory import Capacities
 from oxiseq.engine.snapshot.saving import restore, save
@@ -61,12 +62,18 @@ _WINDOWS: Final = (
     "WHERE { ?s :v ?a OPTIONAL { ?s :w ?b FILTER(?b != ?a) } MINUS { ?a :v ?b } "
     "{ ?s :w+ ?c } UNION { ?s :v ?c } BIND(?a + ?c AS ?x) } GROUP BY ?s ORDER BY ?t LIMIT 2",
 )
+_CONSTANTS: Final = tuple(
+    f"PREFIX : <urn:w:> SELECT ?a FROM STREAM :S [RANGE 10 SECONDS SLIDE 2 SECONDS] WHERE {{{{ {where} }}}}"
+    for where in (":{} :v ?a", "?s :v ?a FILTER(?a > {})")
+)
 _EVENTS_IN_TIME: Final = (
     "PREFIX : <urn:w:> SELECT * FROM NAMED :S WIN [RANGE 10 SECONDS SLIDE 1 SECONDS] AS :w "
     "EVENT ON :w { ?s :v ?a } AS A EVENT ON :w { ?s :v ?b } AS B EVENT ON :w { ?s :w ?c } AS C "
     "WHERE { MATCH { LAST(A SEQ B) SEQ^c FIRST(C) } }"
 )
 _EVENTS: Final = 60
+_TERMS: Final = 10_000
+"""More than a dictionary has room for at first."""
 _CEQL: Final = (
     "VOCAB <urn:w:> SELECT * FROM S WHERE A AS x; (A OR B)+ AS y FILTER x[v > 1] AND y[w < 2.5 OR k = 'x'] "
     "AND y[v <= w] PARTITION BY [k], [p] WITHIN 9 SECONDS",
@@ -75,11 +82,15 @@ _CEQL: Final = (
     "VOCAB <urn:w:> SELECT MAX x FROM S WHERE A AS x; B+ AS y WITHIN 9 [v]",
 )
 
-
 _INTERVALS: Final = (
     "SELECT * { { ?s <urn:w:v> ?a } SEQ { ?s <urn:w:v> ?b } FILTER(?a < ?b && getDURATION() < 50) "
-    "OPTIONAL { ?s <urn:w:w>+ ?c } }"
+    "OPTIONAL { ?s <urn:w:w>+ ?c } }",
+    "SELECT * { { { ?s <urn:w:v> ?a } SEQ { ?t <urn:w:n> ?a } } EQUALS { ?u <urn:w:w> ?c } MINUS { ?s <urn:w:n> ?a } }",
+    "SELECT * { { ?s <urn:w:n> ?a } SEQ { ?s <urn:w:n> ?b } } CONSUME CHRONOLOGICAL",
+    "SELECT (getDURATION() AS ?t) (?a + 0.5 AS ?x) { ?s ?p ?a }",
 )
+_RULES: Final = ("CONSTRUCT { ?a <urn:w:n> ?s } { ?s <urn:w:n> ?a }",)
+_INTERVAL_EVENTS: Final = 150
 
 
 def warm_up() -> float:
@@ -93,17 +104,21 @@ def warm_up() -> float:
     _read()
     for text in _CEQL:
         _answer_ceql(text)
-    _answer_intervals()
+    for text in _INTERVALS:
+        _answer_intervals(text)
     for report in Report:
         for text in _WINDOWS:
             _answer_windows(load(text, "rspql"), report, StoreKb(kb))
     _answer_windows(load(_EVENTS_IN_TIME, "rsepql"), Report.ISTREAM, StoreKb(kb))
+    _answer_together(StoreKb(kb))
     return perf_counter() - begun
 
 
 def _read() -> None:
-    """Read one event as from a file."""
-    assembler = EventAssembler(TermDictionary(), GENERATED_AT, lambda line, reason: None)
+    """Read one event as from a file, of many terms."""
+    terms = TermDictionary()
+    terms.reserve(_TERMS, 0)
+    assembler = EventAssembler(terms, GENERATED_AT, lambda line, reason: None)
     quad = f"<urn:w:s> <urn:w:v> {_integer(1)} <urn:w:e> .\n<urn:w:e> {GENERATED_AT} {_integer(1)} .\n"
     for _ in assembler.read(Block.of(quad.encode()), 1):
         pass
@@ -141,13 +156,18 @@ def _answer_ceql(text: str) -> None:
     pairs.numbers(np.arange(3), np.arange(3))
 
 
-def _answer_intervals() -> None:
-    """More pairs than there is room for at first, paths, and rows that are told apart."""
+def _answer_intervals(text: str) -> None:
+    """More pairs, triples and terms than there is room for at first, paths, rows that are told apart, rules."""
     terms, store = TermDictionary(), RdfStore()
-    plan = compile_intervals(load(_INTERVALS, "epsparql"), (), ("urn:w:S",))
-    run = IntervalRun(plan, terms, StoreKb(store))
-    run.push("urn:w:S", encode_events([(i, _graph(i)) for i in range(_EVENTS)], terms))
-    run.advance()
+    query = load(text, "epsparql")
+    rules = () if query.consume is not None else tuple(load(rule, "epsparql") for rule in _RULES)
+    run = IntervalRun(compile_intervals(query, rules, ("urn:w:S",)), terms, StoreKb(store))
+    events = [(i, f"{_graph(i)} <urn:w:{i % 3}> <urn:w:n> <urn:w:n{i}> .") for i in range(_INTERVAL_EVENTS)]
+    many = " ".join(f"<urn:w:{i % 3}> <urn:w:n> {_integer(i)} ." for i in range(40))
+    for batch in (events, [(_INTERVAL_EVENTS, many)], [(_INTERVAL_EVENTS + 1, many)]):
+        run.push("urn:w:S", encode_events(batch, terms))
+        run.advance()
+    run.collect()
     restore(save(run, terms), run.plan, TermDictionary(), StoreKb(store))
     run.close()
     run.advance()
@@ -166,6 +186,17 @@ def _answer_windows(query: RspQuery, report: Report, kb: StoreKb) -> None:
         run = restore(data, compile_rsp(query, terms, RspOptions(report)), terms, kb)
     run.close()
     run.advance()
+
+
+def _answer_together(kb: StoreKb) -> None:
+    """Queries that differ in a constant of a pattern, or of a comparison."""
+    terms = TermDictionary()
+    runs = Runs(terms)
+    for i in range(3):
+        for text in _CONSTANTS:
+            plan = compile_rsp(load(text.format(i), "rspql"), terms)
+            runs.add(RspRun(plan, terms, kb))
+    runs.push("urn:w:S", encode_events([(1_000_000 * i, _graph(i)) for i in range(_EVENTS)], terms))
 
 
 def _facts(i: int) -> str:

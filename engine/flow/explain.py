@@ -134,8 +134,9 @@ class _Describing:
                 return ("arranged by", "its rows", self.keys(child, key, loose))
             case p.Join():
                 return ("join", "nothing: its inputs are arranged")
-            case p.Lookup(child, _, key):
-                return ("looks up", "nothing: the table is arranged", self.keys(child, key, ()))
+            case p.Lookup(child, _, key, bound):
+                by = self.keys(child, key, ()) if bound is None else f"?{self.names[child][bound.place]} {bound.sign}"
+                return ("looks up", "nothing: the table is arranged", by)
             case p.Distinct():
                 return ("distinct", "its rows")
             case p.Consolidate():

@@ -51,15 +51,16 @@ class KbAnswers(NamedTuple):
 
 
 class Knowledge:
-    """The KB's part in a run: a `Reader`."""
+    """The KB's part in a run: a `Reader`. name: what tells it apart from others of the run."""
 
     def __init__(
-        self, graphs: Sequence[KbGraph], tables: Sequence[Asked], kb: KbInTime, blanks: KbBlanks, terms: TermDictionary
-    ) -> None:
+        self, graphs: Sequence[KbGraph], tables: Sequence[Asked], kb: KbInTime, blanks: KbBlanks,
+        terms: TermDictionary, name: str = "flow",
+    ) -> None:  # fmt: skip
         self._graphs, self._tables = graphs, tables
         self._texts = [graph.text for graph in graphs] + [table.text for table in tables]
         self._kb, self._blanks, self._terms = kb, blanks, terms
-        self._answers: Materialised[KbAnswers] | None = kb.materialised("flow", self) if self._texts else None
+        self._answers: Materialised[KbAnswers] | None = kb.materialised(name, self) if self._texts else None
         self._version: int | None = None
         self._before = [np.zeros((0, table.width), np.uint32) for table in tables]
 

@@ -232,13 +232,25 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """A condition on pairs: the row's column at `place` is above (">"), below or equal to the table's at `column`, as
+    numbers. It may let others pass: a FILTER behind it decides."""
+
+    place: int
+    column: int
+    sign: Literal["<", "=", ">"]
+
+
+@dataclass(frozen=True, slots=True)
 class Lookup:
     """The pairs of rows with those of an arrangement that have the same columns at its key: all columns of both. What
-    is arranged is there before the first row comes, and does not change: so the rows need not be kept."""
+    is arranged is there before the first row comes, and does not change: so the rows need not be kept. bound: where
+    there is no key."""
 
     child: int
     table: int
     key: tuple[int, ...]
+    bound: Bound | None = None
 
 
 # --- order of time --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from oxiseq.engine.kernels.output import paths
 from oxiseq.engine.kernels.sequence import advance, collect
 
 KERNELS: Final[dict[Callable[..., Any], str]] = {
-    advance.advance: "(i8, i8, i8, i8, i8)",
+    advance.advance: "(i8, i8, i8, i8, i8, i8)",
     advance.measure: "(i8, i8, i8, i8, i8, i8, i8, i8)",
     collect.collect: "(i8, i8, i4[::1], i8[::1])",
     paths.visible: "(i4[::1], i8[::1], i4[::1], b1[:, ::1], b1[::1])",

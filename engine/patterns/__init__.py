@@ -4,8 +4,7 @@
     matcher.py        EventBatch → Occurrences per GPM: the match kernel, and what stands behind it
     leaves.py         basic graph patterns as sources of operators
     operator_plan.py  patterns that are more: operators over those; operators.py: at work
-    store_plan.py     patterns with GRAPH inside them, as questions to a store; store.py: asked, a batch at a time
-    joined_exists.py  EXISTS of stateful FILTERs
+    joined_exists.py  EXISTS of stateful FILTERs, asked of a store; kb_graphs.py: the KB's graphs beside its events
 
 Plans are immutable; what changes while events pass (memo tables, the cached answers of the KB, operators) belongs to
 the matcher. An event's rows, and their order, hang on that event alone.

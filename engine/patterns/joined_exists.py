@@ -16,7 +16,7 @@ from pyoxigraph import BlankNode, NamedNode, QuerySolutions, RdfFormat, Store, p
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.expressions.exists import Ids, graph_of
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.patterns.store import EVENT_GRAPH, CopiedGraphs, KbGraphs
+from oxiseq.engine.patterns.kb_graphs import CopiedGraphs, KbGraphs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Exists, GraphPattern
@@ -30,7 +30,7 @@ class ExistsMatcher:
     def __init__(self, tests: Sequence[Exists], terms: TermDictionary, kb: KnowledgeBase | None) -> None:
         self._terms = terms
         named = tuple(dict.fromkeys(g for test in tests for g in _graphs(test)))
-        self.graphs = KbGraphs(kb, [named], terms, None) if named else None
+        self.graphs = KbGraphs(kb, named, terms) if named else None
         """The KB's graphs that patterns name, if they name any."""
         self._texts = {test: _text(test) for test in tests}
         self._batches: tuple[EventBatch, ...] = ()
@@ -88,7 +88,7 @@ class ExistsMatcher:
 
 
 def _name(number: int) -> NamedNode:
-    return NamedNode(f"{EVENT_GRAPH}{number}")
+    return NamedNode(f"urn:oxiseq:event:{number}")
 
 
 def _graphs(test: Exists) -> list[NamedNode]:

@@ -1,7 +1,7 @@
 """Runs a StreamPlan on event batches.
 
 Where it stands: event batch → **occurrences** of each GPM → sequence engine. The matcher owns all that changes
-(memo tables, output buffers, the scratch store); a batch's answer depends on the batch alone, and an event's
+(memo tables, output buffers, operators); a batch's answer depends on the batch alone, and an event's
 rows and their order on that event alone.
 """
 
@@ -13,11 +13,13 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pyoxigraph import Store
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
-from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb import KnowledgeBase, StoreKb
+from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.matching import records as k
 from oxiseq.engine.kernels.matching.records import MatchTables
@@ -27,7 +29,6 @@ from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
 from oxiseq.engine.patterns.operators import CHUNK, OperatorMatcher
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
-from oxiseq.engine.patterns.store import FallbackMatcher
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -97,8 +98,8 @@ class Rows(NamedTuple):
 
 
 class StreamMatcher:
-    """Matches the GPMs of one plan. `kb` serves patterns that hold GRAPH where it cannot be split off; `blanks`: its
-    blank nodes, where a run knows them beyond one version of the KB."""
+    """Matches the GPMs of one plan. `kb` serves patterns that hold GRAPH where it cannot be split off (None: an empty
+    one); `blanks`: its blank nodes, where a run knows them beyond one version of the KB."""
 
     def __init__(
         self,
@@ -112,10 +113,13 @@ class StreamMatcher:
         self._terms = terms
         self._limits = limits
         self._memo = ConditionMemo(plan.memo, terms)
-        self._operators = [OperatorMatcher(gpm, terms, limits.rows, limits.chunk) for gpm in plan.operators]
-        self._fallback: FallbackMatcher | None = None
-        if plan.fallback:
-            self._fallback = FallbackMatcher(plan.fallback, terms, kb, limits.rows, blanks=blanks)
+        self._operators: list[OperatorMatcher] = []
+        if plan.operators:
+            in_time = KbInTime.of(StoreKb(Store()) if kb is None else kb)
+            blanks = KbBlanks(terms) if blanks is None else blanks
+            self._operators = [
+                OperatorMatcher(gpm, terms, in_time, blanks, limits.rows, limits.chunk) for gpm in plan.operators
+            ]
         self._kernel: _Kernel | None = None  # a query among others may never need its own
         self.nothing = [
             Rows.of(np.zeros(0, np.int64), np.zeros((0, max(width, 1)), np.uint32)) for width in plan.widths
@@ -153,9 +157,6 @@ class StreamMatcher:
                 (rows.event[rows.low : rows.high], rows.values[rows.low : rows.high])
                 for rows in found[operators.gpm.first_leaf :][: len(operators.gpm.leaves)]
             ]))  # fmt: skip
-        if self._fallback is not None and len(batch):
-            for request, (event, values) in self._fallback.match(batch).items():
-                found[request] = Rows.of(event, values)
         return found
 
     # --- the kernel ---------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 Where it stands: GpmParts → **OperatorGpm** → operators.py. The pattern is compiled as `GRAPH ?event { P }` over a
 dataset whose named graphs are events: so each event is matched by itself, sub-queries and empty groups included, and
-all events of a batch in one step.
+all events of a batch in one step. GRAPH inside P is about the knowledge base.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 from pyoxigraph import Variable
 
-from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.flow.plan import FlowPlan, Given, Graphs
+from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, Graphs
 from oxiseq.engine.flow.relations import Relations
 from oxiseq.engine.flow.sparql import Around, compile_where
 from oxiseq.engine.matching.conditions import Condition, condition
 from oxiseq.engine.patterns.leaves import EventLeaves, Leaf
 from oxiseq.grammar.algebra import GraphPattern, Group, SubSelect
 from oxiseq.grammar.rsp_algebra import RspQuery
-from oxiseq.grammar.scope import GpmParts, nested_elements, visible_variables
+from oxiseq.grammar.scope import GpmParts, visible_variables
 
 _EVENT = Variable("oxiseq_event")
 """A variable that no pattern uses."""
@@ -46,11 +45,14 @@ class OperatorGpm:
     first_leaf: int = 0
     """The number of its first leaf among what the match kernel answers."""
 
+    @property
+    def asked(self) -> tuple[tuple[int, Asked], ...]:
+        """Places of the sources that the knowledge base feeds, and what it is asked for them."""
+        return tuple((i, form) for i, form in enumerate(self.flow.forms) if isinstance(form, Asked))
 
-def compile_operators(request: int, name: str, parts: GpmParts, keep: tuple[Variable, ...]) -> OperatorGpm | None:
-    """None where the pattern reads the knowledge base, or holds NOW(): such ones are asked of the store."""
-    if parts.in_place or any(isinstance(e, GraphPattern) for e in nested_elements(parts.pattern)):
-        return None
+
+def compile_operators(request: int, name: str, parts: GpmParts, keep: tuple[Variable, ...]) -> OperatorGpm:
+    """The plan of a GPM; `keep`: the variables that are handed on."""
     columns = visible_variables(parts.pattern)
     made: list[EventLeaves] = []
 
@@ -60,10 +62,7 @@ def compile_operators(request: int, name: str, parts: GpmParts, keep: tuple[Vari
 
     where = Group((GraphPattern(_EVENT, parts.pattern),))
     query = RspQuery("rspql", "SELECT", SubSelect((_EVENT, *columns), where, distinct=True), ())
-    try:
-        plan = compile_where(query, Around(asks_kb=False, alone=True, leaves=leaves)).plan
-    except OxiseqError:
-        return None
+    plan = compile_where(query, Around(leaves=leaves, event=_EVENT)).plan
     known = {leaf.source: leaf for each in made for leaf in each.found.values()}
     fed = [(place, known[form.name]) for place, form in enumerate(plan.forms) if isinstance(form, Given)]
     every = [place for place, form in enumerate(plan.forms) if isinstance(form, Graphs)]

@@ -1,7 +1,8 @@
 """GPMs that are more than basic graph patterns, at work: a batch of events comes, and goes again.
 
-Where it stands: rows of basic graph patterns by event → operators → **rows of the GPM by event**. All rows of a batch
-come at one tick and go at the next, so a plan keeps nothing between batches.
+Where it stands: rows of basic graph patterns by event, answers of the knowledge base → operators → **rows of the GPM by
+event**. All rows of a batch come at one tick and go at the next, so between batches a plan keeps nothing but what the
+knowledge base has answered.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.flow.delta import Delta, Ids
 from oxiseq.engine.flow.flow import Flow
+from oxiseq.engine.flow.knowledge import Knowledge
+from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.matching.conditions import ConditionFilter
 from oxiseq.engine.patterns.operator_plan import OperatorGpm
+from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.content import content_order
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -34,8 +38,12 @@ Found: TypeAlias = tuple[NDArray[np.int64], Ids]
 class OperatorMatcher:
     """Answers one GPM."""
 
-    def __init__(self, gpm: OperatorGpm, terms: TermDictionary, most_rows: int, chunk: int = CHUNK) -> None:
+    def __init__(
+        self, gpm: OperatorGpm, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, most_rows: int,
+        chunk: int = CHUNK,
+    ) -> None:  # fmt: skip
         self.gpm, self._terms, self._most_rows, self._chunk = gpm, terms, most_rows, chunk
+        self._kb, self._blanks = kb, blanks
         self._filter = ConditionFilter(gpm.conditions, gpm.columns, terms)
         self._events = np.zeros(0, np.uint32)
         """The terms of a step's events: their numbers, by which the rows of different events stay apart."""
@@ -44,14 +52,21 @@ class OperatorMatcher:
 
     def _begin(self) -> None:
         self._flow, self._tick = Flow(self.gpm.flow, self._terms), 0
+        asked = [form for _, form in self.gpm.asked]
+        name = f"GPM {self.gpm.name}, {self.gpm.request}"
+        self._knowledge = Knowledge((), asked, self._kb, self._blanks, self._terms, name) if asked else None
 
     def held_ids(self) -> Iterator[Ids]:
-        """The terms that the plan keeps: those of VALUES."""
+        """The terms that the plan keeps: those of VALUES, and what the knowledge base has answered."""
         yield from self._flow.held_ids()
+        if self._knowledge is not None:
+            yield from self._knowledge.held_ids()
+            yield from self._blanks.held_ids()
 
     def match(self, batch: EventBatch, leaves: Sequence[Found]) -> Found:
         """Its occurrences, kept columns only. leaves: the rows of its basic graph patterns. Raises LimitError
-        for too many rows of one event."""
+        for too many rows of one event, KbError."""
+        self._know()
         parts = [self._piece(batch, leaves, low) for low in range(0, len(batch), self._chunk)]
         event, values = (np.concatenate(column) for column in zip(*parts, strict=True)) if parts else (
             np.zeros(0, np.int64), np.zeros((0, len(self.gpm.columns)), np.uint32)
@@ -59,12 +74,23 @@ class OperatorMatcher:
         keep = self._filter.keep(values)
         return event[keep], np.ascontiguousarray(values[keep][:, list(self.gpm.keep)])
 
+    def _know(self) -> None:
+        """What the knowledge base answers now, if that has changed, comes into the plan."""
+        answers = None if self._knowledge is None else self._knowledge.changed()
+        if answers is None:
+            return
+        assert self._knowledge is not None
+        for (place, _), delta in zip(self.gpm.asked, self._knowledge.changes(answers, self._tick), strict=True):
+            self._flow.feed(place, delta)
+        self._flow.step(self._tick)
+        self._tick += 1
+
     def _piece(self, batch: EventBatch, leaves: Sequence[Found], low: int) -> Found:
         high = min(low + self._chunk, len(batch))
         try:
             return self._step(batch, leaves, low, high)
         except LimitError:
-            self._begin()  # the plan has taken in a part
+            self._again()
         return self._one_by_one(batch, leaves, low, high)
 
     def _one_by_one(self, batch: EventBatch, leaves: Sequence[Found], low: int, high: int) -> Found:
@@ -74,10 +100,15 @@ class OperatorMatcher:
             try:
                 found.append(self._step(batch, leaves, event, event + 1))
             except LimitError as error:
-                self._begin()
+                self._again()
                 raise LimitError(error.given, error.limit, self._where(batch, event)) from None
         events, values = zip(*found, strict=True)
         return np.concatenate(events), np.concatenate(values)
+
+    def _again(self) -> None:
+        """The plan has taken in a part: another one."""
+        self._begin()
+        self._know()
 
     def _where(self, batch: EventBatch, event: int) -> str:
         return f"mappings of GPM {self.gpm.name} on the event at {to_text(int(batch.time[event]))}"
@@ -93,7 +124,7 @@ class OperatorMatcher:
         if len(event) > self._most_rows:
             self._bounded(batch, event + low)
         values = np.ascontiguousarray(come[:, 1:])
-        order = content_order(event, values, self._terms, _NO_KB)
+        order = content_order(event, values, self._terms, _NO_KB if self._knowledge is None else self._blanks.ids)
         return event[order] + low, values[order]
 
     def _rows(

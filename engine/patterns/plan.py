@@ -1,8 +1,8 @@
 """The GPMs of one stream, compiled.
 
 Where it stands: GpmRequest → **StreamPlan** → matcher. A GPM whose pattern is a basic graph pattern goes to the match
-kernel; an empty pattern needs nothing; other patterns are operators over basic ones (operator_plan.py); those that read
-the knowledge base are asked of the store (store_plan.py). A plan is immutable.
+kernel; an empty pattern needs nothing; other patterns are operators over basic ones (operator_plan.py). A plan is
+immutable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from oxiseq.engine.matching.bgp import basic_patterns, canonical
 from oxiseq.engine.matching.conditions import Condition, condition
 from oxiseq.engine.matching.tables import NativeFilter, NativeGpm, build_tables
 from oxiseq.engine.patterns.operator_plan import OperatorGpm, compile_operators
-from oxiseq.engine.patterns.store_plan import FallbackGpm, compile_fallback
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression, TriplePattern
 from oxiseq.grammar.scope import GpmParts
@@ -49,7 +48,7 @@ class KernelGpm:
 
 @dataclass(frozen=True, slots=True)
 class StreamPlan:
-    """How the requests of one stream are answered; each is in exactly one of the four groups."""
+    """How the requests of one stream are answered; each is in exactly one of the three groups."""
 
     requests: tuple[GpmRequest, ...]
     tables: MatchTables | None
@@ -58,7 +57,6 @@ class StreamPlan:
     everywhere: tuple[tuple[int, tuple[Condition, ...]], ...]
     """Requests with an empty pattern: one empty mapping on every event, if the conditions hold."""
     operators: tuple[OperatorGpm, ...]
-    fallback: tuple[FallbackGpm, ...]
     memo: tuple[Condition, ...]
     """Conditions that have a memo table, in the order of the tables."""
     native: tuple[NativeGpm, ...]
@@ -69,12 +67,12 @@ class StreamPlan:
     @property
     def all_native(self) -> bool:
         """Whether the kernel answers every request."""
-        return not (self.operators or self.everywhere or self.fallback)
+        return not (self.operators or self.everywhere)
 
     @property
     def asks_every_event(self) -> bool:
         """Whether an event can have rows though the kernel finds nothing in it."""
-        return bool(self.everywhere or self.fallback) or any(gpm.every is not None for gpm in self.operators)
+        return bool(self.everywhere) or any(gpm.every is not None for gpm in self.operators)
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -99,7 +97,6 @@ def compile_stream(requests: Sequence[GpmRequest], terms: TermDictionary) -> Str
         tuple(compiler.kernel),
         tuple(compiler.everywhere),
         tuple(compiler.operators),
-        tuple(compiler.fallback),
         tuple(compiler.memo),
         tuple(compiler.native),
         tuple(compiler.leaves),
@@ -131,7 +128,7 @@ def combine(plans: Sequence[StreamPlan], terms: TermDictionary) -> tuple[StreamP
             owners.append((number, gpm.request))
             leaves.append((plan.name(gpm.request), plan.widths[gpm.request]))
     made = build_tables(native, terms) if native else None
-    whole = StreamPlan((), made, tuple(kernel), (), (), (), tuple(memo), tuple(native), tuple(leaves))
+    whole = StreamPlan((), made, tuple(kernel), (), (), tuple(memo), tuple(native), tuple(leaves))
     return whole, tuple(owners)
 
 
@@ -143,7 +140,6 @@ class _Compiler:
         self.kernel: list[KernelGpm] = []
         self.everywhere: list[tuple[int, tuple[Condition, ...]]] = []
         self.operators: list[OperatorGpm] = []
-        self.fallback: list[FallbackGpm] = []
         self.leaves: list[tuple[str, int]] = []
         self.memo: dict[Condition, int] = {}
 
@@ -151,17 +147,14 @@ class _Compiler:
         parts = request.parts
         patterns = None if parts.in_place else basic_patterns(parts.pattern)
         if patterns is None:
-            self.add_other(number, request)
+            self.add_operators(number, request)
         elif not patterns:
             self.everywhere.append((number, tuple(condition(e) for e in parts.filters)))
         else:
             self.add_native(number, patterns, parts.filters, request.keep)
 
-    def add_other(self, number: int, request: GpmRequest) -> None:
+    def add_operators(self, number: int, request: GpmRequest) -> None:
         compiled = compile_operators(number, request.name, request.parts, request.keep)
-        if compiled is None:
-            self.fallback.append(compile_fallback(number, request.name, request.parts, request.keep))
-            return
         first = self.requests + len(self.leaves)
         for i, leaf in enumerate(compiled.leaves):
             self.add_native(first + i, leaf.patterns, leaf.filters, leaf.variables)

@@ -47,12 +47,20 @@ def why_alone(plan: RspPlan) -> str | None:
     return None
 
 
-class Part(NamedTuple):
-    """What some queries tell, all the same: their numbers; when and what."""
+class Piece(NamedTuple):
+    """The rows of a part from one to another, and the numbers of the queries that tell them."""
 
     queries: Sequence[int]
+    low: int
+    high: int
+
+
+class Part(NamedTuple):
+    """What some queries tell: when and what. Each has one piece of it at most."""
+
     at: I64
     rows: FullRows
+    pieces: Sequence[Piece]
 
 
 class JointAnswers:
@@ -139,18 +147,17 @@ class _Sink:
             return
         if not self._by_row:
             at, rows = full_rows(self._one, at, values, _NO_BLANKS, self._terms)
-            yield Part(self._queries[0], times[at], rows)
+            yield Part(times[at], rows, [Piece(self._queries[0], 0, len(at))])
             return
         number = self._order[np.searchsorted(self._numbers, values[:, 0])]
         key = number * len(times) + at
         order = np.argsort(key, kind="stable")
         key, rows = full_rows(self._one, key[order], values[order, 1:], _NO_BLANKS, self._terms)
         number, at = np.divmod(key, len(times))
-        when, bounds = times[at], np.flatnonzero(np.diff(number, prepend=-1)).tolist()
-        for low, high in zip(bounds, [*bounds[1:], len(number)], strict=True):
-            if queries := self._queries[number[low]]:
-                mine = FullRows(rows.values[low:high], rows.span[low:high])
-                yield Part(queries, when[low:high], mine)
+        bounds = np.flatnonzero(np.diff(number, prepend=-1))
+        lows = bounds.tolist()
+        each = zip(number[bounds].tolist(), lows, [*lows[1:], len(number)], strict=True)
+        yield Part(times[at], rows, [Piece(self._queries[row], low, high) for row, low, high in each])
 
     def pass_over(self, delta: Delta) -> None:
         """What has changed at instants at which nothing is told."""

@@ -1,6 +1,6 @@
 """One EP-SPARQL query over its streams: events in, answers out. All its state is here.
 
-    push ─ timed triples ─ complete instants ─ rules, stratum by stratum ─ the query's operators ─ answers
+    push ─ arrivals ─ events of complete instants ─ facts ─ rules, stratum by stratum ─ the query's operators ─ answers
 
 Instants are worked through many at a time, unless rules feed each other: then one by one, each to its fixpoint.
 """
@@ -16,14 +16,15 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.flow.delta import Buffer, Delta
-from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, at_tick, derived, merged, owned
+from oxiseq.engine.flow.epsparql.facts import FACT, Arriving, Known, Piece, at_tick, merged
 from oxiseq.engine.flow.epsparql.knowledge import KnowledgeReader
 from oxiseq.engine.flow.epsparql.lowering import INTERVAL
 from oxiseq.engine.flow.epsparql.order import in_order
 from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.flow.epsparql.rows import Rows
+from oxiseq.engine.flow.epsparql.rules import Rules
 from oxiseq.engine.flow.epsparql.stamps import Stamps
-from oxiseq.engine.flow.epsparql.standing import Query, Rules
+from oxiseq.engine.flow.epsparql.standing import Query
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
 from oxiseq.engine.output.batch import MatchBatch
@@ -154,18 +155,12 @@ class IntervalRun(KbRun):
         """Complete instants, to the fixpoint of the rules and the query's answers."""
         tick = piece.tick
         if self._strata:
-            known = owned(self._arriving.facts.delta)
+            known = self._arriving.facts.delta
             for recursive, rules in self._strata:
-                known = self._closed(known, rules, piece) if recursive else self._derived(known, rules, piece)
+                known = self._closed(known, rules, piece) if recursive else rules.derive_all(known, piece.since)
             self._query.standing.feed(known)
             tick = int(known.at[0])
         return self._query.step(piece.since, tick)
-
-    @staticmethod
-    def _derived(known: Delta, rules: Rules, piece: Piece) -> Delta:
-        """With what rules make that do not feed each other."""
-        made = rules.derive(known, piece.since)
-        return Delta.concat([known, derived(known, made)], FACT) if len(made) else known
 
     def _closed(self, known: Delta, rules: Rules, piece: Piece) -> Delta:
         """One instant, with all that rules make of it, round by round."""
@@ -177,7 +172,7 @@ class IntervalRun(KbRun):
             rounds += 1
             if not len(made):
                 break
-            new = self._known.new(derived(known, made))
+            new = self._known.new(made)
             known = Delta.concat([known, new], FACT)
             _guard(rounds, len(known))
         rules.standing.finish(at_tick(known, self._next_tick()), piece.since)

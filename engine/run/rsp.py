@@ -191,7 +191,7 @@ class RspRun(KbRun):
         return super().advance()
 
     def worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
-        """The same for complete events by stream that it has not seen yet. Raises LimitError, KbError."""
+        """As `advance`, for complete events by stream that it has not seen yet. Raises LimitError, KbError."""
         return self._counted(self._worked(batches, passed))
 
     def _asks(self, passed: int) -> bool:

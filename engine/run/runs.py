@@ -29,7 +29,7 @@ class Runs:
         self._shared = SharedRuns(terms)
         self._alone: list[AloneRun] = []
         self._number: dict[AnyRun, int] = {}
-        self._together = Together(terms, self._number)
+        self._together = Together(terms)
         self._count = 0
 
     def add(self, run: AnyRun, start: int | None = None, *, shares: bool = True) -> None:

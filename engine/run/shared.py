@@ -324,4 +324,4 @@ class _Pass:
         return found
 
 
-_NO_REQUESTS = StreamPlan((), None, (), (), (), (), (), ())
+_NO_REQUESTS = StreamPlan((), None, (), (), (), (), ())

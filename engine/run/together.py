@@ -6,12 +6,13 @@ Queries of one *kind* read the same streams through the same windows, with the s
 are in one *group* as long as their states are the same, which hang on what the windows hold alone (`why_alone` says
 which queries this does not hold for). One that is registered later, or has settled by itself, is alone in a group until
 its windows hold the same as those of others. Whoever leaves a group makes its own state anew of what the windows hold.
-So a query's matches are exactly those that it finds alone. An error ends the group: each of its queries goes on alone.
+So a query's matches are exactly those that it finds alone. One that settles by itself time and again stays alone. An
+error ends the group: each of its queries goes on alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -29,6 +30,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 _GROWS: Final = 4
 """A group takes in others once they are a fourth of it, or when it has been at work for as long as its windows are."""
+_OFTEN: Final = 3
 Kind: TypeAlias = tuple[Any, ...]
 
 
@@ -40,13 +42,11 @@ def kind_of(plan: RspPlan, lateness: int, start: int | None) -> Kind | None:
 
 
 class _Group:
-    """Queries in the same state, in order of registration, two at least."""
+    """Queries in the same state, two at least."""
 
-    def __init__(
-        self, kind: Kind, runs: Sequence[RspRun], arrivals: Arrivals, recent: Recent, owner: Together
-    ) -> None:
+    def __init__(self, kind: Kind, arrivals: Arrivals, recent: Recent, owner: Together) -> None:
         self.kind, self._owner = kind, owner
-        self.runs = list(runs)
+        self.runs: list[RspRun] = []
         self.arrivals, self.recent = arrivals, recent
         self.taken: Sequence[EventBatch] = ()
         """The events that have been worked on last."""
@@ -57,8 +57,6 @@ class _Group:
         """The queries by their numbers in the answers; those that have left are None."""
         self._ways: list[int] = []
         """Of each the number of the columns that it shows: equal for those that show the same."""
-        for run in runs:
-            run.join(self)
 
     # --- a share ------------------------------------------------------------------------------------
 
@@ -77,6 +75,12 @@ class _Group:
     @property
     def bytes(self) -> int:
         return 0 if self._answers is None else -(-self._answers.bytes // len(self.runs))
+
+    def take_in(self, run: RspRun) -> None:
+        """Another one, whose state is the same."""
+        run.join(self)
+        self.runs.append(run)
+        self._answers = None
 
     def drop(self, run: RspRun) -> None:
         """One has left."""
@@ -103,12 +107,11 @@ class _Group:
         if self.arrivals.complete(passed):
             self.taken = self.arrivals.take(passed)
             for part in self._at_work(terms).advance(self.taken):
-                self._deal(part, found)
+                self._deal(part, found, terms)
             self.recent.add(self.taken)
             self.events += sum(map(len, self.taken))
         for run, batch in found.items():
             run.matches += len(batch)
-            terms.hold(batch.values)
         if late is None:
             return [Outcome(run, [batch]) for run, batch in found.items()]
         return [Outcome(run, [found[run]] if run in found else [], late) for run in self.runs]
@@ -124,16 +127,29 @@ class _Group:
             self._answers, self.events = answers, 0
         return self._answers
 
-    def _deal(self, part: Part, found: dict[RspRun, MatchBatch]) -> None:
+    def _deal(self, part: Part, found: dict[RspRun, MatchBatch], terms: TermDictionary) -> None:
         """Each query of a part has its rows, in the columns that it shows."""
         shown: dict[int, MatchBatch] = {}
-        for number in part.queries:
-            run = self._built[number]
-            if run is not None:
-                way = self._ways[number]
-                if way not in shown:
-                    shown[way] = run.batch(part.at, part.rows)
-                found[run] = shown[way]
+        for queries, low, high in part.pieces:
+            mine: dict[int, MatchBatch] = {}
+            for number in queries:
+                run, way = self._built[number], self._ways[number]
+                if run is None:
+                    continue
+                if way not in mine:
+                    if way not in shown:
+                        shown[way] = run.batch(part.at, part.rows)
+                        terms.hold(shown[way].values)
+                    mine[way] = _slice(shown[way], low, high)
+                found[run] = mine[way]
+
+
+def _slice(batch: MatchBatch, low: int, high: int) -> MatchBatch:
+    """Some matches, one after the other, of those without events."""
+    if high - low == len(batch):
+        return batch
+    ends = batch.ends[: high - low + 1]
+    return MatchBatch(batch.time[low:high], batch.values[low:high], ends, batch.event_letter, batch.event_time)
 
 
 _Any: TypeAlias = _Group | RspRun
@@ -141,15 +157,15 @@ _Any: TypeAlias = _Group | RspRun
 
 
 class Together:
-    """The queries of a store that may share states. Not safe for several threads. number: of a query, in the order of
-    registration."""
+    """The queries of a store that may share states. Not safe for several threads. Outcomes come in any order."""
 
-    def __init__(self, terms: TermDictionary, number: Mapping[Any, int]) -> None:
-        self._terms, self._number = terms, number
+    def __init__(self, terms: TermDictionary) -> None:
+        self._terms = terms
         self._states: dict[Kind, list[_Any]] = {}
         self._of: dict[RspRun, tuple[Kind, _Any]] = {}
-        self._failed: set[RspRun] = set()
-        """Those that have shared a state until an error; they do not share again."""
+        self._left: dict[RspRun, int] = {}
+        """How often each has left others. To make its own state anew costs more than is won if it is done often; so
+        those that have left too often, or because of an error, do not share again."""
 
     def __contains__(self, run: object) -> bool:
         return run in self._of
@@ -160,14 +176,14 @@ class Together:
         self._put(kind, run)
         if len(states) > 1:
             for state in states:
-                if isinstance(state, RspRun) and state.recent is None and state not in self._failed:
+                if isinstance(state, RspRun) and state.recent is None and self._left.get(state, 0) < _OFTEN:
                     state.remember()
             self._unite(kind)
 
     def remove(self, run: RspRun) -> None:
         """Forget a query; one that shares a state has none then."""
         kind, state = self._of.pop(run)
-        self._failed.discard(run)
+        self._left.pop(run, None)
         if isinstance(state, _Group):
             self._drop(state, run)
             return
@@ -178,6 +194,9 @@ class Together:
     def release(self, group: _Group, run: RspRun) -> None:
         """One that shares a state goes on by itself. Raises LimitError."""
         run.leave()
+        self._left[run] = self._left.get(run, 0) + 1
+        if self._left[run] >= _OFTEN:
+            run.recent = None
         self._put(group.kind, run)
         self._drop(group, run)
 
@@ -236,7 +255,7 @@ class Together:
         outcomes = []
         for run in group.runs:
             self._put(group.kind, run)
-            self._failed.add(run)
+            self._left[run] = _OFTEN
             try:
                 run.leave()
                 run.recent = None
@@ -258,13 +277,24 @@ class Together:
                 self._make_one(kind, same)
 
     def _make_one(self, kind: Kind, states: Sequence[_Any]) -> None:
-        runs = sorted((run for state in states for run in _runs(state)), key=self._number.__getitem__)
-        one = states[0]
-        assert one.recent is not None  # it is in the same state as others
-        group = _Group(kind, runs, one.arrivals, one.recent, self)
-        self._terms.register(group)
-        self._states[kind] = [state for state in self._states[kind] if state not in states] + [group]
-        self._of.update(dict.fromkeys(runs, (kind, group)))
+        """The largest group takes in the others."""
+        group = max((state for state in states if isinstance(state, _Group)), key=_size, default=None)
+        if group is None:
+            one = states[0]
+            assert one.recent is not None  # it is in the same state as others
+            group = _Group(kind, one.arrivals, one.recent, self)
+            self._terms.register(group)
+            self._states[kind].append(group)
+        for state in states:
+            if state is not group:
+                self._states[kind].remove(state)
+                for run in _runs(state):
+                    group.take_in(run)
+                    self._of[run] = kind, group
+
+
+def _size(group: _Group) -> int:
+    return len(group.runs)
 
 
 def _runs(state: _Any) -> Sequence[RspRun]:
@@ -279,7 +309,7 @@ def _same(one: _Any, other: _Any) -> bool:
 def _worth_while(states: Sequence[_Any]) -> bool:
     """Whether it is time for them to share: all that windows hold is worked on once more then."""
     groups = [state for state in states if isinstance(state, _Group)]
-    largest = max(groups, key=lambda group: len(group.runs), default=None)
+    largest = max(groups, key=_size, default=None)
     if largest is None or not len(largest.recent):
         return True
     others = sum(len(_runs(state)) for state in states) - len(largest.runs)

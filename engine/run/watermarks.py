@@ -2,7 +2,7 @@
 
 A stream's watermark is the largest time seen minus the allowed lateness, advanced also by explicit punctuation. An
 event older than it is late; what is before the watermarks of all streams is complete. The orders that events are put
-into (clock.py, arrivals.py, merging.py, timed.py) add what waits until then.
+into (clock.py, arrivals.py, merging.py) add what waits until then.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class KbRun(AloneRun):
         return self._counted(found)
 
     def _counted(self, found: list[MatchBatch]) -> list[MatchBatch]:
-        """What is handed out, as one batch."""
+        """What has been found, as one batch, for whoever is given it."""
         if not found:
             return found
         if len(found) > 1:

@@ -71,7 +71,7 @@ def _of_query(plan: QueryPlan) -> Iterable[object]:
             yield name, _written(table.dtype), table.shape
             yield table.tobytes()
     yield sequence.Memory._fields, sequence.SCALARS
-    yield from map(_written, (NODE, sequence.GROUP, sequence.LINK, sequence.BUCKET))
+    yield from map(_written, (NODE, sequence.GROUP, sequence.LINK, sequence.BUCKET, sequence.AGED))
 
 
 @_parts.register

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oxiseq.grammar.algebra import (
+    Atom,
     Bounded,
     BoundKind,
     Conjunction,
     Disjunction,
     Maybe,
+    Not,
+    Op,
+    Repeat,
     Sequence,
     SequenceElement,
 )
@@ -106,3 +110,42 @@ def _contradictions(innermost: Bounded, seen: Overview) -> Iterator[Finding]:
         text = render_sequence(stack[0])
         hint = "the next event comes later than the one before; WITHIN must reach at least as far as AFTER"
         yield lint_finding("bounds", f"no gap is as `{text}` wants it: it never matches", stack[0].span, hint)
+
+
+def may_wait_for_ever(sequence: SequenceElement) -> bool:
+    """Whether something may be kept for ever that a window of the query would end: there are no bounds, or a gap has
+    none, or a negation stands first."""
+    if not any(isinstance(e, Bounded) for e in elements(sequence)):
+        return True
+    leading = next((e for e in elements(sequence) if isinstance(e, Atom)), None)
+    kept = any(leading in tuple(elements(e)) for e in elements(sequence) if isinstance(e, Not))
+    return kept or _endless(sequence, True, True)
+
+
+def _endless(element: SequenceElement, entered: bool, first: bool) -> bool:
+    """Whether a gap in it, or before it, may have no end. `entered`: the one before it has one, or there is none;
+    `first`: no positive GPM stands before it, so that its `+` chains by `;`."""
+    match element:
+        case Not():
+            return False
+        case Bounded(item, BoundKind.WITHIN):
+            return _endless(item, True, first)
+        case Bounded(_, BoundKind.LASTING):  # it bounds all gaps inside
+            return not entered
+        case Bounded(item) | Maybe(item):
+            return _endless(item, entered, first)
+        case Repeat(item, _, most, chain):
+            strict = chain is Op.STRICT or (chain is None and not first)
+            return _endless(item, entered, first) or (most != 1 and _endless(item, strict, first))
+        case Sequence(head, rest):
+            begun = False
+            for op, item in ((None, head), *rest):
+                if _endless(item, op is Op.STRICT if begun else entered, first):
+                    return True
+                begun = begun or any(atoms(item, positive=True))
+                first = first and not begun
+            return False
+        case _ if any(isinstance(e, Sequence | Repeat) for e in elements(element)):
+            return any(_endless(e, entered, first) for e in children(element))
+        case _:
+            return not entered

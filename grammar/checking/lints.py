@@ -1,7 +1,7 @@
 """Lints: what is legal and perhaps not meant, or dear.
 
 unused-gpm, unused-stream   defined, not used
-unbounded                   no WITHIN: partial matches are kept for ever
+unbounded                   no WITHIN, of the query or of each gap: partial matches are kept for ever
 unjoined                    a GPM shares no variable with what it is joined with
 cross-product               the parts of one pattern share no variable
 kb-unjoined                 a GRAPH pattern shares no variable with its GPM
@@ -33,6 +33,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.checking.common import check_window
 from oxiseq.grammar.checking.comparisons import check_comparisons
 from oxiseq.grammar.checking.functions import everywhere
+from oxiseq.grammar.checking.gap_bounds import may_wait_for_ever
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, lint_finding, named
 from oxiseq.grammar.places import Overview, Place, Variables
@@ -46,7 +47,8 @@ def lint(seen: Overview) -> Iterator[Finding]:
     """All lints of a query."""
     yield from _unused(seen)
     yield from check_comparisons(everywhere(seen))
-    yield from check_window(seen.query, seen.query.sequence.span)
+    if may_wait_for_ever(seen.query.sequence):
+        yield from check_window(seen.query, seen.query.sequence.span)
     for gpm in seen.gpms.values():
         yield from products(gpm.pattern, gpm.name, seen.text)
     for place in seen.places:

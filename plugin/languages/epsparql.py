@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, ClassVar
 
 from oxiseq.engine.flow.epsparql.query import compile_intervals
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.kernels.flow import counting, happening
+from oxiseq.engine.kernels.flow import looking, merging
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.runs import AnyRun
@@ -44,7 +44,7 @@ class EpFront(Front[EpQuery, MatchBatch]):
     keeps_times: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
-        announce((happening.accept, counting.distinct), tell)
+        announce((looking.look, merging.consolidate), tell)
 
     def compile(
         self, query: EpQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options

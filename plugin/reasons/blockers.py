@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.sequence.positions import flatten
-from oxiseq.grammar.algebra import Not, Op, Query, Sequence
+from oxiseq.grammar.algebra import Bounded, Not, Op, Query, Sequence, SequenceElement
 from oxiseq.grammar.errors import OxiseqError
-from oxiseq.grammar.places import atoms
+from oxiseq.grammar.places import atoms, negation
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.read import History
 from oxiseq.reasons.relax import Relaxation
@@ -25,7 +27,7 @@ def blockers(
     if not isinstance(sequence, Sequence):
         return ()
     items = tuple(
-        (Op.ANY if number else None, item.item if isinstance(item, Not) and item.item == relaxation.negated else item)
+        (Op.ANY if number else None, _seen(item) if item == relaxation.negated else item)
         for number, (_, item) in enumerate(_shorter(query, found))
     )
     own = dict(found.events)
@@ -42,14 +44,21 @@ def blockers(
     return tuple(sorted(seen))
 
 
+def _seen(item: SequenceElement) -> SequenceElement:
+    """What a negated element negates, with its bounds."""
+    if isinstance(item, Bounded):
+        return replace(item, item=_seen(item.item))
+    return item.item if isinstance(item, Not) else item
+
+
 def _shorter(query: Query, found: Found) -> Items:
     """The shortest beginning that has all GPMs of the match."""
     names = {gpm for gpm, _ in found.events}
     items: Items = ()
     for each in beginnings(query):
         items = each.items
-        if names <= {atom.name for _, item in items if not isinstance(item, Not) for atom in atoms(item)}:
+        if names <= {atom.name for _, item in items if negation(item) is None for atom in atoms(item)}:
             rest = tuple(flatten(query.sequence))[len(items) :] if isinstance(query.sequence, Sequence) else ()
-            trailing = all(isinstance(item, Not) for _, item in rest)
+            trailing = all(negation(item) is not None for _, item in rest)
             return (*items, *rest) if trailing else items
     return items

@@ -9,26 +9,27 @@ from typing import Any, Literal, TypeAlias
 from pyoxigraph import Variable
 
 from oxiseq.grammar.algebra import (
+    Bounded,
     Call,
     Expression,
     Filter,
     Gpm,
     GraphPattern,
     Group,
-    Not,
     Op,
     PatternElement,
     Query,
     Repeat,
     SequenceElement,
 )
-from oxiseq.grammar.places import atoms
+from oxiseq.grammar.places import atoms, elements, negation, without_bounds
 from oxiseq.grammar.render import render_window
+from oxiseq.grammar.render_clauses import time_span
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import conjuncts, expression_variables, prev_variables, split_gpm, visible_variables
 from oxiseq.reasons.stages import Beginning, Items, with_items
 
-Kind: TypeAlias = Literal["window", "contiguity", "negation", "filter", "knowledge base", "join"]
+Kind: TypeAlias = Literal["window", "contiguity", "bound", "negation", "filter", "knowledge base", "join"]
 OTHER = "_of_"
 """Between a variable and the GPM that binds its own value of it, where a join is left out."""
 
@@ -51,13 +52,14 @@ def relaxations(query: Query, at: Beginning) -> Iterator[Relaxation]:
     """Each condition of the last step of a beginning, left out by itself."""
     items = at.items
     last = tuple(dict.fromkeys(_atoms(items[-1:])))
-    if isinstance(items[-1][1], Not):
+    if negation(items[-1][1]) is not None:
         yield from _negations(query, items, at.gap, last)
         return
     write = SparqlWriter(dict(query.prefixes))
     here = with_items(query, items)
     if query.window is not None and at.gap:
         yield Relaxation("window", render_window(query.window), replace(here, window=None), names=last)
+    yield from _bounds(query, items, at.gap, last)
     yield from _orders(query, items, at.gap, last)
     yield from _negations(query, items, at.gap, last)
     for name in last:
@@ -78,6 +80,20 @@ def _atoms(items: Items) -> Iterator[str]:
         yield from (atom.name for atom in atoms(item))
 
 
+def _bounds(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
+    """Each WITHIN, AFTER and LASTING of the step; not those of negations, which would forbid more without them."""
+    op, item = items[-1]
+    if negation(item) is None:
+        for bound in (e for e in elements(item) if isinstance(e, Bounded) and negation(e) is None):
+
+            def without(node: Any, bound: Bounded = bound) -> Any:
+                return node.item if node == bound else node
+
+            text = f"{bound.kind.value} {time_span(bound.size)}"
+            loose = (*items[:-1], (op, mapped(item, without)))
+            yield Relaxation("bound", text, with_items(query, loose), names=last)
+
+
 def _orders(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
     """Everything of the step by skip till any."""
     if gap and any(op is not Op.ANY for op, _ in items[gap:]):
@@ -85,21 +101,23 @@ def _orders(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iter
         op = next(op for op, _ in reversed(items[gap:]) if op is not Op.ANY)
         assert op is not None
         yield Relaxation("contiguity", f"`{op.value}`", with_items(query, loose), names=last)
-    inner = items[-1][1]
+    inner = without_bounds(items[-1][1])
     if isinstance(inner, Repeat) and inner.chain is not Op.ANY and (inner.most is None or inner.most > 1):
-        loose = (*items[:-1], (items[-1][0], replace(inner, chain=Op.ANY)))
+        left, item = items[-1]
+        chained = mapped(item, lambda node: replace(inner, chain=Op.ANY) if node == inner else node)
+        loose = (*items[:-1], (left, chained))
         yield Relaxation("contiguity", "between its iterations", with_items(query, loose), names=last)
 
 
 def _negations(query: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:
     for number in range(gap, len(items)):
         op, item = items[number]
-        if isinstance(item, Not):
+        if negation(item) is not None:
             rest = (*items[:number], *items[number + 1 :])
             if number == 0 and rest:
                 rest = ((None, rest[0][1]), *rest[1:])
             text = f"{' '.join(dict.fromkeys(_atoms(((op, item),))))}!"
-            yield Relaxation("negation", text, with_items(query, rest), names=last, negated=item.item)
+            yield Relaxation("negation", text, with_items(query, rest), names=last, negated=item)
 
 
 def _joins(here: Query, items: Items, gap: int, last: tuple[str, ...]) -> Iterator[Relaxation]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from oxiseq.engine.sequence.positions import flatten
-from oxiseq.grammar.algebra import Not, Op, Query, Sequence, SequenceElement
+from oxiseq.grammar.algebra import Op, Query, Sequence, SequenceElement
+from oxiseq.grammar.places import negation
 from oxiseq.grammar.render import render
 
 Items = tuple[tuple[Op | None, SequenceElement], ...]
@@ -29,7 +30,7 @@ def beginnings(query: Query) -> Iterator[Beginning]:
     items = tuple(flatten(node)) if isinstance(node, Sequence) else ((None, node),)
     gap = 0
     for number, (_, item) in enumerate(items):
-        if not isinstance(item, Not):
+        if negation(item) is None:
             part = items[: number + 1]
             yield Beginning(part, gap, number == len(items) - 1, _text(query, part))
             gap = number + 1

@@ -9,10 +9,10 @@ from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.reasons.report import Funnel, Near, Why
 
 _WORDS = {
-    "window": "the window", "contiguity": "contiguity", "negation": "the negation", "filter": "a filter",
-    "knowledge base": "the knowledge base", "join": "a join", "partition": "the partitions", "strategy": "the strategy",
-    "consumption": "consumption", "limit": "the limit", "constant": "a constant", "order": "the order in time",
-    "pattern": "a part",
+    "window": "the window", "contiguity": "contiguity", "bound": "a bound", "negation": "the negation",
+    "filter": "a filter", "knowledge base": "the knowledge base", "join": "a join", "partition": "the partitions",
+    "strategy": "the strategy", "consumption": "consumption", "limit": "the limit", "constant": "a constant",
+    "order": "the order in time", "pattern": "a part",
 }  # fmt: skip
 
 

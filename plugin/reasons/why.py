@@ -10,7 +10,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_text
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.algebra import BoundKind, Query
 from oxiseq.reasons.blockers import blockers
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.funnel import funnels
@@ -104,10 +104,21 @@ def _words(
         if len(between) == 1:
             return f"one instant comes before, {to_text(int(between[0]))}"
         return f"{len(between)} instants come before, the first at {to_text(int(between[0]))}" if len(between) else ""
+    if relaxation.kind == "bound":
+        return _bound_words(relaxation, found)
     if relaxation.kind == "negation" and relaxation.negated is not None:
         seen = blockers(query, relaxation, found, history, kb, bounds)
         return f"there is one at {', '.join(to_text(t) for t in seen[:SHOWN])}" if seen else ""
     return ""
+
+
+def _bound_words(relaxation: Relaxation, found: Found) -> str:
+    """How long the last element lasts, or how long after the event before its only event comes."""
+    here = [t for name in relaxation.names for t in found.times(name)]
+    before = [t for _, of in found.events for t in of if t < min(here)]
+    if relaxation.text.startswith(BoundKind.LASTING.value):
+        return f"it lasts {length(max(here) - min(here))}"
+    return f"it comes {length(min(here) - max(before))} after the event before" if before and len(here) == 1 else ""
 
 
 def _window_words(query: Query, first: int, last: int, history: History) -> str:

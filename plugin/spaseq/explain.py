@@ -150,14 +150,13 @@ class _Explainer:
         gpm = self.plan.gpms[name]
         stream = self.plan.requests[gpm.stream]
         assert stream is not None, "a GPM's stream has requests"
-        answered, conditions, asked, patterns = _way(stream, gpm.order)
+        answered, conditions, patterns = _way(stream, gpm.order)
         return GpmFacts(
             name=name,
             stream=gpm.parts.gpm.stream,
             negated=not any(letter.positive and name in letter.letter for letter in self.plan.letters),
             answered=answered,
-            reason=more_than_basic(gpm.parts) if answered in ("operators", "store") else "",
-            asked=asked,
+            reason=more_than_basic(gpm.parts) if answered == "operators" else "",
             patterns=patterns,
             filters=tuple(FilterFacts(self.write.expression(c.expression), _decided(c)) for c in conditions),
             keeps=_names(gpm.keep),
@@ -294,22 +293,17 @@ def _names(variables: tuple[Variable, ...]) -> tuple[str, ...]:
     return tuple(f"?{v.value}" for v in variables)
 
 
-def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], str, int]:
-    """How a request is answered, its conditions, how the store is asked, and how many triple patterns are matched in
-    columns."""
+def _way(plan: StreamPlan, request: int) -> tuple[str, tuple[Condition, ...], int]:
+    """How a request is answered, its conditions, and how many triple patterns are matched in columns."""
     for kernel in plan.kernel:
         if kernel.request == request:
             found = basic_patterns(plan.requests[request].parts.pattern)
-            return "columns", kernel.conditions, "", len(found or ())
+            return "columns", kernel.conditions, len(found or ())
     for number, conditions in plan.everywhere:
         if number == request:
-            return "always", conditions, "", 0
-    for gpm in plan.operators:
-        if gpm.request == request:
-            return "operators", gpm.conditions, "", sum(len(leaf.patterns) for leaf in gpm.leaves)
-    fallback = next(f for f in plan.fallback if f.request == request)
-    asked = "one event at a time" if fallback.by_event else "a batch of events per query"
-    return "store", fallback.conditions, asked, 0
+            return "always", conditions, 0
+    gpm = next(gpm for gpm in plan.operators if gpm.request == request)
+    return "operators", gpm.conditions, sum(len(leaf.patterns) for leaf in gpm.leaves)
 
 
 def _decided(condition: Condition) -> str:

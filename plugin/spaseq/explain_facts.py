@@ -29,10 +29,9 @@ class KbFacts:
 class GpmFacts:
     """How one graph pattern is answered.
 
-    `answered`: "columns" (the match kernel), "operators" (over rows of the match kernel), "store" (Oxigraph) or
-    "always" (an empty pattern). `reason`: what makes it more than a basic graph pattern; `asked`: whether the store
-    gets a batch of events or one event at a time; `patterns`: triple patterns that the kernel matches. `keeps`: the
-    variables that its rows hand on.
+    `answered`: "columns" (the match kernel), "operators" (over rows of the match kernel) or "always" (an empty
+    pattern). `reason`: what makes it more than a basic graph pattern; `patterns`: triple patterns that the kernel
+    matches. `keeps`: the variables that its rows hand on.
     """
 
     name: str
@@ -40,7 +39,6 @@ class GpmFacts:
     negated: bool
     answered: str
     reason: str
-    asked: str
     patterns: int
     filters: tuple[FilterFacts, ...]
     keeps: tuple[str, ...]

@@ -54,9 +54,7 @@ def _answered(gpm: GpmFacts) -> str:
         return f"columnar, {_count(gpm.patterns, 'triple pattern')}"
     if gpm.answered == "always":
         return "every event, the pattern is empty"
-    if gpm.answered == "operators":
-        return f"operators over {_count(gpm.patterns, 'triple pattern')} in columns ({gpm.reason})"
-    return f"Oxigraph, {gpm.asked} ({gpm.reason})"
+    return f"operators over {_count(gpm.patterns, 'triple pattern')} in columns ({gpm.reason})"
 
 
 _KB_MEANS: Final = {

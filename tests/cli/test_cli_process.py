@@ -146,6 +146,9 @@ from corpus_cases import load_cases
 from oxiseq import run
 for case in load_cases():
     run(case.query, streams=case.streams, kb=case.kb, start=case.start)
+sys.path.insert(0, f"{TESTS}/intervals")
+import ep_first
+ep_first.answer_all()
 after = compiled()
 print({kernel: (count, after[kernel]) for kernel, count in before.items() if after[kernel] != count})
 from oxiseq.engine.kernels import ahead

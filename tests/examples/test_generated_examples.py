@@ -142,3 +142,15 @@ def test_near_misses_are_near(folder: str, condition: str, relaxed: str, count: 
     kb = home / "kb.nq"
     streams = load(folder, "make_events").streams()
     assert len(oxiseq.run(text.replace(condition, relaxed), streams, kb if kb.exists() else None)) == count
+
+
+def test_alarms_are_the_runs_that_nobody_has_acknowledged_in_time() -> None:
+    planted = load("17-alarms", "make_events").PLANTED
+    expected = {
+        (run.machine, third)
+        for run in planted
+        for third in (run.begins + 2 * n for n in range(2, run.readings))
+        if run.acknowledged is None or run.acknowledged > third + 10
+    }
+    found = [(int(m["machine"].value[-1]), m.time // MINUTE) for m in load("17-alarms").main()]
+    assert len(found) == len(expected) == 4 and set(found) == expected

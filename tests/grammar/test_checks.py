@@ -222,3 +222,29 @@ def test_too_deep_nesting_is_an_error_with_a_message(nested: str) -> None:
 def test_long_disjunction_is_fine() -> None:
     text = query("A", "A ON S { ?a :p ?x FILTER(" + " || ".join(f"?x = {i}" for i in range(200)) + ") }")
     assert parse(render(load(text))) == parse(text)
+
+
+@pytest.mark.parametrize(
+    ("seq", "kept"),
+    [
+        ("A; B", True),
+        ("A; B WITHIN 5 SECONDS", False),
+        ("A; B WITHIN 5 SECONDS; C", True),
+        ("A, B WITHIN 5 SECONDS, C+", False),
+        ("A, B;+", True),
+        ("A; (B WITHIN 5 SECONDS);+", False),
+        ("A; B;+ WITHIN 5 SECONDS", True),
+        ("A+", True),
+        ("(A WITHIN 5 SECONDS)+; C AFTER 1 SECOND WITHIN 1 MINUTE", False),
+        ("(A; B; C) LASTING 5 SECONDS", False),
+        ("A; (B; C) LASTING 5 SECONDS", True),
+        ("A; N! WITHIN 5 SECONDS", False),
+        ("A; N! WITHIN 5 SECONDS; B", True),
+        ("N!; A", True),
+        ("A?; B WITHIN 5 SECONDS", False),
+        ("(A | (B; C))", True),
+    ],
+)
+def test_what_is_kept_for_ever_is_told(seq: str, kept: bool) -> None:
+    text = query(seq, *(f"{name} ON S {{ ?{name.lower()} :p ?p }}" for name in "ABCN" if name in seq))
+    assert ("unbounded" in {f.code for f in findings(text.replace("WITHIN 1 HOUR", ""))}) is kept

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Store, Triple, Variable
 from reference.patterns import Mu, answer_kb, match_event, take_apart
 
 from oxiseq.engine import kinds
@@ -161,15 +161,15 @@ def as_mappings(
     return rows
 
 
-def expected_mappings(gpm: Gpm, event: Sequence[Triple]) -> set[Mu]:
-    """The reference's answer (no KB)."""
+def expected_mappings(gpm: Gpm, event: Sequence[Triple], kb: Store | None = None) -> set[Mu]:
+    """The reference's answer."""
     parts = take_apart(gpm)
-    return set(match_event(parts, event, answer_kb(parts, None), None))
+    return set(match_event(parts, event, answer_kb(parts, kb), kb))
 
 
 def assert_as_expected(
     gpms: Sequence[Gpm], matcher: StreamMatcher, wanted: Sequence[GpmRequest], events: Sequence[Sequence[Triple]],
-    terms: TermDictionary, comparable: Sequence[bool] = (),
+    terms: TermDictionary, comparable: Sequence[bool] = (), kb: Store | None = None,
 ) -> None:  # fmt: skip
     """What the matcher finds for the GPMs on the events, now, is what the reference finds, each mapping once.
     comparable: per GPM whether the reference's answer is known to be right."""
@@ -180,4 +180,4 @@ def assert_as_expected(
         rows = as_mappings(found, one, labels, terms)
         for event, got in zip(events, rows, strict=True):
             assert len(set(got)) == len(got), "a mapping twice"
-            assert set(got) == expected_mappings(gpm, event), (str(gpm), event)
+            assert set(got) == expected_mappings(gpm, event, kb), (str(gpm), event)

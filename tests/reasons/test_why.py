@@ -223,3 +223,34 @@ def test_it_is_of_the_api() -> None:
     found = explained(seen((0, "a", 0, 2)), ";", False)
     assert "A; B: 0 matches" in str(found) and found._repr_html_().startswith("<pre>")
     assert found.to_json()["stages"][0] == {"text": "A", "matches": 1, "more": False}
+
+
+BOUNDED = f"""
+PREFIX : <{EX}>
+SELECT ?a FROM STREAM S <{EX}s>
+WHERE {{
+  SEQ(A; B WITHIN 3 SECONDS; N! WITHIN 2 SECONDS)
+  DEFINE GPM A ON S {{ ?a :kind :a }}
+  DEFINE GPM B ON S {{ ?b :kind :b }}
+  DEFINE GPM N ON S {{ ?n :kind :n }}
+}}"""
+
+
+def of_bounds(*events: tuple[int, str]) -> Why:
+    given = [Event(time, kind, 0, 0) for time, kind in events]
+    return why(BOUNDED, {f"{EX}s": [(e.time * 1_000_000, e.graph) for e in given]})
+
+
+def test_a_bound_of_a_gap_is_a_reason() -> None:
+    near = only(of_bounds((0, "a"), (5, "b")), "bound")
+    assert near.words == "it comes 5 s after the event before"
+
+
+def test_a_bounded_negation_is_a_reason_with_what_it_saw() -> None:
+    near = only(of_bounds((0, "a"), (1, "b"), (3, "n"), (9, "n")), "negation")
+    assert near.words == "there is one at 1970-01-01T00:00:03Z"
+
+
+def test_a_match_with_bounds_is_found() -> None:
+    found = of_bounds((0, "a"), (1, "b"), (4, "n"))
+    assert found.stopped is None and found.found

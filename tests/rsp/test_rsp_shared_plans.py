@@ -143,6 +143,20 @@ def test_who_leaves_leaves_the_others_together() -> None:
     assert [run.matches for run in (side.queries[0], side.queries[2])] == [2, 2]
 
 
+def test_who_leaves_time_and_again_stays_alone() -> None:
+    """To make its state anew costs more than is won."""
+    side = Side([text("?x :p ?y")] * 3)
+    shared = []
+    for time in range(0, 100, 20):
+        side.push([time, time + 1])
+        side.runs.settle(side.queries[0])
+        side.push([time + 15])
+        side.push([time + 16])
+        shared.append(side.queries[0].shares_with)
+    assert shared == [2, 2, 0, 0, 0]
+    assert [run.shares_with for run in side.queries[1:]] == [1, 1]
+
+
 @pytest.mark.parametrize(("query", "why"), [
     (text("?x :p ?y"), "shares: events, windows and equal operators"),
     (text("?x :p ?y BIND(RAND() AS ?r)"), "shares: nothing: it draws values by chance"),

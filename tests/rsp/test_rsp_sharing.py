@@ -37,6 +37,12 @@ PATTERNS = (
     "?o :on {a} ; :value ?v",
     "?o :on {a} ; :at {b} ; :value ?v",
     "?o :on ?x ; :value ?v FILTER(?v > {n})",
+    "?o :on ?x ; :value ?v FILTER(?v <= {n})",
+    "?o :on ?x ; :value ?v FILTER({n} < ?v && ?x != {a})",
+    "?o :on ?x ; :value ?v FILTER(?v = {n} || ?x = {a})",
+    "?o :on ?x ; :value ?v FILTER({n} = ?v)",
+    "{{ ?o :on ?x ; :value ?v }} UNION {{ ?o :at ?v }} FILTER(?v < {n})",
+    "?o :on ?x ; :value ?w BIND(?w > {n} AS ?v)",
     "?o :on {a} ; :value ?v FILTER(?v > {n} && ?v != {m})",
     "{a} :near ?x . ?o :on ?x ; :value ?v",
     "?o :on {a} ; :value ?v OPTIONAL {{ ?o :at ?y FILTER(?y != {b}) }}",
@@ -53,6 +59,10 @@ PATTERNS = (
     "?o ?p {a} . ?o :value ?v",
     "{a} :near {b} . ?o :value ?v",
 )
+OTHERS = 3
+VALUES = ('"x"', '"1.1"^^<http://www.w3.org/2001/XMLSchema#float>', '"NaN"^^<http://www.w3.org/2001/XMLSchema#double>',
+          "0", "1", "2", "3", "1.1", "2e0", "3.000000000000000000001")  # fmt: skip
+"""The first OTHERS are no numbers that stand in one order with others."""
 HEADS = (
     ("SELECT ?o ?v", ""),
     ("SELECT ?v", ""),
@@ -89,13 +99,14 @@ class Drill:
         self.heads = self.dice.sample(HEADS, self.dice.choice([1, 2, len(HEADS)]))
         self.reports = self.dice.choice([[Report.ISTREAM], [Report.RSTREAM], list(Report)])
         self.time, self.moved = 0, False
+        self.plain = self.dice.choice([0, OTHERS, OTHERS])
         self.shared = 0
 
     def text(self) -> str:
         dice = self.dice
         head, tail = dice.choice(self.heads)
-        known = {"a": f":t{dice.randint(0, 3)}", "b": f":t{dice.randint(0, 3)}", "n": dice.randint(0, 3),
-                 "m": dice.randint(0, 3), "k": dice.randint(0, 2)}  # fmt: skip
+        known = {"a": f":t{dice.randint(0, 3)}", "b": f":t{dice.randint(0, 3)}", "n": dice.choice(VALUES[self.plain :]),
+                 "m": dice.choice(VALUES), "k": dice.randint(0, 2)}  # fmt: skip
         where = dice.choice(self.patterns).format(**known)
         first = dice.choice(self.windows)
         window = f"FROM NAMED WINDOW :w ON <{STREAMS[0]}> {first}"
@@ -158,7 +169,7 @@ class Drill:
             self.time += dice.choice([0, 0, 1, 1, 2, 4])
             time = self.time - (dice.randint(0, 5) if dice.random() < 0.15 else 0)
             o = dice.choice(["_:o", f":o{dice.randint(0, 2)}", f":t{dice.randint(0, 3)}"])
-            text = f"@prefix : <http://e/> . {o} :value {dice.randint(0, 4)} ; :on :t{dice.randint(0, 3)} ."
+            text = f"@prefix : <http://e/> . {o} :value {dice.choice(VALUES)} ; :on :t{dice.randint(0, 3)} ."
             if dice.random() < 0.5:
                 text += f"{o} :at :t{dice.randint(0, 3)} ."
             if dice.random() < 0.4:

@@ -104,15 +104,6 @@ def merged(batches: Sequence[EventBatch]) -> EventBatch:
     return every.take(np.argsort(every.time, kind="stable"))
 
 
-def derived(known: Delta, made: Rows) -> Delta:
-    """Facts that rules have made of others, at the ticks of the instants at which they end."""
-    ends = times_at(known.rows, 2)
-    first = np.flatnonzero(np.append(True, ends[1:] != ends[:-1]))
-    at = known.at[first][ends[first].searchsorted(made.end)]
-    order = np.argsort(at, kind="stable")
-    return Delta(at[order], np.ones(len(at), np.int64), facts_of(made)[order])
-
-
 def owned(delta: Delta) -> Delta:
     """The same, in memory of its own."""
     return Delta(delta.at.copy(), delta.weight.copy(), delta.rows.copy())

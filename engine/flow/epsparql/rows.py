@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -42,22 +41,3 @@ class Rows:
     def take(self, index: NDArray[np.integer] | NDArray[np.bool_] | slice) -> Rows:
         """Some of the rows."""
         return Rows(self.values[index], self.start[index], self.end[index])
-
-
-def empty(width: int) -> Rows:
-    """No rows."""
-    return Rows(np.zeros((0, width), np.uint32), np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-
-def concat(parts: Sequence[Rows], width: int) -> Rows:
-    """Rows one after the other."""
-    some = [part for part in parts if len(part)]
-    if not some:
-        return empty(width)
-    if len(some) == 1:
-        return some[0]
-    return Rows(
-        np.concatenate([part.values for part in some]),
-        np.concatenate([part.start for part in some]),
-        np.concatenate([part.end for part in some]),
-    )

@@ -1,34 +1,27 @@
-"""Patterns and rules at work: timed triples of complete instants in, solutions out.
+"""Patterns at work: facts of complete instants in, solutions out.
 
-Where it stands: facts and knowledge → **plans at work** → rules' facts, answers.
+Where it stands: facts and knowledge → **plans at work** → rules' facts (rules.py), answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from oxiseq.engine import kinds
 from oxiseq.engine.flow.delta import Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, TriplePlan, everything
-from oxiseq.engine.flow.epsparql.facts import rows_of
 from oxiseq.engine.flow.epsparql.knowledge import Knowledge
 from oxiseq.engine.flow.epsparql.lowering import INTERVAL, Low, Lowered, lowered, lowered_choice
-from oxiseq.engine.flow.epsparql.order import in_order
-from oxiseq.engine.flow.epsparql.rows import Column, Rows, concat
 from oxiseq.engine.flow.epsparql.using import Uses
 from oxiseq.engine.flow.flow import Flow
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.happening import Look
-from oxiseq.engine.flow.nodes.node import Chosen, Node
+from oxiseq.engine.flow.nodes.node import Chosen
 from oxiseq.engine.flow.times import NO_END, NO_START, halves_of, times_at
 from oxiseq.engine.kernels.flow.clocks import OVER
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.grammar.algebra import Construct, TriplePattern
 
 _AGAIN: Final = 1 << 16
 """Facts that are worked through again at a time."""
@@ -66,13 +59,9 @@ class Standing:
             self.flow.feed(self._lowered.past, facts)
             self.step(since, int(facts.at[0]), again=True)
 
-    def rows(self, number: int) -> Delta:
-        """What the last step has brought for one of the patterns, as views."""
-        return self.flow.rows(self._lowered.roots[number])
-
-    def root(self) -> Buffer:
-        """The same of the first, as it stands in memory."""
-        return self.flow.nodes[self._lowered.roots[0]].out
+    def root(self, number: int = 0) -> Buffer:
+        """What the last step has brought for one of the patterns."""
+        return self.flow.nodes[self._lowered.roots[number]].out
 
     def learn(self, knowledge: Knowledge, tick: int) -> int:
         """Let go of what has no time, and hand out what the knowledge base holds now; what it counts for is made anew.
@@ -137,11 +126,6 @@ class Standing:
         return np.array(ids, np.uint32).reshape(len(plan.rows), len(plan.columns))
 
     # --- what it keeps --------------------------------------------------------------------------------
-
-    @property
-    def nodes(self) -> list[Node]:
-        """Its operators."""
-        return self.flow.nodes
 
     def forget(self, passed: int, *, now: bool = False) -> None:
         """Instants before `passed` are over: let go of what is of use to no other, if there may be much, or `now`."""
@@ -208,69 +192,3 @@ class Query:
         if uses is not None and len(uses) and (now or uses.many(self.standing.flow.records)):
             self.standing.drop_used(uses)
             uses.clear()
-
-
-# --- rules ---------------------------------------------------------------------------------------------
-
-
-class Rules:
-    """The rules of a stratum at work. recursive: they feed each other."""
-
-    def __init__(
-        self, rules: Sequence[tuple[Construct, Answered]], terms: TermDictionary, recursive: bool
-    ) -> None:
-        answered = [each for _, each in rules]
-        plans = [each.plan for each in answered]
-        self.standing = Standing(lowered(answered, recursive=recursive), plans, terms)
-        self._templates = [_Template(form.template, each, terms) for form, each in rules]
-
-    def derive(self, facts: Delta, since: int, *, again: bool = False) -> Rows:
-        """What they make of facts of some instants, or, `again`, of a further round of one."""
-        self.standing.feed(facts)
-        self.standing.step(since, int(facts.at[0]), again=again)
-        found: list[Rows] = []
-        for number, template in enumerate(self._templates):
-            solutions = self.standing.rows(number)
-            if len(solutions):
-                found += template.made(rows_of(solutions.rows))
-        return concat(found, 3)
-
-
-class _Template:
-    """What a rule makes of a solution."""
-
-    def __init__(self, template: Sequence[TriplePattern], answered: Answered, terms: TermDictionary) -> None:
-        self._terms = terms
-        names = [column for column, _ in answered.columns]
-        self._blanks: list[BlankNode] = []
-        self._template = [
-            [self._term(t, names) for t in (triple.subject, triple.predicate, triple.object)] for triple in template
-        ]
-
-    def _term(self, term: object, names: Sequence[Column]) -> tuple[str, int]:
-        """Where a term comes from: a column, a blank node of the row, a constant."""
-        if isinstance(term, Variable):
-            return ("column", names.index(term)) if term in names else ("constant", 0)
-        if isinstance(term, BlankNode):
-            if term not in self._blanks:
-                self._blanks.append(term)
-            return "blank", self._blanks.index(term)
-        assert isinstance(term, NamedNode | Literal)
-        return "constant", self._terms.constant(term)
-
-    def made(self, rows: Rows) -> Iterator[Rows]:
-        """The triples of new solutions."""
-        if self._blanks:
-            rows = in_order(rows, self._terms)
-        blanks = [self._terms.blanks(len(rows)) for _ in self._blanks]
-        sources: dict[str, Callable[[int], NDArray[np.uint32]]] = {
-            "column": lambda i: rows.values[:, i],
-            "blank": lambda i: blanks[i],
-            "constant": lambda i: np.full(len(rows), i, np.uint32),
-        }
-        for triple in self._template:
-            values = np.stack([sources[source](i) for source, i in triple], axis=1)
-            kind = self._terms.columns.kind[values]
-            subject = (kind[:, 0] == kinds.IRI) | (kind[:, 0] == kinds.BLANK)
-            good = subject & (kind[:, 1] == kinds.IRI) & (values[:, 2] != 0)
-            yield Rows(values, rows.start, rows.end).take(good)

@@ -6,13 +6,11 @@ that explicit, `bound_of` finds the conditions that bound a hull's length, which
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, isfinite
-from typing import Any, Final
+from typing import Final
 
 from pyoxigraph import Literal
 
@@ -26,9 +24,6 @@ from oxiseq.grammar.terms import XSD_DAY_TIME_DURATION, XSD_DURATION
 DURATION: Final = "getDURATION"
 NUMBER: Final = "number"
 """Marks a function of time that stands for a number of microseconds."""
-_COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "=": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 _MIRRORED: Final = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _DURATION = re.compile(
     r"(-?)P(?=[\dT])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
@@ -41,11 +36,6 @@ class Length:
 
     op: str
     size: Fraction
-
-    @property
-    def holds(self) -> Callable[[Any, Any], Any]:
-        """Compares an array of lengths with `whole`."""
-        return _COMPARISONS[self.op]
 
     @property
     def whole(self) -> tuple[str, int]:
@@ -80,7 +70,7 @@ def has_time(expression: Expression) -> bool:
 
 def length_of(condition: Expression) -> Length | None:
     """The condition as one on a hull's length, if it is `getDURATION() op constant`."""
-    if not isinstance(condition, Call) or condition.name not in _COMPARISONS:
+    if not isinstance(condition, Call) or condition.name not in _MIRRORED:
         return None
     left, right = condition.args
     if _is_duration(left) and (size := _constant(right)) is not None:
@@ -88,11 +78,6 @@ def length_of(condition: Expression) -> Length | None:
     if _is_duration(right) and (size := _constant(left)) is not None:
         return Length(_MIRRORED[condition.name], size)
     return None
-
-
-def compare(op: str, lengths: Any, size: int) -> Any:
-    """An operator of a `Length` on an array."""
-    return _COMPARISONS[op](lengths, size)
 
 
 def _is_duration(e: Expression) -> bool:
@@ -130,7 +115,7 @@ def prepared(e: Expression) -> Expression:
     if not isinstance(e, Call):
         return e
     args = tuple(prepared(a) for a in e.args)
-    if e.name not in _COMPARISONS or len(args) != 2:
+    if e.name not in _MIRRORED or len(args) != 2:
         return Call(e.name, args, span=e.span)
     as_terms = Call(e.name, args, span=e.span)
     for i in (0, 1):

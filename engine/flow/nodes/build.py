@@ -17,7 +17,7 @@ from oxiseq.engine.flow.nodes.distinct import Distinct
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.group import Group
 from oxiseq.engine.flow.nodes.join import Join
-from oxiseq.engine.flow.nodes.lookup import Lookup
+from oxiseq.engine.flow.nodes.lookup import Lookup, LookupBetween
 from oxiseq.engine.flow.nodes.node import ALL_TIME, Node
 from oxiseq.engine.flow.nodes.reach import Reach
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -72,7 +72,10 @@ def _node(
         case p.Join(left, right):
             return Join(_arranged(nodes[left]), _arranged(nodes[right]))
         case p.Lookup(_, table):
-            return Lookup(form, children[0], _arranged(nodes[table]))
+            arranged = _arranged(nodes[table])
+            if form.bound is not None:
+                return LookupBetween(form.bound, children[0], arranged, terms)
+            return Lookup(form, children[0], arranged)
         case p.Triples():
             return happening.Triples(form, children[0], terms)
         case p.Look(_, kept):

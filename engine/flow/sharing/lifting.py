@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pyoxigraph import Variable
 
@@ -17,8 +17,13 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.rewriting import placed
 from oxiseq.engine.flow.sharing.opening import closed
 from oxiseq.engine.windows import ConjunctiveQuery
-from oxiseq.grammar.algebra import Expression
-from oxiseq.grammar.scope import expression_variables
+from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.scope import conjuncts, expression_variables
+
+_SIGNS: Final[Mapping[str, tuple[Literal["<", "=", ">"], Literal["<", "=", ">"]]]] = {
+    "<": ("<", ">"), "<=": ("<", ">"), ">": (">", "<"), ">=": (">", "<"), "=": ("=", "="),
+}  # fmt: skip
+"""How the first operand stands to the second, and the other way round."""
 
 
 class NotLiftedError(Exception):
@@ -89,10 +94,10 @@ class _Lifting:
             case _:
                 raise NotLiftedError(type(form).__name__)
 
-    def _looked_up(self, node: int, key: Sequence[tuple[int, int]]) -> int:
+    def _looked_up(self, node: int, key: Sequence[tuple[int, int]], bound: p.Bound | None = None) -> int:
         """Rows with the rows of the table: pairs of a row's column and the table's that are the same."""
         table = self._sheet.add(p.Arrange(self._table, tuple(there for _, there in key)))
-        return self._sheet.add(p.Lookup(node, table, tuple(here for here, _ in key)))
+        return self._sheet.add(p.Lookup(node, table, tuple(here for here, _ in key), None if key else bound))
 
     def _of_each(self, child: _Lifted) -> int:
         """The rows of an operator for each row of the table."""
@@ -119,11 +124,22 @@ class _Lifting:
         if not key and not mine:
             return _Lifted(node, False)
         width = len(variables)
-        found = self._looked_up(node, key)
+        found = self._looked_up(node, key, self._bound(mine, names))
         columns = {**names, **self._constants(width)}
         found = self._filtered(found, mine, columns)
         kept = (i for name, i in numbers.items() if name not in self._parameters)
         return _Lifted(self._sheet.pick(found, ((width,), *((i,) for i in kept))), True)
+
+    def _bound(self, conditions: Sequence[Expression], columns: Mapping[Variable, Variable]) -> p.Bound | None:
+        """A conjunct that compares a column with a parameter. columns: where variables stand."""
+        here = {name: place for place in range(len(columns)) for name, c in columns.items() if c == p.column(place)}
+        there = {name: 1 + i for i, name in enumerate(self._parameters)}
+        for each in (each for whole in conditions for each in conjuncts(whole)):
+            if isinstance(each, Call) and each.name in _SIGNS and len(each.args) == 2:
+                for (a, b), sign in zip((each.args, each.args[::-1]), _SIGNS[each.name], strict=True):
+                    if isinstance(a, Variable) and isinstance(b, Variable) and a in here and b in there:
+                        return p.Bound(here[a], there[b], sign)
+        return None
 
     def _reads(self, expression: Expression) -> bool:
         return not expression_variables(expression).isdisjoint(self._parameters)
@@ -140,19 +156,19 @@ class _Lifting:
     # --- row by row -----------------------------------------------------------------------------------
 
     def _with_constants(
-        self, child: _Lifted, width: int, expressions: Sequence[Expression]
+        self, child: _Lifted, width: int, expressions: Sequence[Expression], conditions: Sequence[Expression] = ()
     ) -> tuple[int, dict[Variable, Variable], bool, int]:
         """For expressions over `width` columns: rows, where these and the constants stand, whether by number; and where
-        the number is."""
+        the number is. Of rows that fail one of the conditions some may be missing."""
         shift = int(child.by_row)
         columns = {p.column(i): p.column(shift + i) for i in range(width)}
         if not any(self._reads(each) for each in expressions):
             return child.node, columns, child.by_row, 0
-        found = self._looked_up(child.node, [(0, 0)] if child.by_row else [])
+        found = self._looked_up(child.node, [(0, 0)] if child.by_row else [], self._bound(conditions, columns))
         return found, {**columns, **self._constants(shift + width)}, True, shift + width
 
     def _filter(self, child: _Lifted, width: int, conditions: Sequence[Expression]) -> _Lifted:
-        node, columns, by_row, number = self._with_constants(child, width, conditions)
+        node, columns, by_row, number = self._with_constants(child, width, conditions, conditions)
         found = self._filtered(node, conditions, columns)
         return self._cut(found, child, width, by_row, number)
 

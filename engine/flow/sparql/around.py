@@ -32,7 +32,8 @@ class Around:
     are of, for queries that consume; `asks_kb`: whether parts of the query may be asked of the knowledge base;
     `alone`: nothing but the store is read, quad by quad: FROM and FROM NAMED, if there are any, are the whole dataset,
     as for the store's own queries, and nothing is asked; `size`: about how many quads agree with a pattern; `leaves`:
-    makes the leaves of triple patterns, where others are wanted than those of windows and of stores."""
+    makes the leaves of triple patterns, where others are wanted than those of windows and of stores; `event`: the
+    variable in whose GRAPH block stands what is matched on each event, of which `Graphs` has the names."""
 
     windows: Mapping[NamedNode, int] = field(default_factory=dict)
     default: tuple[int, ...] = ()
@@ -46,6 +47,7 @@ class Around:
     alone: bool = False
     size: Callable[[Quads], int] | None = None
     leaves: Callable[[Relations], Leaves] | None = None
+    event: Variable | None = None
 
     @property
     def whole_dataset(self) -> bool:

@@ -15,7 +15,7 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around
 from oxiseq.engine.flow.sparql.correlation import correlated
-from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge, Scope
+from oxiseq.engine.flow.sparql.grounds import EachEvent, EachGraph, Ground, Merge, Scope
 from oxiseq.engine.flow.sparql.rebuilding import among_named
 from oxiseq.engine.windows import ConjunctiveQuery
 from oxiseq.grammar.algebra import (
@@ -62,6 +62,7 @@ class Asking:
             self._around.asks_kb
             and any(isinstance(e, TriplePattern | PathPattern | GraphPattern) for e in inside)
             and not any(isinstance(e, WindowPattern | MatchPattern) for e in inside)
+            and not any(isinstance(e, GraphPattern) and e.name == self._around.event for e in inside)
             and not _impure(inside)
             and self._on_kb(pattern, scope.ground)
             and not _names_go_astray(pattern, scope.ground)
@@ -72,7 +73,7 @@ class Asking:
         """A question names one graph, or each; unless all that it asks is in GRAPH."""
         if isinstance(ground, EachGraph) or not touches(pattern):
             return True
-        return len(ground.places) == 1 and not ground.windows
+        return isinstance(ground, Merge) and len(ground.places) == 1 and not ground.windows
 
     def asked(self, elements: Sequence[PatternElement], ground: Ground) -> Relation:
         """The answers: columns for the variables that they bind, and for the graph of `EachGraph`."""
@@ -86,14 +87,16 @@ class Asking:
                 within: PatternElement = GraphPattern(_GRAPH, wanted)
                 if named:
                     within = Group((within, Filter(Call("IN", (_GRAPH, *named)))))
-                form = _question(within, (_GRAPH, *shown))
+                form = question(within, (_GRAPH, *shown))
                 return self._relations.source(form, (context, *shown), {context, *certain})
             case Merge(places):
-                return self._relations.source(_question(within_graph(wanted, places), shown), shown, certain)
+                return self._relations.source(question(within_graph(wanted, places), shown), shown, certain)
+            case EachEvent():  # all that it asks is in GRAPH
+                return self._relations.source(question(wanted, shown), shown, certain)
 
-    def graphs(self, ground: EachGraph) -> Relation:
-        """The named graphs, each a row: the context."""
-        if not self._around.alone:
+    def graphs(self, ground: EachGraph | EachEvent) -> Relation:
+        """The named graphs, or events, each a row: the context."""
+        if isinstance(ground, EachGraph) and not self._around.alone:
             return self.asked((), ground)
         named = self._around.named_graphs
         form = p.Constant(tuple((name,) for name in named), 1) if self._around.whole_dataset else p.Graphs()
@@ -104,7 +107,7 @@ class Asking:
         none."""
         if self._around.asks_kb:
             within = GraphPattern(name, Group(()))
-            return self._relations.source(_question(within, ()), (), ())
+            return self._relations.source(question(within, ()), (), ())
         if self._around.alone:
             graph = Variable("graph")
             whole = self._relations.source(p.Graphs(), (graph,), (graph,))
@@ -123,7 +126,8 @@ def within_graph(pattern: Group, places: Sequence[p.Place]) -> PatternElement:
     return pattern
 
 
-def _question(element: PatternElement, shown: Sequence[Variable]) -> p.Asked:
+def question(element: PatternElement, shown: Sequence[Variable]) -> p.Asked:
+    """A SELECT of these variables."""
     body = SparqlWriter().group(Group((element,)), "")
     columns = " ".join(f"?{v.value}" for v in shown) or _NOTHING
     return p.Asked(f"SELECT {columns} WHERE {body}", len(shown))

@@ -31,7 +31,14 @@ class EachGraph:
     context: Context
 
 
-Ground: TypeAlias = Merge | EachGraph
+@dataclass(frozen=True, slots=True)
+class EachEvent:
+    """The graph of every event, one at a time (engine/patterns). `context`: which."""
+
+    context: Context
+
+
+Ground: TypeAlias = Merge | EachGraph | EachEvent
 
 
 @dataclass(frozen=True, slots=True)

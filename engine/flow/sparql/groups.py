@@ -15,7 +15,7 @@ from oxiseq.engine.flow.sparql.around import Around, Matched
 from oxiseq.engine.flow.sparql.asking import Asking
 from oxiseq.engine.flow.sparql.correlation import correlated
 from oxiseq.engine.flow.sparql.existence import Conditions
-from oxiseq.engine.flow.sparql.grounds import Cases, Contexts, EachGraph, Ground, Merge, Scope
+from oxiseq.engine.flow.sparql.grounds import Cases, Contexts, EachEvent, EachGraph, Ground, Merge, Scope
 from oxiseq.engine.flow.sparql.leaves import Leaves
 from oxiseq.engine.flow.sparql.rebuilding import NOWHERE
 from oxiseq.engine.flow.sparql.runs import Runs, decided
@@ -89,7 +89,7 @@ class Groups:
     def _nothing_said(self, ground: Ground) -> Relation:
         """The empty pattern: one row, in graphs that there are."""
         match ground:
-            case EachGraph(context):
+            case EachGraph(context) | EachEvent(context):
                 return self.contexts.of((context,), named=False)
             case Merge(places) if not places:
                 return self._relations.source(p.Constant((), 0), (), ())
@@ -190,6 +190,8 @@ class Groups:
             case WindowPattern(Variable() as name, inner):
                 return self._each_window(name, inner, scope)
             case GraphPattern(Variable() as name, inner):
+                if name == self._around.event:
+                    return self._each(name, inner, EachEvent(self._relations.context()), scope)
                 return self._each_graph(name, inner, scope)
             case WindowPattern(NamedNode(), inner) | GraphPattern(NamedNode(), inner):
                 assert isinstance(element, WindowPattern | GraphPattern)
@@ -224,8 +226,11 @@ class Groups:
         """GRAPH ?g over more than the knowledge base is asked as a whole: by graph, its name being a context."""
         if not (self._around.asks_kb or self._around.alone):
             raise OxiseqError(f"{_NOT_ASKED}: GRAPH ?{name.value}")
-        context = self._relations.context()
-        ground = EachGraph(context)
+        return self._each(name, inner, EachGraph(self._relations.context()), scope)
+
+    def _each(self, name: Variable, inner: Group, ground: EachGraph | EachEvent, scope: Scope) -> Relation:
+        """A group on each graph, or event; `name` becomes the variable of which."""
+        context = ground.context
         graphs = self._relations.copied(self._asking.graphs(ground), [(context, name)])
         cases = self.contexts.known(Cases(graphs, {name: context}))
         found = self.group(inner, Scope(ground, (*scope.cases, cases)))

@@ -11,15 +11,15 @@ from pyoxigraph import BlankNode, NamedNode, Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.rewriting import placed
-from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge
+from oxiseq.engine.flow.sparql.grounds import EachEvent, EachGraph, Ground, Merge
 from oxiseq.engine.windows import ConjunctiveQuery
 from oxiseq.engine.windows.plan import MOST_PATTERNS, MOST_VARIABLES
 from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
 from oxiseq.grammar.scope import plain_variables
 
 Key: TypeAlias = Variable | BlankNode
-Where: TypeAlias = p.Place | EachGraph
-"""What a pattern is about: where a store is followed quad by quad, each of its named graphs, too."""
+Where: TypeAlias = p.Place | EachGraph | EachEvent
+"""What a pattern is about: where a store is followed quad by quad, each of its named graphs, too; each event."""
 OWN: Final = "oxiseq_path_"
 """How variables begin that stand for nothing in the text, and leave what is joined."""
 
@@ -92,16 +92,19 @@ class Leaves:
     def _leaf(self, whole: Conjunction) -> Relation:
         keys = whole.keys
         names = {key: p.column(i) for i, key in enumerate(keys)}
-        places = tuple(dict.fromkeys(place for _, place in whole.patterns if not isinstance(place, EachGraph)))
+        known = [place for _, place in whole.patterns if isinstance(place, p.WindowPlace | p.GraphPlace)]
+        places = tuple(dict.fromkeys(known))
         query = ConjunctiveQuery(
-            tuple(_renamed(pattern, names) for pattern, _ in whole.patterns),
+            tuple(renamed(pattern, names) for pattern, _ in whole.patterns),
             tuple(placed(f, {v: c for v, c in names.items() if isinstance(v, Variable)}) for f in whole.filters),
-            tuple(places.index(place) for _, place in whole.patterns if not isinstance(place, EachGraph)),
+            tuple(places.index(place) for place in known),
         )
         return self._relations.source(p.Patterns(query, places), keys, keys)
 
 
-def _renamed(pattern: TriplePattern, names: dict[Key, Variable]) -> TriplePattern:
+def renamed(pattern: TriplePattern, names: dict[Key, Variable]) -> TriplePattern:
+    """A pattern with columns for variables and blank nodes."""
+
     def of(term: TermOrVariable) -> TermOrVariable:
         return names[term] if isinstance(term, Variable | BlankNode) else term
 

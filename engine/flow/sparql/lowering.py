@@ -38,7 +38,8 @@ class _Lowering:
         self._sheet = p.Sheet()
         self._relations = Relations(self._sheet, by_pairs=around.alone and around.leaves is None)
         self._told = _told(query)
-        self._late = late_columns(query, self._told, plain=is_plain(query))
+        now_asked = around.event is None  # else it is the clock's, as it is in a FILTER
+        self._late = late_columns(query, self._told, plain=is_plain(query)) if now_asked else {}
         self._now = [c for c in self._told if name_of(c) not in self._late]
         body = replace(query.body, where=named_blanks(query.body.where)) if is_plain(query) else query.body
         self._body = apart(body)

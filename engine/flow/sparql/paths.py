@@ -15,7 +15,7 @@ from pyoxigraph import BlankNode, NamedNode, Variable
 
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.sparql.asking import Asking
-from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge
+from oxiseq.engine.flow.sparql.grounds import EachEvent, EachGraph, Ground, Merge
 from oxiseq.engine.flow.sparql.leaves import OWN, Conjunction, Leaves, connected
 from oxiseq.grammar.algebra import (
     Call,
@@ -117,7 +117,7 @@ class Paths:
         for end in (s, o):
             if not isinstance(end, Variable | BlankNode):
                 stays = self._relations.values((_FROM, _TO), [(end, end)])
-                if isinstance(ground, EachGraph):
+                if isinstance(ground, EachGraph | EachEvent):
                     stays = self._relations.join(self._asking.graphs(ground), stays)
                 return stays
         triples = self._leaves.on(TriplePattern(_FROM, _STEP, _TO), ground)

@@ -17,7 +17,7 @@ from pyoxigraph import BlankNode, NamedNode, Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.sparql.asking import Asking
-from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge, Scope
+from oxiseq.engine.flow.sparql.grounds import EachEvent, EachGraph, Ground, Merge, Scope
 from oxiseq.engine.flow.sparql.leaves import Conjunction, Key, Leaves, Where, connected, is_own, keys_of
 from oxiseq.engine.flow.sparql.paths import Paths
 from oxiseq.grammar.algebra import (
@@ -130,6 +130,8 @@ class Runs:
 
     def _triple(self, pattern: TriplePattern, ground: Ground, found: _Parts) -> None:
         match ground:
+            case EachEvent():
+                found.leaf.patterns.append((pattern, ground))
             case EachGraph() if self._followed:
                 found.leaf.patterns.append((pattern, ground))
             case EachGraph():
@@ -166,7 +168,7 @@ class Runs:
     def _leaf(self, whole: Conjunction, pending: list[Expression], *, alone: bool) -> list[Relation]:
         """Leaves for triple patterns: one if nothing else is joined, else one for those that share variables."""
         found = []
-        for patterns in [whole.patterns] if alone and whole.patterns else _components(whole.patterns):
+        for patterns in [whole.patterns] if alone and whole.patterns else components(whole.patterns):
             part = Conjunction(patterns)
             keys = frozenset(key for key in part.keys if isinstance(key, Variable))
             part.filters = [c for c in pending if decided(c, keys)]
@@ -221,11 +223,11 @@ def _questions(together: Sequence[_Known]) -> Iterator[tuple[Ground, list[Patter
     each = [known for known in together if isinstance(known.ground, EachGraph)]
     if each:
         yield each[0].ground, [known.element for known in each]
-    single = [known for known in together if isinstance(known.ground, Merge)]
     by_ground: dict[Merge, list[PatternElement]] = {}
-    for known in single:
-        assert isinstance(known.ground, Merge)
-        by_ground.setdefault(known.ground, []).append(known.element)
+    for known in together:
+        if not isinstance(known.ground, EachGraph):
+            ground = known.ground if isinstance(known.ground, Merge) else Merge(())  # of events nothing is asked
+            by_ground.setdefault(ground, []).append(known.element)
     if len(by_ground) == 1:
         ((ground, elements),) = by_ground.items()
         yield ground, elements
@@ -245,7 +247,8 @@ def _connected(known: Sequence[_Known]) -> list[list[_Known]]:
     return _by_keys(known, lambda each: each.keys)
 
 
-def _components(patterns: Sequence[tuple[TriplePattern, Where]]) -> list[list[tuple[TriplePattern, Where]]]:
+def components(patterns: Sequence[tuple[TriplePattern, Where]]) -> list[list[tuple[TriplePattern, Where]]]:
+    """Triple patterns that share variables or blank nodes, directly or by way of others."""
     return _by_keys(patterns, lambda each: frozenset(keys_of(each[0])))
 
 

@@ -14,7 +14,7 @@ from pyoxigraph import BlankNode, NamedNode, Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.sparql.around import Around
-from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground
+from oxiseq.engine.flow.sparql.grounds import EachGraph, Ground, Merge
 from oxiseq.engine.flow.sparql.leaves import Conjunction, Key, Leaves, Where, keys_of
 from oxiseq.grammar.algebra import Expression, TermOrVariable, TriplePattern
 from oxiseq.grammar.scope import plain_variables
@@ -48,6 +48,7 @@ class StoreLeaves(Leaves):
         """A triple pattern on some graphs as one, or on each for itself, its name being a context."""
         if isinstance(ground, EachGraph):
             return self._each(pattern, ground)
+        assert isinstance(ground, Merge)  # there are no events
         parts = [self._pattern(pattern, place) for place in ground.places]
         if not parts:
             return self._nothing(tuple(dict.fromkeys(keys_of(pattern))))

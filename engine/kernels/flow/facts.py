@@ -1,4 +1,4 @@
-"""Events → facts, and solutions → answers: the two ends of a plan over what happens at some time.
+"""Events → facts, solutions → answers, or the facts that rules make: the ends of a plan over what happens at some time.
 
 A fact is a row of a delta: its interval (two i64, each in two halves), subject, predicate, object. Each instant is a
 tick.
@@ -17,6 +17,8 @@ from oxiseq.engine.kernels.flow.looking import END, START
 from oxiseq.engine.kernels.flow.moments import time_in
 from oxiseq.engine.kernels.memory.pointers import Array, view_of
 from oxiseq.engine.kernels.memory.raw import get, half
+from oxiseq.engine.kernels.terms.table import TermArrays
+from oxiseq.engine.kinds import BLANK, IRI
 
 INTERVAL = 4
 """Columns of an interval."""
@@ -43,6 +45,7 @@ class Arriving(NamedTuple):
     """i64[6]: addresses of time, start (i64), offset (i64), subject, predicate, object (u32)."""
 
 
+_kind: Any = view_of(TermArrays, "kind", np.uint8)
 _scalars: Any = view_of(Arriving, "scalars", np.int64)
 _columns: Any = view_of(Arriving, "columns", np.int64)
 
@@ -81,6 +84,45 @@ def _write(columns: Any, i: int, k: int, made: Any, n: int) -> None:
     made[n, END], made[n, END + 1] = (end >> 32) + 0x80000000, end
     for c in range(3):
         made[n, INTERVAL + c] = half(columns[3 + c], k)
+
+
+class Making(NamedTuple):
+    """A template of triples, to be filled with solutions."""
+
+    next: Array
+    """i64[1]: the row that comes next."""
+    parts: Array
+    """i64[3 * triples, 2]: the column at which a part stands, or -1; else a term."""
+
+
+_next: Any = view_of(Making, "next", np.int64)
+_parts: Any = view_of(Making, "parts", np.int64, 2)
+
+
+@kernel
+def make_facts(S: int, T: int, D: int, out: int) -> int:
+    """Write what a template makes of the rows of a delta, as far as it is triples. T: the dictionary."""
+    following, parts, kind, rows = _next(S), _parts(S), _kind(T), buffers.rows(D)
+    made, at, top, count = buffers.rows(out), buffers.at(out), buffers.count(out), buffers.count(D)[0]
+    triples = parts.shape[0] // 3
+    while following[0] < count:
+        i = following[0]
+        if top[0] + triples > at.shape[0]:
+            return NEED_OUT
+        for triple in range(triples):
+            n = top[0]
+            for c in range(INTERVAL):
+                made[n, c] = rows[i, c]
+            for c in range(3):
+                place = parts[3 * triple + c, 0]
+                made[n, INTERVAL + c] = parts[3 * triple + c, 1] if place < 0 else np.int64(rows[i, place])
+            subject, predicate = kind[made[n, INTERVAL]], kind[made[n, INTERVAL + 1]]
+            if (subject == IRI or subject == BLANK) and predicate == IRI and made[n, INTERVAL + 2] != 0:
+                at[n], buffers.weight(out)[n] = buffers.at(D)[i], 1
+                top[0] = n + 1
+        following[0] = i + 1
+    following[0] = 0
+    return DONE
 
 
 @kernel

@@ -6,7 +6,7 @@ import { share } from "../draw/share.js";
 import { shortMicros, shortTerm, shortTime, termsIn } from "../rdf.js";
 import { lanesOf } from "./matches.js";
 
-const KINDS = { window: "the window", contiguity: "contiguity", negation: "the negation", filter: "a filter",
+const KINDS = { window: "the window", contiguity: "contiguity", bound: "a bound", negation: "the negation", filter: "a filter",
   "knowledge base": "the knowledge base", join: "a join", partition: "the partitions", strategy: "the strategy", consumption: "consumption", limit: "the limit",
   constant: "a constant", order: "the order in time", pattern: "a part" };
 const STAGES = { spaseq: "matches of the sequence’s beginnings", ceql: "events that complete each place" };

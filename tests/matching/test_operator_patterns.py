@@ -1,9 +1,10 @@
-"""Patterns beyond basic ones, as operators or asked of a store, against the reference, which asks event by event."""
+"""Patterns beyond basic ones against the reference, which asks Oxigraph event by event."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,14 +20,12 @@ from graph_patterns import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Store, Triple, Variable, parse
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Store, Triple, Variable, parse
 from reference.patterns import answer_kb, match_event, take_apart
 
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.patterns.matcher import DEFAULT_LIMITS, StreamMatcher
 from oxiseq.engine.patterns.plan import compile_stream
-from oxiseq.engine.patterns.store import FallbackMatcher
-from oxiseq.engine.patterns.store_plan import compile_fallback
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.scope import split_gpm
 
@@ -94,6 +93,53 @@ def test_rows_are_those_of_the_reference(seed: int) -> None:
         assert_as_expected(gpms, matcher, wanted, events, terms, comparable)
 
 
+GRAPHS = [NamedNode(f"http://e/{name}") for name in ("kb", "other")]
+
+
+def random_kb(dice: random.Random) -> Store:
+    """Facts about the nodes and values of events."""
+    store = Store()
+    for graph in (*GRAPHS, DefaultGraph()):
+        facts = [each for each in random_event(dice, 6, odd=False) if "_:" not in str(each)]
+        store.extend(Quad(each.subject, each.predicate, each.object, graph) for each in facts)
+    return store
+
+
+def with_graphs(dice: random.Random, text: str) -> str:
+    """Some of its groups read the knowledge base."""
+    parts = text.split("{ ")
+    return parts[0] + "".join(
+        f"{{ GRAPH {dice.choice([':kb', ':kb', ':other', ':none', '?g'])} {{ {triple(dice)} }} {part}"
+        if dice.random() < 0.5 and not part.startswith(("SELECT", "GRAPH")) and "VALUES" not in before[-12:]
+        else f"{{ {part}"
+        for before, part in pairwise(parts)
+    )
+
+
+@given(st.integers(0, 2**62))
+def test_graphs_inside_patterns_are_the_knowledge_base(seed: int) -> None:
+    """Also after it has changed."""
+    dice = random.Random(seed)
+    try:
+        gpms = [parsed(with_graphs(dice, body(dice)), f"G{i}") for i in range(2)]
+    except ValueError:
+        return
+    gpms = [gpm for gpm in gpms if not split_gpm(gpm).stateful and "limit=1" not in str(gpm)]
+    gpms = [gpm for gpm in gpms if split_gpm(gpm).in_place]
+    wanted = [request(gpm) for gpm in gpms]
+    terms = TermDictionary()
+    store = random_kb(dice)
+    kb = StoreKb(store)
+    matcher = StreamMatcher(compile_stream(wanted, terms), terms, kb)
+    for _ in range(2):
+        events = [random_event(dice, dice.choice([0, 6, 12]), odd=False) for _ in range(3)]
+        comparable = [not any(stands_apart(gpm, event) for event in events) for gpm in gpms]
+        assert_as_expected(gpms, matcher, wanted, events, terms, comparable, store)
+        store.clear()
+        store.extend(random_kb(dice))
+        kb.touch()
+
+
 @given(st.integers(0, 2**62))
 def test_small_chunks_give_the_same_rows_in_the_same_order(seed: int) -> None:
     dice = random.Random(seed)
@@ -109,39 +155,11 @@ def test_small_chunks_give_the_same_rows_in_the_same_order(seed: int) -> None:
     terms = TermDictionary()
     events = [random_event(dice, 10, odd=True) for _ in range(5)]
     batch, _ = batch_of(events, terms)
-    plan = [compile_fallback(0, "A", parts, parts.pattern_variables)]
-    whole = FallbackMatcher(plan, terms, None, 1000).match(batch)[0]
-    pieces = FallbackMatcher(plan, terms, None, 1000, chunk=2).match(batch)[0]
-    assert whole[0].tolist() == pieces[0].tolist()
-    assert whole[1].tolist() == pieces[1].tolist()
     stream = compile_stream([request(gpm)], terms)
     (found,) = StreamMatcher(stream, terms).match(batch)
     (cut,) = StreamMatcher(stream, terms, limits=replace(DEFAULT_LIMITS, chunk=2)).match(batch)
     assert found.event.tolist() == cut.event.tolist()
     assert found.values.tolist() == cut.values.tolist()
-
-
-@pytest.mark.parametrize(
-    ("text", "by_event", "anchored"),
-    [
-        ("?x :p ?y OPTIONAL { ?x :q ?z }", False, True),
-        ("?x :p ?y MINUS { ?x :q ?z }", False, True),
-        ("?x :p ?y MINUS { ?u :q ?z }", False, True),
-        ("?x :p ?y OPTIONAL { ?x :q ?z } MINUS { ?z :r ?u }", True, True),
-        ("?x :p ?y MINUS { OPTIONAL { ?x :q ?z } ?x :r ?u }", True, True),
-        ("OPTIONAL { ?x :q ?z } ?x :r ?u", True, True),
-        ("{ ?x :p ?y } UNION { FILTER EXISTS { ?x :q ?z } }", True, False),
-        ("VALUES ?x { 1 2 }", False, False),
-        ("{ ?x :p ?y } UNION { VALUES ?x { 1 } }", False, False),
-        ("?x :p* ?y", False, False),
-        ("{ SELECT ?x { ?x :p ?y } LIMIT 1 } ?x :q ?z", True, True),
-        ("?x :p ?y FILTER EXISTS { SELECT ?x { ?x :q ?z } }", True, True),
-    ],
-)
-def test_how_a_pattern_is_asked(text: str, by_event: bool, anchored: bool) -> None:
-    parts = split_gpm(parsed(text))
-    plan = compile_fallback(0, "A", parts, parts.pattern_variables)
-    assert (plan.by_event, plan.anchored) == (by_event, anchored)
 
 
 KB = """

@@ -1,0 +1,112 @@
+"""Rules at work: facts in, the facts that they make of these out.
+
+Where it stands: facts → plans at work (standing.py) → solutions → **templates filled** → facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pyoxigraph import BlankNode, Literal, NamedNode
+
+from oxiseq.engine.flow.delta import Buffer, Delta
+from oxiseq.engine.flow.epsparql.algebra import Answered
+from oxiseq.engine.flow.epsparql.facts import FACT, facts_of, rows_of
+from oxiseq.engine.flow.epsparql.lowering import INTERVAL, lowered
+from oxiseq.engine.flow.epsparql.order import in_order
+from oxiseq.engine.flow.epsparql.rows import Column
+from oxiseq.engine.flow.epsparql.standing import Standing
+from oxiseq.engine.flow.nodes.linear import Union
+from oxiseq.engine.kernels.flow import facts as k
+from oxiseq.engine.kernels.flow.buffers import DONE
+from oxiseq.engine.kernels.memory.pointers import Pointers
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar.algebra import Construct, TriplePattern
+
+
+class Rules:
+    """The rules of a stratum at work. recursive: they feed each other."""
+
+    def __init__(
+        self, rules: Sequence[tuple[Construct, Answered]], terms: TermDictionary, recursive: bool
+    ) -> None:
+        answered = [each for _, each in rules]
+        plans = [each.plan for each in answered]
+        self.standing = Standing(lowered(answered, recursive=recursive), plans, terms)
+        self._templates = [
+            _Template(form.template, each, self.standing.root(number), terms)
+            for number, (form, each) in enumerate(rules)
+        ]
+        self._given = Buffer(FACT)
+        made = [template.out for template in self._templates]
+        self._made, self._all = Union(made), Union([self._given, *made])
+
+    def derive(self, facts: Delta, since: int, *, again: bool = False) -> Delta:
+        """What they make of facts of some instants, or, `again`, of a further round of one; until the next call."""
+        self._solve(facts, since, again)
+        return _run(self._made)
+
+    def derive_all(self, facts: Delta, since: int) -> Delta:
+        """The same, with the facts themselves."""
+        if not self._solve(facts, since, False):
+            return facts
+        self._given.put(facts)
+        return _run(self._all)
+
+    def _solve(self, facts: Delta, since: int, again: bool) -> bool:
+        self.standing.feed(facts)
+        self.standing.step(since, int(facts.at[0]), again=again)
+        filled = [template.fill() for template in self._templates]
+        return any(filled)
+
+
+def _run(node: Union) -> Delta:
+    node.out.clear()
+    node.step()
+    return node.out.delta
+
+
+class _Template:
+    """What a rule makes of its solutions. `out`: of the last ones, as facts."""
+
+    def __init__(
+        self, template: Sequence[TriplePattern], answered: Answered, solutions: Buffer, terms: TermDictionary
+    ) -> None:
+        self._terms, self._solutions = terms, solutions
+        self.out = Buffer(FACT)
+        self._names = [column for column, _ in answered.columns]
+        self._blanks: list[BlankNode] = []
+        parts = [self._part(t) for triple in template for t in (triple.subject, triple.predicate, triple.object)]
+        self._read = Buffer(solutions.width + len(self._blanks)) if self._blanks else solutions
+        """Solutions, with the blank nodes that are made for them."""
+        self._memory = Pointers(k.Making(np.zeros(1, np.int64), np.array(parts, np.int64).reshape(-1, 2)))
+
+    def _part(self, term: Column | BlankNode | NamedNode | Literal) -> tuple[int, int]:
+        """A column of what is read, or -1, and a constant."""
+        if isinstance(term, NamedNode | Literal):
+            return -1, self._terms.constant(term)
+        if isinstance(term, BlankNode):
+            if term not in self._blanks:
+                self._blanks.append(term)
+            return INTERVAL + len(self._names) + self._blanks.index(term), 0
+        return (INTERVAL + self._names.index(term), 0) if term in self._names else (-1, 0)
+
+    def fill(self) -> bool:
+        """Fill the template with each solution. Whether that makes a fact."""
+        self.out.clear()
+        if not self._solutions:
+            return False
+        if self._blanks:
+            self._make_blanks()
+        address, terms = self._memory.address, self._terms.address
+        while k.make_facts(address, terms, self._read.address, self.out.address) != DONE:
+            self.out.grow()
+        return bool(self.out)
+
+    def _make_blanks(self) -> None:
+        """New blank nodes for each solution, in an order that the history alone fixes; all are of one instant."""
+        solutions = self._solutions.delta
+        rows = facts_of(in_order(rows_of(solutions.rows), self._terms))
+        blanks = [self._terms.blanks(len(rows)) for _ in self._blanks]
+        self._read.put(Delta(solutions.at, solutions.weight, np.column_stack([rows, *blanks])))

@@ -1,0 +1,127 @@
+"""What bounds of gaps cost and keep: runs in age segments come, go on and go, and leave nothing."""
+
+from __future__ import annotations
+
+import pytest
+from engine_runs import Driven, Reading, query
+from loaded import load
+
+from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sequence.states import age_ranges
+
+
+def micros(count: int) -> str:
+    return f"PT{count / 1_000_000:f}S"
+
+
+def driven(sequence: str, capacities: Capacities | None = None, **more: str) -> Driven:
+    """`5u` in the sequence is five microseconds."""
+    words = (micros(int(word[:-1])) if word[:-1].isdecimal() and word[-1] == "u" else word for word in sequence.split())
+    return Driven(query(" ".join(words), **more), capacities)
+
+
+def state_after(run: Driven, kinds: str, count: int) -> dict[str, int]:
+    run.push([Reading(i, kinds[i % len(kinds)]) for i in range(count)])
+    run.run.advance()
+    run.run.collect()
+    return run.run.state
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "bounds", "expected"),
+    [
+        (0, None, [], [(0, None)]),
+        (0, 5, [], [(0, 5)]),
+        (5, None, [], [(0, 4), (5, None)]),
+        (3, 6, [], [(0, 2), (3, 6)]),
+        (0, None, [4, None], [(0, 4), (5, None)]),
+        (3, 6, [4], [(0, 2), (3, 4), (5, 6)]),
+        (0, 6, [6, 9], [(0, 6)]),
+        (6, 5, [], [(0, 5)]),
+    ],
+)
+def test_a_gap_is_cut_where_what_it_does_changes(
+    least: int, most: int | None, bounds: list[int | None], expected: list[tuple[int, int | None]]
+) -> None:
+    assert age_ranges(least, most, bounds) == expected
+
+
+def test_runs_leave_when_the_bound_has_passed() -> None:
+    run = driven("A : B WITHIN 100u : C WITHIN 100u")
+    state = state_after(run, "ab", 5_000)
+    # 50 A's and 51 B's, of the instants before the newest one
+    assert state["aged"] <= 102
+    assert state["groups"] == 2
+    assert state["nodes"] < 3_000
+    run.run.punctuate(run.plan.streams[0], 5_200)
+    run.run.advance()
+    run.run.collect()
+    assert run.run.records == run.run.state["rows"] + run.run.state["nodes"]
+
+
+@pytest.mark.parametrize("bound", [100, 1_000])
+def test_a_row_looks_at_one_group_however_long_the_bound_is(bound: int) -> None:
+    run = driven(f"A : B WITHIN {bound}u : C WITHIN {bound}u")
+    assert state_after(run, "ab", 4_000)["touched"] <= 4_000
+
+
+def test_what_lasts_too_long_is_dropped_without_a_later_row() -> None:
+    run = driven("(A : B) LASTING 50u")
+    state = state_after(run, "a", 2_000)
+    assert state["groups"] <= 52
+    run.push([Reading(9_000, "c")])
+    run.run.close()
+    run.run.advance()
+    assert run.run.state["groups"] <= 1
+
+
+def test_killed_runs_leave_their_queue() -> None:
+    run = driven("A ; N! WITHIN 1000u ; B", N="KEYED", A="KEYED")
+    assert state_after(run, "aaan", 4_000)["aged"] <= 4
+
+
+def test_the_deadline_is_that_of_the_oldest_run() -> None:
+    run = driven("A ; N! WITHIN 100u")
+    assert run.run.deadline is None and not run.run.waits
+    run.push([Reading(10, "a"), Reading(30, "a"), Reading(31, "c")])
+    run.run.advance()
+    assert (run.run.deadline, run.run.silence) == (110, 80)
+    run.run.punctuate(run.plan.streams[0], 111)
+    assert run.count() == 1
+    assert (run.run.deadline, run.run.waits) == (130, True)
+    run.run.punctuate(run.plan.streams[0], 131)
+    assert run.count() == 1
+    assert run.run.deadline is None and not run.run.waits
+
+
+def test_the_windows_end_is_a_deadline_too() -> None:
+    run = driven("A ; N! WITHIN 100u", window="WITHIN PT0.00002S SLIDING")
+    run.push([Reading(10, "a"), Reading(11, "c")])
+    run.run.advance()
+    assert run.run.deadline == 30
+
+
+def test_the_smallest_memory_gives_the_same_matches() -> None:
+    readings = [Reading(i * 3, "abn"[i * i % 3] if i % 7 else "c") for i in range(400)]
+    found = []
+    for capacities in (None, Capacities.smallest()):
+        run = driven("A : B AFTER 5u WITHIN 40u ; N! WITHIN 6u", capacities)
+        run.push(readings)
+        run.run.close()
+        found.append(run.count())
+    assert found[0] == found[1] > 100
+
+
+def test_a_long_queue_is_turned_in_pieces() -> None:
+    """The node ring is full in the midst of it."""
+    run = driven("A : B WITHIN 500u : C WITHIN 500u", Capacities(nodes=600))
+    readings = [Reading(i, "ab"[i % 2]) for i in range(600)] + [Reading(900, "c")]
+    run.push(readings)
+    run.run.close()
+    count = sum(1 for a in range(0, 600, 2) for b in range(max(a + 1, 401), 600, 2) if b - a <= 500)
+    assert run.count() == count
+
+
+def test_a_bound_at_the_end_is_refused_where_windows_count_events() -> None:
+    with pytest.raises(Exception, match="cannot stand with a window that counts EVENTS"):
+        load(query(f"A; N! WITHIN {micros(5)}", "WITHIN 5 EVENTS"))
