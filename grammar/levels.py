@@ -94,6 +94,8 @@ class Keys:
     """The group keys: by the expression as the text has it, the variable that stands for it behind the grouping."""
 
     expressions: Mapping[Expression, Variable]
+    pairs: tuple[tuple[Expression, Variable], ...]
+    """All of them, in order: one expression may have several names."""
     names: frozenset[Variable]
     """Variables that may be named outside aggregates."""
 
@@ -101,6 +103,7 @@ class Keys:
 def keys_of(summary: Summary) -> Keys:
     """The keys of GROUP BY, in its order; one without a name gets one that no text can have."""
     known: dict[Expression, Variable] = {}
+    pairs: list[tuple[Expression, Variable]] = []
     names: set[Variable] = set()
     for number, key in enumerate(summary.group_by):
         expression, name = key if isinstance(key, tuple) else (key, None)
@@ -108,8 +111,10 @@ def keys_of(summary: Summary) -> Keys:
             names.add(expression)
         if name is not None:
             names.add(name)
-        known.setdefault(expression, name or (expression if isinstance(expression, Variable) else _unnamed(number)))
-    return Keys(known, frozenset(names))
+        stands = name or (expression if isinstance(expression, Variable) else _unnamed(number))
+        known.setdefault(expression, stands)
+        pairs.append((expression, stands))
+    return Keys(known, tuple(pairs), frozenset(names))
 
 
 def _unnamed(number: int) -> Variable:

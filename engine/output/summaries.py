@@ -54,7 +54,7 @@ class Summaries:
         self._groups: dict[Key, _Group] = {}
         self._leaving: list[tuple[int, int, Entry]] = []
         """Of a sliding window: a heap by start, then number."""
-        self._number = 0
+        self._entered = 0
         self._window = -1
         """Of the groups, if windows tumble."""
         self._closing: deque[tuple[int, int]] = deque()
@@ -64,13 +64,20 @@ class Summaries:
         self._tick = _NEVER
         """The next moment of REPORT EVERY."""
         self._rows: list[tuple[int, Row]] = []
-        self._blanks: dict[str, int] = {}
-        """The blank nodes of the group at work, by their labels."""
 
     @property
     def waits(self) -> bool:
         """Whether the clock alone may make it report something."""
         return bool(self._closing) or self._tick != _NEVER
+
+    def deadline(self, start: int) -> int | None:
+        """The time (µs) that has to have passed for the next report that waits for time alone; `start`: the window's
+        t. Not for windows that count instants."""
+        due = [self._tick] if self._tick != _NEVER else []
+        window = self._plan.window
+        if self._closing and window is not None:
+            due.append(start + (self._closing[0][0] + 1) * window.size - 1)
+        return min(due, default=None)
 
     @property
     def records(self) -> int:
@@ -166,8 +173,8 @@ class Summaries:
         for entry in instant.entries:
             self._add(self._groups, entry, 1)
             if sliding:
-                self._number += 1
-                heappush(self._leaving, (entry.start, self._number, entry))
+                self._entered += 1
+                heappush(self._leaving, (entry.start, self._entered, entry))
         if changes:
             self._report(instant.time, list(_less(self._rows_of(self._groups, touched), before)))
 
@@ -206,8 +213,6 @@ class Summaries:
         leaves: dict[Leaf, Term] = {
             name: self._terms.term(i) for name, i in zip(plan.keys, key, strict=True) if i
         }
-        ids = [i for i in (*key, *_held(group)) if i]
-        self._blanks = {t.value: i for i in ids if isinstance(t := self._terms.term(i), BlankNode)}
         huge: dict[Leaf, Term] = {}
         for measure, total in zip(plan.measures, group.totals, strict=True):
             try:
@@ -222,21 +227,27 @@ class Summaries:
             if isinstance(expression, Variable) and expression in plan.keys:
                 row.append(key[plan.keys.index(expression)])
                 continue
-            i = self._value(expression, leaves)
+            term = self._value(expression, leaves)
+            i = 0 if term is None else self._number(term, key, group)
             row.append(i)
             if i and name not in plan.keys:
                 leaves[name] = self._terms.term(i)
         return tuple(row), tuple(self._ranked(e, leaves) for e, _ in plan.order_by)
 
-    def _value(self, expression: Expression, leaves: Mapping[Leaf, Term]) -> int:
+    def _value(self, expression: Expression, leaves: Mapping[Leaf, Term]) -> Term | None:
+        if isinstance(expression, Aggregate):
+            return leaves.get(expression)
         try:
-            known = leaves.get(expression) if isinstance(expression, Aggregate) else None
-            term = evaluate(expression, leaves) if known is None else known
+            return evaluate(expression, leaves)
         except ExpressionError:
-            return 0
-        if isinstance(term, BlankNode):
-            return self._blanks.get(term.value) or self._terms.blank()
-        return self._terms.intern(term)
+            return None
+
+    def _number(self, term: Term, key: Key, group: _Group) -> int:
+        """The id of a computed term; a blank node of the group keeps its own, one from BNODE() is new."""
+        if not isinstance(term, BlankNode):
+            return self._terms.intern(term)
+        same = (i for i in (*key, *_held(group)) if i and self._terms.term(i) == term)
+        return next(same, None) or self._terms.blank()
 
     def _ranked(self, expression: Expression, leaves: Mapping[Leaf, Term]) -> Any:
         try:
@@ -306,7 +317,7 @@ class Summaries:
             (start, number, Entry(start, tuple(ids[:keys]), tuple(ids[keys:]), int(times)))
             for number, (start, ids, times) in enumerate(entries)
         ]
-        self._number = len(self._leaving)
+        self._entered = len(self._leaving)
         self._closing = deque((number, time) for number, time in state["closing"].tolist())
         self._window, self._last, self._tick = int(state["window"]), int(state["last"]), int(state["tick"])
 

@@ -66,22 +66,23 @@ def summary_of(seen: Overview, answer: Answer) -> SummaryPlan | None:
     if not summarises(seen):
         return None
     query, summary = seen.query, seen.query.summary
-    known = keys_of(summary).expressions
-    written: list[Expression] = list(known)
+    keys = keys_of(summary)
+    known = keys.expressions
+    written: list[Expression] = [expression for expression, _ in keys.pairs]
     measures: list[Measure] = []
     for aggregate in dict.fromkeys(_measures(seen)):
         column = None
         if aggregate.arg is not None:
-            if aggregate.arg not in written[len(known) :]:
+            if aggregate.arg not in written[len(keys.pairs) :]:
                 written.append(aggregate.arg)
-            column = written.index(aggregate.arg, len(known))
+            column = written.index(aggregate.arg, len(keys.pairs))
         measures.append(Measure(aggregate, column))
 
     # what an aggregate runs over is of a match, not of a group
     inside: dict[Expression, Expression] = {m.aggregate: m.aggregate for m in measures}
     rewrite: dict[Expression, Expression] = {**known, **inside}
     return SummaryPlan(
-        tuple(known.values()),
+        tuple(name for _, name in keys.pairs),
         tuple(written),
         tuple(measures),
         tuple(replaced(c.variable if c.expression is None else c.expression, rewrite) for c in answer.columns),

@@ -37,6 +37,7 @@ from oxiseq.engine.sequence.run import SequenceRun
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
+from oxiseq.grammar.algebra import OnClose
 
 CHUNK = 16_384
 """Instants worked through at a time, so that memory does not grow with a batch."""
@@ -390,9 +391,20 @@ class QueryRun:
             found = self._counted.instants(self._sequence.take_counts(), self._window_start, numbers)
         else:
             found = instants_of(batches, len(plan.summary.keys), sliding, numbers)
-        rows = summaries.take(found, until, self._window_start)
+        rows = summaries.take(found, until if until >= AFTER_ALL else until - self._undecided, self._window_start)
         self._terms.hold(rows.values)
         return [rows] if len(rows) else []
+
+    @property
+    def _undecided(self) -> int:
+        """How long before the clock, in the window's unit, matches may have ended that a negation has still to decide;
+        at a window's close it has decided all."""
+        if self._deferred is None or self.plan.summary is None or isinstance(self.plan.summary.report, OnClose):
+            return 0
+        window = self.plan.window
+        if window is not None:
+            return window.size
+        return self.plan.sequence.graph.longest_wait or 0
 
     def _write_rows(
         self, sources: list[Source], times: NDArray[np.int64], number: int, answers: dict[str, KbAnswer],
@@ -434,12 +446,14 @@ class QueryRun:
 
     @property
     def deadline(self) -> int | None:
-        """A match may be complete, without a later event, when time has passed this (µs); None if there is none, or if
-        windows count instants."""
+        """A match may be complete, or a report due, without a later event, when time has passed this (µs); None
+        if there is none, or if windows count instants."""
         if self._by_number:
             return None
         held = None if self._deferred is None else self._deferred.deadline(self._window_start)
-        due = [each for each in (self._sequence.deadline, held) if each is not None]
+        report = None if self._summaries is None else self._summaries.deadline(self._window_start)
+        report = None if report is None else report + self._undecided
+        due = [each for each in (self._sequence.deadline, held, report) if each is not None]
         return min(due, default=None)
 
     @property

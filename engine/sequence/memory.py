@@ -24,6 +24,7 @@ from oxiseq.engine.matches.memory import match_arrays, widen, with_room_for_node
 from oxiseq.engine.sequence.tables import SequenceTables
 
 _ASKED = 256
+_COUNTED_NODES = 1 << 14
 _CHAINS = 1024
 _MEMO = 1024
 """Slots to begin with where anything is asked of Python; `keep_answers` doubles them at most once for _ASKED more."""
@@ -160,7 +161,8 @@ def make_nodes(T: Pointers, memory: Pointers, S: k.Memory, again: bool) -> tuple
     """
     marks, floors = np.zeros(len(S.nodes), np.int32), np.zeros(len(S.floors) + 1, np.int64)
     oldest = int(call(collect, T, memory, marks, floors))
-    return with_room_for_nodes(S, again), oldest
+    least = _COUNTED_NODES if S.weights.shape[1] else 0  # few of them live long: room for many saves collections
+    return with_room_for_nodes(S, again, least), oldest
 
 
 def begin_partitions(S: k.Memory, fresh: NDArray[np.int64], count: int) -> k.Memory:

@@ -111,3 +111,21 @@ def test_explain_says_how() -> None:
     listed = query("A; B+", "", "SELECT (SUM(SUM(?bv)) AS ?n)", **KEYED)
     (said,) = [clause for clause in oxiseq.explain(listed).clauses if "lists" in clause]
     assert said == "lists every match: SUM(?bv) is no value that a run carries"
+
+
+def test_a_window_closes_when_the_clock_has_passed_it() -> None:
+    """Without a later event, as a live store does where idle is configured."""
+    terms = TermDictionary()
+    text = query("A; B", "WITHIN PT0.00001S", "SELECT (COUNT(*) AS ?n)", **KEYED)
+    run = QueryRun(compile_query(load(text), terms), terms, StoreKb(Store()), start=0)
+    run.push(STREAM, readings_batch(terms, [Reading(1, "a"), Reading(2, "b"), Reading(3, "a")]))
+    assert run.advance() == []
+    assert run.deadline == 9
+    run.punctuate(STREAM, 9)
+    assert run.advance() == []
+    run.punctuate(STREAM, 10)
+    (batch,) = run.advance()
+    assert (batch.time.tolist(), terms.term(int(batch.values[0, 0]))) == ([9], Literal(1))
+    assert run.deadline is None
+    run.close()
+    assert run.advance() == []
