@@ -143,6 +143,11 @@ class AloneRun(ABC):
         return None
 
     @property
+    def newest(self) -> int:
+        """See `QueryRun.newest`; 0: its order does not tell."""
+        return 0
+
+    @property
     def lateness(self) -> int:
         """How much a stream may be out of order, in microseconds."""
         return self.order.lateness

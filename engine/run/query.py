@@ -457,6 +457,11 @@ class QueryRun:
         return min(due, default=None)
 
     @property
+    def newest(self) -> int:
+        """The time (µs) of the newest event, whoever has seen it: a run that is restored knows it too."""
+        return self.clock.newest
+
+    @property
     def silence(self) -> int | None:
         """How long (µs) nothing may come, behind the newest event, until `deadline` has passed; None without one."""
         deadline = self.deadline

@@ -87,6 +87,7 @@ def allocate(compiled: SequenceTables, sizes: Capacities) -> k.Memory:
         vector=np.zeros(compiled.vector, np.int64),
         aged=np.zeros(sizes.pending if compiled.tables.sizes[k.AGEING] else 0, k.AGED),
         ages=ages,
+        lapses=np.zeros(sizes.pending, k.CLOSING),
         floors=np.zeros(1, np.int64),
         moments=np.zeros(1, np.int64),
         numbers=np.zeros(1, np.int64),
@@ -135,7 +136,8 @@ def grow(S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory
         return widen(S, "pending", "pending_keys")
     if need == matches.NEED_STACK:
         return widen(S, "stack", "path")
-    names = {k.NEED_FIRED: "fired", k.NEED_FINALS: "finals", k.NEED_CLOSINGS: "closings", k.NEED_AGED: "aged"}
+    names = {k.NEED_FIRED: "fired", k.NEED_FINALS: "finals", k.NEED_CLOSINGS: "closings", k.NEED_AGED: "aged",
+             k.NEED_LAPSES: "lapses"}
     return widen(S, names[need])
 
 

@@ -36,6 +36,7 @@ def save_memory(S: k.Memory, compiled: SequenceTables, terms: SavedTerms) -> Sta
         "groups": s[k.GROUP_TOP], "keys": s[k.GROUP_TOP], "links": s[k.GROUP_TOP] * probes,
         "buckets": s[k.BUCKET_TOP], "bucket_keys": s[k.BUCKET_TOP], "entries": s[k.ENTRY_TOP],
         "entry_keys": s[k.ENTRY_TOP], "closings": s[k.CLOSINGS], "lead_keys": s[k.LEADS], "aged": s[k.AGED_TOP],
+        "lapses": s[k.LAPSES],
     }  # fmt: skip
     state: State = {name: getattr(S, name)[:count] for name, count in used.items()}
     state |= {name: getattr(S, name) for name in ("scalars", "ages", "floors", "moments", "numbers")}

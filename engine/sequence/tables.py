@@ -191,7 +191,7 @@ class _TableBuilder:
                  self.clauses.limit, int(self.clauses.strategy is not None), self.clauses.consumes,
                  int(self.clauses.partitioned),
                  int(self.clauses.partitioned and self.window is not None and self.window.events),
-                 len(aged), len(aged) + len(deciding), int(self.window is not None and self.window.events)]
+                 len(aged), len(aged) + len(deciding)]
         tables = k.Tables(
             _record(k.EDGE, self.edges), _record(k.PROBE, self.probes), _record(k.FILTER, self.filters),
             _record(k.LEAD, self.leads), arms_of, arms_at, starts_of, starts_at, guards_of, guards_at,

@@ -558,7 +558,7 @@ class Worker:
                 if now - active < idle or not query.run.open or query.settled == query.run.events:
                     continue
                 query.settled = query.run.events
-                target = 1 + max(self._largest.get(stream, 0) for stream in reads)
+                target = 1 + max(query.run.newest, *(self._largest.get(stream, 0) for stream in reads))
                 for stream in reads:
                     targets[stream] = max(target, targets.get(stream, target))
         for stream, target in targets.items():

@@ -33,7 +33,7 @@ from oxiseq.engine.kernels.matches.records import (
 )
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.ages import pass_time
-from oxiseq.engine.kernels.sequence.closings import close_waits
+from oxiseq.engine.kernels.sequence.closings import close_waits, drop_lapsed
 from oxiseq.engine.kernels.sequence.groups import expire
 from oxiseq.engine.kernels.sequence.joining import measured, order_kind
 from oxiseq.engine.kernels.sequence.partitions import close_waits_of, enter_partition
@@ -82,7 +82,7 @@ def advance(T: Any, S: Any, R: Any, C: Any, until: int, passed: int) -> int:
         clock = v.clock(R)[k] if k < last else until
         if scalars[PHASE] == BEGIN:
             if v.sizes(T)[AGEING] > 0:
-                need = pass_time(T, S, C, v.time(R)[k] if k < last else passed, clock)
+                need = pass_time(T, S, C, v.time(R)[k] if k < last else passed, clock, k < last)
                 if need != DONE:
                     return need
             if v.sizes(T)[MOVING] < v.sizes(T)[AGEING]:
@@ -156,6 +156,7 @@ def _open(T: Any, S: Any, R: Any, k: int, clock: int) -> None:
         scalars[OPENED] = scalars[TAU]
     if scalars[OPENED] > BEFORE_ALL:
         expire(T, S, scalars[OPENED], clock)
+    drop_lapsed(T, S, v.time(R)[k])
 
 
 @inner

@@ -33,11 +33,15 @@ from oxiseq.engine.kernels.sequence.writing import insert_run
 
 
 @inner
-def pass_time(T: Any, S: Any, C: Any, now: int, clock: int) -> int:
+def pass_time(T: Any, S: Any, C: Any, now: int, clock: int, rows: bool) -> int:
     """No event before `now` (µs; `clock` in the window's unit) will come: runs that are too old by then leave their
     segments. Where some become matches so, what else waits for its window to close before `now` does too; it returns
-    with the finals of one moment, and is called again."""
-    if v.scalars(S)[DUE] < now:
+    with the finals of one moment, and is called again.
+
+    `rows`: rows come at `now`. Only then do those runs move that rows look at: how they are joined decides the order of
+    matches, which must not depend on how events are batched.
+    """
+    if rows and v.scalars(S)[DUE] < now:
         for i in range(v.sizes(T)[MOVING]):
             edge = np.int64(v.aged_edges(T)[i])
             while _due(T, S, edge) < now:

@@ -11,7 +11,7 @@ from oxiseq.engine.kernels.matches.records import DONE, FINALS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.groups import killed, remove_group
 from oxiseq.engine.kernels.sequence.queues import is_queue, pop, turn
-from oxiseq.engine.kernels.sequence.records import CLOSINGS, NEED_FINALS, SLIDING, WINDOW
+from oxiseq.engine.kernels.sequence.records import CLOSINGS, LAPSES, NEED_FINALS, SLIDING, WINDOW
 
 
 @inner
@@ -33,45 +33,64 @@ def _swap(closings: Any, i: int, j: int) -> None:
 @inner
 def push_closing(S: Any, close: int, g: int) -> None:
     """`g` becomes a match when the clock has passed `close`."""
-    closings = v.closings(S)
-    i = v.scalars(S)[CLOSINGS]
-    v.scalars(S)[CLOSINGS] = i + 1
-    closings[i].close = close
-    closings[i].serial = v.groups(S)[g].serial
-    closings[i].group = g
-    while i > 0 and _closes_before(closings[i], closings[(i - 1) // 2]):
-        _swap(closings, i, (i - 1) // 2)
+    _push(v.closings(S), v.scalars(S), CLOSINGS, close, v.groups(S)[g].serial, g)
+
+
+@inner
+def push_lapse(S: Any, time: int, g: int) -> None:
+    """`g` is dead when `time` (µs) has passed: what LASTING bounds has lasted too long."""
+    _push(v.lapses(S), v.scalars(S), LAPSES, time, v.groups(S)[g].serial, g)
+
+
+@inner
+def drop_lapsed(T: Any, S: Any, now: int) -> None:
+    """Groups that are dead at `now` go. Only before rows are read: which groups there are then decides the order of
+    matches, which must not depend on how events are batched."""
+    scalars, lapses, groups = v.scalars(S), v.lapses(S), v.groups(S)
+    while scalars[LAPSES] > 0 and lapses[0].close < now:
+        g = np.int64(lapses[0].group)
+        if groups[g].edge >= 0 and groups[g].serial == lapses[0].serial:
+            remove_group(T, S, g)
+        _pop(lapses, scalars, LAPSES)
+
+
+@inner
+def _push(heap: Any, scalars: Any, count: int, close: int, serial: int, g: int) -> None:
+    """One more in a heap, whose size is the scalar `count`."""
+    i = scalars[count]
+    scalars[count] = i + 1
+    heap[i].close = close
+    heap[i].serial = serial
+    heap[i].group = g
+    while i > 0 and _closes_before(heap[i], heap[(i - 1) // 2]):
+        _swap(heap, i, (i - 1) // 2)
         i = (i - 1) // 2
 
 
 @inner
-def pop_closing(S: Any) -> None:
-    """Remove the earliest closing."""
-    closings = v.closings(S)
-    last = v.scalars(S)[CLOSINGS] - 1
-    v.scalars(S)[CLOSINGS] = last
-    _swap(closings, 0, last)
+def _pop(heap: Any, scalars: Any, count: int) -> None:
+    """Remove the earliest."""
+    last = scalars[count] - 1
+    scalars[count] = last
+    _swap(heap, 0, last)
     i = 0
     while True:
         child = 2 * i + 1
         if child >= last:
             return
-        if child + 1 < last and _closes_before(closings[child + 1], closings[child]):
+        if child + 1 < last and _closes_before(heap[child + 1], heap[child]):
             child += 1
-        if not _closes_before(closings[child], closings[i]):
+        if not _closes_before(heap[child], heap[i]):
             return
-        _swap(closings, i, child)
+        _swap(heap, i, child)
         i = child
 
 
 @inner
 def end_wait(T: Any, S: Any, g: int, close: int) -> bool:
-    """Make group `g`, whose window ends at `close`, final unless something has killed it; False: there is no room.
-
-    A group that does not wait for that has lasted too long: it goes.
-    """
+    """Make group `g`, whose window ends at `close`, final unless something has killed it; False: there is no room."""
     edge = np.int64(v.groups(S)[g].edge)
-    if v.edges(T)[edge].waits == 1 and not killed(T, S, g):
+    if not killed(T, S, g):
         cut = close - v.sizes(T)[WINDOW]
         if v.sizes(T)[SLIDING] == 0:
             cut += 1
@@ -117,5 +136,5 @@ def close_first(T: Any, S: Any) -> bool:
     alive = groups[g].edge >= 0 and groups[g].serial == first.serial
     if alive and not end_wait(T, S, g, first.close):
         return False
-    pop_closing(S)
+    _pop(v.closings(S), v.scalars(S), CLOSINGS)
     return True

@@ -87,7 +87,7 @@ ENTRY = np.dtype(
 CHAIN = np.dtype([("stamp", "i8"), ("head", "i4")], align=True)
 
 CLOSING = np.dtype([("close", "i8"), ("serial", "i8"), ("group", "i4")], align=True)
-"""A group that is a match once the window has closed: a binary heap by (close, serial)."""
+"""A group that is a match once the window has closed, or dead from a time on: a binary heap by (close, serial)."""
 
 EDGE = np.dtype(
     [
@@ -197,8 +197,9 @@ WINDOW_END, COUNTED_END = 1, 2
     MOMENT,  # when the finals that waited became matches
     WAITING,  # groups that become matches with time
     ENTRY_TIME,  # time of the `,` waits, in µs
+    LAPSES,
     SCALARS,
-) = range(MATCH_SCALARS, MATCH_SCALARS + 36)
+) = range(MATCH_SCALARS, MATCH_SCALARS + 37)
 
 # phases of one instant
 BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
@@ -216,7 +217,8 @@ BEGIN, READ, WRITE, EMIT, EMIT_CLOSED = range(5)
     NEED_DECISIONS,
     NEED_AGED,
     NEED_TALLIES,
-) = range(MATCH_NEEDS, MATCH_NEEDS + 11)
+    NEED_LAPSES,
+) = range(MATCH_NEEDS, MATCH_NEEDS + 12)
 
 
 class Tables(NamedTuple):
@@ -250,13 +252,11 @@ class Tables(NamedTuple):
 # positions in Tables.sizes
 (
     WIDTH, COLUMNS, PROBES, WINDOW, SLIDING, WINDOWED, LIMIT, CHOICE, CONSUMES, PARTITIONED, COUNTED, MOVING, AGEING,
-    BY_NUMBER,
-) = range(14)  # fmt: skip
+) = range(13)  # fmt: skip
 """LIMIT: matches of an instant that are emitted, the first ones found; CHOICE: 1 if a strategy chooses among an
 instant's finals; CONSUMES: what an instant with matches makes forgotten. PARTITIONED: 1 if instants are those of
 partitions; COUNTED: 1 if their clocks are their numbers in the partition, not to be compared between partitions.
-MOVING: how many of the aged edges make no matches by themselves; AGEING: how many there are; BY_NUMBER: 1 if clocks are
-numbers of instants."""
+MOVING: how many of the aged edges make no matches by themselves; AGEING: how many there are."""
 NO_AGE = -1
 NOTHING, EVERYTHING, THE_PARTITION = range(3)
 NEVER_CLOSES = 1 << 62
@@ -301,6 +301,7 @@ class Memory(NamedTuple):
     vector: Array  # i64: unbound, row columns, key slots, coalesced values; what filters read
     aged: Array
     ages: Array  # by edge
+    lapses: Array  # groups in which something has lasted too long from a time (µs) on: a heap
     floors: Array  # i64 by partition: everything that starts before is dead
     moments: Array  # i64: when it was seen last
     numbers: Array  # i64: the number of its instant then

@@ -15,7 +15,7 @@ from oxiseq.engine.kernels.matches.nodes import SPINE
 from oxiseq.engine.kernels.matches.records import CARRIED, DONE, NEED_LIMBS, NEED_NODES, NODE_TOP, PROGRESS
 from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import find_bucket, link, new_bucket
-from oxiseq.engine.kernels.sequence.closings import push_closing
+from oxiseq.engine.kernels.sequence.closings import push_closing, push_lapse
 from oxiseq.engine.kernels.sequence.groups import enqueue, find_group, killed, new_group, remove_group
 from oxiseq.engine.kernels.sequence.hashing import hash_key
 from oxiseq.engine.kernels.sequence.joining import key_order
@@ -25,7 +25,6 @@ from oxiseq.engine.kernels.sequence.reading import bucket_of
 from oxiseq.engine.kernels.sequence.records import (
     BEFORE_ALL,
     BUCKET_COUNT,
-    BY_NUMBER,
     CHAINED,
     CLOSINGS,
     COUNTED_END,
@@ -35,12 +34,14 @@ from oxiseq.engine.kernels.sequence.records import (
     FIRED,
     GROUP_COUNT,
     HEAP,
+    LAPSES,
     LISTED,
     NEED_AGED,
     NEED_BUCKETS,
     NEED_CLOSINGS,
     NEED_ENTRIES,
     NEED_GROUPS,
+    NEED_LAPSES,
     NEVER,
     NEVER_CLOSES,
     PARTITIONED,
@@ -171,6 +172,8 @@ def insert_run(
         return NEED_BUCKETS
     if scalars[CLOSINGS] == v.closings(S).shape[0]:
         return NEED_CLOSINGS
+    if scalars[LAPSES] == v.lapses(S).shape[0]:
+        return NEED_LAPSES
     g = new_group(T, S, edge, h, v.key(S), width)
     groups[g].maxs = BEFORE_ALL
     groups[g].inserted = instant
@@ -178,8 +181,10 @@ def insert_run(
     _join(T, S, g, node, time, tau, queue)
     if v.edges(T)[edge].waits == 0:
         enqueue(S, g, clock)
-        close = _overdue_at(T, S, edge)
-    if close != NEVER_CLOSES:
+        lapse = _lapses_at(T, S, edge)
+        if lapse != NEVER_CLOSES:
+            push_lapse(S, lapse, g)
+    elif close != NEVER_CLOSES:
         push_closing(S, close, g)
     _index(T, S, C, g, edge)
     return DONE
@@ -204,13 +209,12 @@ def _join(T: Any, S: Any, g: int, node: int, time: int, tau: int, queue: bool) -
 
 
 @inner
-def _overdue_at(T: Any, S: Any, edge: int) -> int:
-    """When what LASTING bounds has lasted too long in a group of `edge`; its key stands in `v.key(S)`."""
-    close = np.int64(NEVER_CLOSES)
-    if v.sizes(T)[BY_NUMBER] == 0:  # else it leaves with its window
-        for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
-            close = min(close, v.key(S)[v.lasting(T)[i, 0]] + v.lasting(T)[i, 1])
-    return close
+def _lapses_at(T: Any, S: Any, edge: int) -> int:
+    """When (µs) what LASTING bounds has lasted too long in a group of `edge`; its key stands in `v.key(S)`."""
+    lapse = np.int64(NEVER_CLOSES)
+    for i in range(v.edges(T)[edge].lasting0, v.edges(T)[edge].lasting1):
+        lapse = min(lapse, v.key(S)[v.lasting(T)[i, 0]] + v.lasting(T)[i, 1])
+    return lapse
 
 
 @inner
