@@ -98,10 +98,13 @@ class Mirror:
             assert min(self.rows.values(), default=0) >= 0
         wanted = asked(self.query.text, self.store)
         assert self.query.state == self.state, self.query.reason
-        assert +self.rows == wanted
         snapshot = self.query.snapshot()
-        assert bag(snapshot.rows, self.query.form) == wanted
+        assert bag(snapshot.rows, self.query.form) == +self.rows
         assert snapshot.number == self.number
+        if "LIMIT" in self.query.text and "_:" in str(wanted):  # the order of blank nodes is not SPARQL's to say
+            assert self.rows.total() == wanted.total()
+        else:
+            assert +self.rows == wanted
 
 
 def made(store: oxiseq.Store, change: Change) -> None:
