@@ -130,10 +130,9 @@ class Runs:
     def _in_order(self, outcomes: list[Outcome], together: list[Outcome], apart: list[Outcome]) -> list[Outcome]:
         """In order of registration."""
         together = [o for o in together if o.matches or o.late is not None or o.error is not None or o.left_out]
-        every = [each for each in (outcomes, together, apart) if each]
-        if len(every) < 2:
-            return every[0] if every else []
-        return sorted([o for each in every for o in each], key=lambda outcome: self._number[outcome.run])
+        if not together and not (outcomes and apart):
+            return outcomes or apart
+        return sorted([*outcomes, *together, *apart], key=lambda outcome: self._number[outcome.run])
 
 
 def _outcome(run: AloneRun, step: Callable[[], Any]) -> Outcome:

@@ -3,7 +3,7 @@
 Where it stands: plans of queries over the same windows → **one plan with several roots**. Equal operators are one, as
 on every sheet. Plans that differ in constants only are lifted to one, if there are three or more; for two, an operator
 for each costs less than a table. Conjunctions that differ in their FILTERs only are one, too: their filters are
-operators behind it.
+operators behind it. So are groups that differ in their aggregates only (widening.py).
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from pyoxigraph import Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.sharing.lifting import NotLiftedError, lifted, parameter
 from oxiseq.engine.flow.sharing.opening import Constant, Filling, Opened, closed, opened, slot
+from oxiseq.engine.flow.sharing.widening import put
 from oxiseq.engine.windows import ConjunctiveQuery
 from oxiseq.grammar.algebra import TriplePattern
 
 LEAST: Final = 3
 """So many plans that differ in constants are lifted."""
+_NOT_YET: Final = -1
+"""In place of a root."""
 _Joined: TypeAlias = tuple[tuple[TriplePattern, ...], tuple[int, ...], tuple[p.Place, ...]]
 
 
@@ -58,7 +61,7 @@ class _Joining:
         for number, plan in enumerate(self._plans):
             whole = opened(plan)
             alike.setdefault((whole.forms, whole.root), []).append((number, whole))
-        found = [output for ones in alike.values() for output in self._outputs(ones)]
+        found = self._with_roots([output for ones in alike.values() for output in self._outputs(ones)])
         plan = self._sheet.plan(found[0].root, tuple(o.root for o in found) + _tables(found))
         tables = dict(zip(_tables(found), plan.also[len(found) :], strict=True))
         return Joint(plan, tuple(
@@ -75,7 +78,13 @@ class _Joining:
             output = self._lifted(ones[0][1], [*by_constants], queries)
             if output is not None:
                 return [output]
-        return [Output(self._plain(self._plans[mine[0]]), None, ((),), (mine,)) for mine in queries]
+        return [Output(_NOT_YET, None, ((),), (mine,)) for mine in queries]
+
+    def _with_roots(self, outputs: Sequence[Output]) -> list[Output]:
+        """With the roots of the plans that are not lifted."""
+        plain = [output for output in outputs if output.root == _NOT_YET]
+        roots = iter(put(self._sheet, [self._plans[output.queries[0][0]] for output in plain], self._unfiltered))
+        return [output._replace(root=next(roots)) if output.root == _NOT_YET else output for output in outputs]
 
     def _lifted(
         self, whole: Opened, constants: Sequence[tuple[Constant, ...]], queries: tuple[tuple[int, ...], ...]
@@ -92,15 +101,11 @@ class _Joining:
             return None
         return Output(root, self._sheet.add(form), rows, queries)
 
-    def _plain(self, plan: p.FlowPlan) -> int:
-        """A plan as it is, but for filters that others have otherwise."""
-        places: dict[int, int] = {}
-        for place, form in enumerate(plan.forms):
-            if isinstance(form, p.Patterns) and form.query.filters and _joined(form) in self._filtered:
-                places[place] = self._sheet.filtered(self._sheet.add(_unfiltered(form)), form.query.filters)
-            else:
-                places[place] = self._sheet.add(p.renamed(form, places))
-        return places[plan.root]
+    def _unfiltered(self, sheet: p.Sheet, form: p.Form) -> int | None:
+        """Of a conjunction that others have with other filters: its filters behind it."""
+        if not isinstance(form, p.Patterns) or not form.query.filters or _joined(form) not in self._filtered:
+            return None
+        return sheet.filtered(sheet.add(_unfiltered(form)), form.query.filters)
 
 
 def _tables(outputs: Sequence[Output]) -> tuple[int, ...]:
