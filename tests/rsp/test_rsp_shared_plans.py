@@ -71,10 +71,17 @@ def test_constants_of_a_join_stay() -> None:
     assert len(whole.outputs) == 4
 
 
-def test_aggregates_share_what_they_are_of() -> None:
-    heads = [f"?x ({name}(?y) AS ?n)" for name in ("COUNT", "SUM", "AVG")]
-    whole = joint([text("?x :p ?y ; :q ?z", head, "GROUP BY ?x") for head in heads])
+def test_aggregates_share_what_they_are_of_and_their_groups() -> None:
+    heads = [f"?x ({name}(?y) AS ?n)" for name in ("COUNT", "SUM", "AVG", "MIN", "MAX")]
+    whole = joint([text("?x :p ?y ; :q ?z", head, "GROUP BY ?x HAVING(COUNT(*) > 2)") for head in heads])
     assert count(whole, Patterns) == 1
+    assert count(whole, Group) == 1
+    assert len(whole.outputs) == 5
+
+
+def test_groups_by_other_keys_are_apart() -> None:
+    tails = ["GROUP BY ?x", "GROUP BY ?z", ""]
+    whole = joint([text("?x :p ?y ; :q ?z", "(SUM(?y) AS ?n)", tail) for tail in tails])
     assert count(whole, Group) == 3
 
 

@@ -70,6 +70,14 @@ class _Putting:
             case p.Pick(child, picked) if (columns := done[child].columns) is not None:
                 places = tuple(tuple(columns[i] for i in each) for each in picked)
                 return _Seen(self._consolidated(self._sheet.pick(done[child].node, places)))
+            case p.Arrange(child, key, loose) if (columns := done[child].columns) is not None:
+                by, loosely = (tuple(columns[i] for i in places) for places in (key, loose))
+                there = replace(form, child=done[child].node, key=by, loose=loosely)
+                return _Seen(self._sheet.add(there), columns)
+            case p.Join(left, right) if done[left].columns is not None or done[right].columns is not None:
+                return self._join(done[left], done[right])
+            case p.Consolidate(child) if isinstance(self._sheet.form(self._settled(done[child])), p.Consolidate):
+                return _Seen(self._settled(done[child]))
             case _:
                 node = self._own(self._sheet, form)
                 inputs = {place: self._settled(done[place]) for place in p.inputs(form)}
@@ -83,6 +91,14 @@ class _Putting:
             return _Seen(node)
         first = len(form.key)
         return _Seen(node, (*range(first), *(first + sums.index(each) for each in form.sums)))
+
+    def _join(self, left: _Seen, right: _Seen) -> _Seen:
+        width = self._sheet.width(left.node)
+        node = self._sheet.add(p.Join(left.node, right.node))
+        return _Seen(node, (*self._columns(left), *(width + place for place in self._columns(right))))
+
+    def _columns(self, seen: _Seen) -> tuple[int, ...]:
+        return tuple(range(self._sheet.width(seen.node))) if seen.columns is None else seen.columns
 
     def _settled(self, seen: _Seen) -> int:
         """The place of an operator that has its own columns."""
