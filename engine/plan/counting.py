@@ -35,6 +35,8 @@ def listed_because(
         return "CONSUME BY asks at which instants some end"
     if ambiguous:
         return "one match may be found in two ways"
+    if query.filters:
+        return "a FILTER behind SEQ asks each of them"
     if any(edge.bounded for edge in graph.edges):
         return "a bound of a gap lets some of those go that would be counted together"
     if any(edge.waits for edge in graph.edges):

@@ -113,6 +113,20 @@ def test_explain_says_how() -> None:
     assert said == "lists every match: SUM(?bv) is no value that a run carries"
 
 
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_filter_behind_seq_drops_matches_before_they_count(window: str) -> None:
+    text = query("A : B", window, "SELECT (COUNT(*) AS ?n)", **KEYED).replace(
+        "SEQ(A : B)", "SEQ(A : B) FILTER(?bv > ?av)"
+    )
+    terms = TermDictionary()
+    run = QueryRun(compile_query(load(text), terms), terms, StoreKb(Store()))
+    run.push(STREAM, readings_batch(terms, [Reading(0, "a", 1, 5), Reading(1, "b", 1, 9), Reading(2, "b", 1, 3)]))
+    found = run.advance()
+    run.close()
+    found += run.advance()
+    assert [terms.term(int(i)) for batch in found for i in batch.values[:, 0]] == [Literal(1)]
+
+
 def test_a_window_closes_when_the_clock_has_passed_it() -> None:
     """Without a later event, as a live store does where idle is configured."""
     terms = TermDictionary()
