@@ -23,7 +23,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.backlog import Backlog
 from oxiseq.engine.run.concern import Concern, Key, keys_in, predicate_of
 from oxiseq.engine.run.shared import Outcome
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 MOST: Final = 1 << 14
@@ -259,15 +259,20 @@ class ApartRuns:
         for iri, seen in member.seen.items():
             backlog = self._streams[iri].backlog
             needed, passed = member.concern.needed, self._passed(member, iri)
+            mark_of, lateness = member.run.order.mark(list(member.seen).index(iri)), member.run.order.lateness
+            largest, punctuation = mark_of.largest, mark_of.punctuation
             if passed is not None:
                 items.append((iri, passed))
-                seen += passed.events
+                seen, largest = seen + passed.events, max(largest, passed.last)
             for first, last, mark in backlog.stretches(seen):
-                if first < last:
-                    batch = backlog.events(first, last) if needed is None else backlog.bare(first, last, needed)
-                    items.append((iri, batch))
+                if first < last and needed is None:
+                    items.append((iri, backlog.events(first, last)))
+                elif first < last:  # late events are told whole
+                    late, largest = late_ones(backlog.times(first, last), largest, punctuation, lateness)
+                    items.append((iri, backlog.bare(first, last, needed, late)))
                 if mark is not None:
                     items.append((iri, mark))
+                    punctuation = max(punctuation, mark)
         return items
 
     def _passed(self, member: _Member, iri: str) -> _Passed | None:
