@@ -44,7 +44,8 @@ class _Member:
     """A run. `seen`: of one asleep, by stream the position up to which it has been handed events.
 
     It is awake while not everything up to the time `until` is complete, or no event newer than `woken` has come.
-    `last`: `until` is an instant behind all that concerns it, at which it may tell what has gone.
+    `last`: `until` is an instant behind all that concerns it, at which it may tell what has gone; where events linger,
+    it is awake until there is one.
     """
 
     run: AloneRun
@@ -58,7 +59,8 @@ class _Member:
     @property
     def rests(self) -> bool:
         """Whether it may sleep."""
-        return self.concern is not None and self.woken is None and self.run.order.passed > self.until
+        waits = self.concern is None or self.woken is not None or (self.concern.linger and not self.last)
+        return not waits and self.run.order.passed > self.until
 
     def called(self, last: int) -> None:
         """Events up to this time concern it."""
@@ -75,8 +77,9 @@ class _Member:
         if self.woken is not None and accepted > self.woken:
             self.called(accepted)
             self.woken = None
-        if self.concern is not None and self.concern.linger and not self.last and order.passed > self.until:
-            self.until, self.last = max(self.until, accepted), True
+        if self.concern is not None and self.concern.linger and not self.last:
+            if order.passed > self.until and accepted > self.until:  # a punctuation is no instant
+                self.until, self.last = accepted, True
 
 
 @dataclass(slots=True)

@@ -271,3 +271,19 @@ def test_queries_do_sleep() -> None:
         for _ in range(30):
             drill.push()
     assert sum(drill.slept for drill in drills) > 100
+
+
+def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
+    terms, kb = TermDictionary(), StoreKb(Store())
+    text = "REGISTER DSTREAM :q AS SELECT ?h FROM NAMED WINDOW :w ON :s [RANGE PT0.00001S] WHERE { WINDOW :w { ?h :a ?v } }"
+    query = load(f"PREFIX : <{E}> {text}", "rspql")
+    run = front_of(query).compile(query, terms, kb, Options(None, 0))[0]
+    runs = Runs(terms)
+    runs.add(run, shares=False)
+    found = []
+    for time, name in ((1, "a"), (200, "noise"), (300, "noise"), (400, "noise")):
+        batch = encode_events([(time, [Triple(iri("h"), iri(name), Literal(1))])], terms)
+        found += [match for each in runs.push(STREAMS[0], batch) for match in each.matches]
+        if time == 1:
+            runs.punctuate(STREAMS[0], 100)
+    assert [match.time.tolist() for match in found] == [[200]]
