@@ -23,7 +23,7 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.backlog import Backlog
 from oxiseq.engine.run.concern import Concern, Key, keys_in, predicate_of
 from oxiseq.engine.run.shared import Outcome
-from oxiseq.engine.run.watermarks import BEFORE_ALL
+from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
 
 MOST: Final = 1 << 14
@@ -44,7 +44,8 @@ class _Member:
     """A run. `seen`: of one asleep, by stream the position up to which it has been handed events.
 
     It is awake while not everything up to the time `until` is complete, or no event newer than `woken` has come.
-    `last`: `until` is an instant behind all that concerns it, at which it may tell what has gone.
+    `last`: `until` is an instant behind all that concerns it, at which it may tell what has gone; where events linger,
+    it is awake until there is one.
     """
 
     run: AloneRun
@@ -58,7 +59,8 @@ class _Member:
     @property
     def rests(self) -> bool:
         """Whether it may sleep."""
-        return self.concern is not None and self.woken is None and self.run.order.passed > self.until
+        waits = self.concern is None or self.woken is not None or (self.concern.linger and not self.last)
+        return not waits and self.run.order.passed > self.until
 
     def called(self, last: int) -> None:
         """Events up to this time concern it."""
@@ -75,8 +77,9 @@ class _Member:
         if self.woken is not None and accepted > self.woken:
             self.called(accepted)
             self.woken = None
-        if self.concern is not None and self.concern.linger and not self.last and order.passed > self.until:
-            self.until, self.last = max(self.until, accepted), True
+        if self.concern is not None and self.concern.linger and not self.last:
+            if order.passed > self.until and accepted > self.until:  # a punctuation is no instant
+                self.until, self.last = accepted, True
 
 
 @dataclass(slots=True)
@@ -259,15 +262,20 @@ class ApartRuns:
         for iri, seen in member.seen.items():
             backlog = self._streams[iri].backlog
             needed, passed = member.concern.needed, self._passed(member, iri)
+            mark_of, lateness = member.run.order.mark(list(member.seen).index(iri)), member.run.order.lateness
+            largest, punctuation = mark_of.largest, mark_of.punctuation
             if passed is not None:
                 items.append((iri, passed))
-                seen += passed.events
+                seen, largest = seen + passed.events, max(largest, passed.last)
             for first, last, mark in backlog.stretches(seen):
-                if first < last:
-                    batch = backlog.events(first, last) if needed is None else backlog.bare(first, last, needed)
-                    items.append((iri, batch))
+                if first < last and needed is None:
+                    items.append((iri, backlog.events(first, last)))
+                elif first < last:  # late events are told whole
+                    late, largest = late_ones(backlog.times(first, last), largest, punctuation, lateness)
+                    items.append((iri, backlog.bare(first, last, needed, late)))
                 if mark is not None:
                     items.append((iri, mark))
+                    punctuation = max(punctuation, mark)
         return items
 
     def _passed(self, member: _Member, iri: str) -> _Passed | None:

@@ -99,12 +99,16 @@ class Backlog:
         subject, predicate, object_ = (column[a:b].copy() for column in self._ids)
         return EventBatch(self._time[low:high].copy(), offset - a, subject, predicate, object_)
 
-    def bare(self, first: int, last: int, predicates: frozenset[int]) -> EventBatch:
-        """The same, but of each event only its first triple and those with these predicates."""
+    def times(self, first: int, last: int) -> NDArray[np.int64]:
+        """When they happened."""
+        return self._time[first - self._base : last - self._base]
+
+    def bare(self, first: int, last: int, predicates: frozenset[int], whole: NDArray[np.bool_]) -> EventBatch:
+        """The same, but of each event only its first triple and those with these predicates; bool[n]: all of it."""
         low, high = first - self._base, last - self._base
         offset = self._offset[low : high + 1]
         a, b = int(offset[0]), int(offset[-1])
-        kept = np.zeros(b - a, np.bool_)
+        kept = np.repeat(whole, np.diff(offset))
         for predicate in predicates:
             kept |= self._ids[1][a:b] == predicate
         kept[offset[:-1][offset[1:] > offset[:-1]] - a] = True

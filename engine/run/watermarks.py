@@ -56,6 +56,10 @@ class Watermarks(ABC, Generic[S]):
         mark = self._streams[stream]
         mark.punctuation = max(mark.punctuation, time)
 
+    def mark(self, stream: int) -> S:
+        """How far a stream has come."""
+        return self._streams[stream]
+
     def pass_by(self, stream: int, events: int, last: int) -> None:
         """Events that came in order, none of them late or before the start, the last one at `last` (µs): they count,
         and nothing is kept of them."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -94,6 +95,13 @@ def shown(batch: Any) -> list[Any]:
             for value in (getattr(batch, each.name) for each in fields(batch))]  # fmt: skip
 
 
+def told(late: Any) -> list[Any]:
+    """Late events, whole."""
+    ids = [column.tolist() for column in late.ids]
+    bounds = pairwise(late.offset.tolist())
+    return [(time, *(column[a:b] for column in ids)) for time, (a, b) in zip(late.time.tolist(), bounds, strict=True)]
+
+
 @dataclass
 class Pair:
     """A query among others and its twin. The late events of the one are those of the other when it has caught up."""
@@ -102,7 +110,7 @@ class Pair:
     together: AloneRun
     alone: AloneRun
     found: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
-    late: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+    late: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
 
 
 class Drill:
@@ -155,7 +163,7 @@ class Drill:
         for pair in self.pairs.values():
             if stream in pair.alone.plan.streams:
                 late = pair.alone.push(stream, batch)
-                pair.late[1].extend([] if late is None else late.time.tolist())
+                pair.late[1].extend([] if late is None else told(late))
                 pair.found[1].extend(map(shown, pair.alone.advance()))
         self.compare()
         self.slept += self.runs._apart.behind
@@ -216,7 +224,7 @@ class Drill:
             pair = self.pairs[outcome.run]
             assert outcome.error is None, pair.text
             pair.found[0].extend(map(shown, outcome.matches))
-            pair.late[0].extend([] if outcome.late is None else outcome.late.time.tolist())
+            pair.late[0].extend([] if outcome.late is None else told(outcome.late))
 
     def compare(self) -> None:
         for pair in self.pairs.values():
@@ -263,3 +271,19 @@ def test_queries_do_sleep() -> None:
         for _ in range(30):
             drill.push()
     assert sum(drill.slept for drill in drills) > 100
+
+
+def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
+    terms, kb = TermDictionary(), StoreKb(Store())
+    text = "REGISTER DSTREAM :q AS SELECT ?h FROM NAMED WINDOW :w ON :s [RANGE PT0.00001S] WHERE { WINDOW :w { ?h :a ?v } }"
+    query = load(f"PREFIX : <{E}> {text}", "rspql")
+    run = front_of(query).compile(query, terms, kb, Options(None, 0))[0]
+    runs = Runs(terms)
+    runs.add(run, shares=False)
+    found = []
+    for time, name in ((1, "a"), (200, "noise"), (300, "noise"), (400, "noise")):
+        batch = encode_events([(time, [Triple(iri("h"), iri(name), Literal(1))])], terms)
+        found += [match for each in runs.push(STREAMS[0], batch) for match in each.matches]
+        if time == 1:
+            runs.punctuate(STREAMS[0], 100)
+    assert [match.time.tolist() for match in found] == [[200]]
