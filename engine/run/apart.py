@@ -77,9 +77,9 @@ class _Member:
         if self.woken is not None and accepted > self.woken:
             self.called(accepted)
             self.woken = None
-        if self.concern is not None and self.concern.linger and not self.last:
-            if order.passed > self.until and accepted > self.until:  # a punctuation is no instant
-                self.until, self.last = accepted, True
+        lingers = self.concern is not None and self.concern.linger and not self.last
+        if lingers and order.passed > self.until and accepted > self.until:  # a punctuation is no instant
+            self.until, self.last = accepted, True
 
 
 @dataclass(slots=True)
