@@ -268,11 +268,12 @@ class ApartRuns:
                 items.append((iri, passed))
                 seen, largest = seen + passed.events, max(largest, passed.last)
             for first, last, mark in backlog.stretches(seen):
-                if first < last and needed is None:
-                    items.append((iri, backlog.events(first, last)))
-                elif first < last:  # late events are told whole
-                    late, largest = late_ones(backlog.times(first, last), largest, punctuation, lateness)
-                    items.append((iri, backlog.bare(first, last, needed, late)))
+                if first < last:
+                    if needed is None:
+                        items.append((iri, backlog.events(first, last)))
+                    else:  # late events are told whole
+                        late, largest = late_ones(backlog.times(first, last), largest, punctuation, lateness)
+                        items.append((iri, backlog.bare(first, last, needed, late)))
                 if mark is not None:
                     items.append((iri, mark))
                     punctuation = max(punctuation, mark)
