@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.joint import JointAnswers, Part, why_alone
@@ -69,7 +70,11 @@ class _Group:
 
     @property
     def state(self) -> dict[str, int]:
-        whole = {} if self._answers is None else self._answers.state
+        """Made of the windows first, if somebody has come or gone since the last event."""
+        try:
+            whole = self._at_work(self._owner.terms).state
+        except LimitError:  # the next event has them part
+            whole = {"triples": 0, "rows": 0}
         return {what: -(-count // len(self.runs)) for what, count in whole.items()}
 
     @property
@@ -160,7 +165,7 @@ class Together:
     """The queries of a store that may share states. Not safe for several threads. Outcomes come in any order."""
 
     def __init__(self, terms: TermDictionary) -> None:
-        self._terms = terms
+        self.terms = terms
         self._states: dict[Kind, list[_Any]] = {}
         self._of: dict[RspRun, tuple[Kind, _Any]] = {}
         self._left: dict[RspRun, int] = {}
@@ -245,7 +250,7 @@ class Together:
 
     def _advance(self, group: _Group, late: EventBatch | None) -> list[Outcome]:
         try:
-            return group.advance(self._terms, late)
+            return group.advance(self.terms, late)
         except Exception:  # whosever it is, the others do not suffer
             return self._part(group, late)
 
@@ -283,7 +288,7 @@ class Together:
             one = states[0]
             assert one.recent is not None  # it is in the same state as others
             group = _Group(kind, one.arrivals, one.recent, self)
-            self._terms.register(group)
+            self.terms.register(group)
             self._states[kind].append(group)
         for state in states:
             if state is not group:

@@ -275,9 +275,8 @@ def test_queries_do_sleep() -> None:
 
 def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
     terms, kb = TermDictionary(), StoreKb(Store())
-    window = "FROM NAMED WINDOW :w ON :s [RANGE PT0.00001S]"
-    text = f"REGISTER DSTREAM :q AS SELECT ?h {window} WHERE {{ WINDOW :w {{ ?h :a ?v }} }}"
-    query = load(f"PREFIX : <{E}> {text}", "rspql")
+    window = "FROM NAMED WINDOW :w ON :s [RANGE PT0.00001S] WHERE { WINDOW :w { ?h :a ?v } }"
+    query = load(f"PREFIX : <{E}> REGISTER DSTREAM :q AS SELECT ?h {window}", "rspql")
     run = front_of(query).compile(query, terms, kb, Options(None, 0))[0]
     runs = Runs(terms)
     runs.add(run, shares=False)
