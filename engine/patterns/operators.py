@@ -30,7 +30,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 CHUNK: Final = 4096
 """Events of one step."""
 _EVENT: Final = "urn:oxiseq:event:"
-_NO_KB: Final = np.zeros(0, np.uint32)
+_NO_BLANKS: Final = np.zeros(0, np.uint32)
 Found: TypeAlias = tuple[NDArray[np.int64], Ids]
 """event i64[k] ascending, values u32[k, columns]"""
 
@@ -54,6 +54,7 @@ class OperatorMatcher:
         self._flow, self._tick = Flow(self.gpm.flow, self._terms), 0
         asked = [form for _, form in self.gpm.asked]
         name = f"GPM {self.gpm.name}, {self.gpm.request}"
+        self._of_kb = _NO_BLANKS
         self._knowledge = Knowledge((), asked, self._kb, self._blanks, self._terms, name) if asked else None
 
     def held_ids(self) -> Iterator[Ids]:
@@ -84,6 +85,14 @@ class OperatorMatcher:
             self._flow.feed(place, delta)
         self._flow.step(self._tick)
         self._tick += 1
+        self._of_kb = self._by_label(answers.tables)
+
+    def _by_label(self, tables: Sequence[Ids]) -> Ids:
+        """The knowledge base's blank nodes among some rows, in the order of their labels there: what else is known of
+        them hangs on what a run has seen."""
+        here = frozenset(np.unique(np.concatenate([table.reshape(-1) for table in tables])).tolist())
+        known = sorted((label, blank) for label, blank in self._terms.kb_blanks.items() if blank in here)
+        return np.array([blank for _, blank in known], np.uint32)
 
     def _piece(self, batch: EventBatch, leaves: Sequence[Found], low: int) -> Found:
         high = min(low + self._chunk, len(batch))
@@ -124,7 +133,7 @@ class OperatorMatcher:
         if len(event) > self._most_rows:
             self._bounded(batch, event + low)
         values = np.ascontiguousarray(come[:, 1:])
-        order = content_order(event, values, self._terms, _NO_KB if self._knowledge is None else self._blanks.ids)
+        order = content_order(event, values, self._terms, self._of_kb)
         return event[order] + low, values[order]
 
     def _rows(

@@ -63,7 +63,7 @@ def test_the_commands_find_the_matches(
 
 def test_every_query_is_valid() -> None:
     queries = sorted(EXAMPLES.glob("*/*.spaseq"))
-    assert len(queries) == 17
+    assert len(queries) == 18
     for query in queries:
         oxiseq.parse(query.read_text(encoding="utf-8"))
 
