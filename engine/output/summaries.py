@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Variable
 
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.exact import ExpressionError, Leaf, evaluate, holds
 from oxiseq.engine.expressions.totals import CountTotal, Total, total_of
 from oxiseq.engine.output.batch import MatchBatch
@@ -28,6 +29,8 @@ from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Every, Expression, OnChange, OnClose
 
+MOST_TICKS: Final = 1_000_000
+"""Moments of REPORT EVERY between two instants, past which LimitError is raised."""
 _NEVER: Final = 1 << 62
 Row = tuple[int, ...]
 _Ranked = tuple[Row, tuple[Any, ...]]
@@ -63,6 +66,8 @@ class Summaries:
         """The time of the last instant seen."""
         self._tick = _NEVER
         """The next moment of REPORT EVERY."""
+        self._skipped = 0
+        """Moments of REPORT EVERY that were too many; 0 between batches."""
         self._rows: list[tuple[int, Row]] = []
 
     @property
@@ -103,12 +108,18 @@ class Summaries:
 
     def take(self, instants: Iterable[Instant], until: int, start: int) -> MatchBatch:
         """The rows of what has come: matches by the instant of their end, in order. `until`: the smallest clock that
-        may still come; all matches that end before it are known."""
+        may still come; all matches that end before it are known. Raises LimitError, with all that has come in its
+        groups."""
         for instant in instants:
             self._reach(instant.clock, instant.time, start)
             self._at(instant, start)
         self._reach(until, until, start, over=True)
-        return self._batch()
+        batch = self._batch()
+        if self._skipped:
+            count, self._skipped = self._skipped, 0
+            what = "moments of REPORT EVERY between two instants (write a longer EVERY)"
+            raise LimitError(count, MOST_TICKS, what)
+        return batch
 
     # --- moments --------------------------------------------------------------------------------------
 
@@ -126,6 +137,8 @@ class Summaries:
             self._closing.popleft()
             groups = self._groups if number == self._window else {}
             self._report(last if window.events else end - 1, self._rows_of(groups, groups, empty=True))
+        if self._tick != _NEVER and self._tick < time:
+            self._skip(time, start)
         while self._tick != _NEVER and self._tick < time:
             assert isinstance(self._plan.report, Every)
             if over and time >= _NEVER and self._tick - self._last_tick(start) >= self._plan.report.period:
@@ -134,6 +147,16 @@ class Summaries:
             self._enter(self._tick, start)
             self._report(self._tick, self._rows_of(self._groups, self._groups, empty=True))
             self._tick += self._plan.report.period
+
+    def _skip(self, time: int, start: int) -> None:
+        """Where an instant is very far from the one before, the moments between are left out, to be told of."""
+        assert isinstance(self._plan.report, Every)
+        period = self._plan.report.period
+        end = time if time < _NEVER else self._last_tick(start) + period
+        count = -((self._tick - end) // period)
+        if count > MOST_TICKS:
+            self._tick += count * period
+            self._skipped = max(self._skipped, count)
 
     def _last_tick(self, start: int) -> int:
         """Where the last instant's window ends, or else the instant itself: no tick comes a period after it."""

@@ -143,3 +143,17 @@ def test_a_window_closes_when_the_clock_has_passed_it() -> None:
     assert run.deadline is None
     run.close()
     assert run.advance() == []
+
+
+def test_too_many_moments_of_report_every_are_told_of() -> None:
+    """One wrong clock costs an error, not the machine; what comes after it is reported as ever."""
+    store = oxiseq.Store()
+    query_ = store.register(LOOP.format(window="", tail="REPORT EVERY PT1S").replace("A : B:+ : C", "A"))
+    stream, far = store.stream("http://e/s"), 1_700_000_000_000_000
+    stream.push(KIND.format(0, "a"), 0)
+    with pytest.raises(oxiseq.LimitError, match="write a longer EVERY"):
+        stream.push(KIND.format(1, "a"), far)
+    stream.push(KIND.format(2, "a"), far + 1_000_000)
+    query_.close()
+    rows = [(match.time - far, match["n"]) for match in query_.matches(timeout=0, idle=None)]
+    assert rows == [(0, Literal(2)), (1_000_000, Literal(3))]
