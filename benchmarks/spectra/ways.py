@@ -36,6 +36,8 @@ from oxiseq.grammar.algebra import TriplePattern
 NEW, ENDED, AGAIN, WHOLE, DELTA, RDFLIB = "new", "new and ended", "again", "whole", "delta", "rdflib"
 STRETCH: Final = 20_000
 """Triples of one timed push."""
+_SHORTEST: Final = 1e-6
+"""Seconds: the clock may not have moved."""
 Term = NamedNode | Literal | BlankNode
 Triple = tuple[Term, Term, Term]
 
@@ -231,7 +233,7 @@ def stores(query: WindowQuery, coded: Coded, setting: Setting, budget: float) ->
                 break
         done += events
         rows = sum(1 for _ in store.query(query.text))  # type: ignore[union-attr, misc]  # as above
-        found[name] = Rate(events * setting.size / spent, rows, done)
+        found[name] = Rate(events * setting.size / max(spent, _SHORTEST), rows, done)
     return found
 
 

@@ -21,8 +21,9 @@ from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.matches.nodes import SPINE, meld, output
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers
 from oxiseq.engine.kernels.sequence import records as k
+from oxiseq.engine.kernels.sequence import views as v
 from oxiseq.engine.kernels.sequence.buckets import link, unlink
-from oxiseq.engine.kernels.sequence.closings import pop_closing, push_closing
+from oxiseq.engine.kernels.sequence.closings import _pop, push_closing
 from oxiseq.engine.kernels.sequence.hashing import drop, put
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.sequence.memory import Capacities, allocate
@@ -149,7 +150,7 @@ def push_close(S: Any, close: Any, g: Any) -> None:
 
 @njit(error_model="numpy")
 def pop_close(S: Any) -> None:
-    pop_closing(S)
+    _pop(v.closings(S), v.scalars(S), k.CLOSINGS)
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=40))

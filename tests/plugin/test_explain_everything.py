@@ -44,7 +44,8 @@ def assert_explained(query: AnyQuery) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_corpus_is_explained(language: str) -> None:
     folder = FOLDER if language == "spaseq" else FOLDER / language
-    texts = [tomllib.loads(path.read_text()).get("query") for path in sorted(folder.glob("*.toml"))]
+    cases = [tomllib.loads(path.read_text()) for path in sorted(folder.glob("*.toml"))]
+    texts = [case.get("query") for case in cases if not case.get("refused")]
     assert texts or language == "rspql"
     for text in texts:
         if text is not None:
