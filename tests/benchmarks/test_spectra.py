@@ -46,7 +46,7 @@ def test_the_delta_of_the_store_is_what_is_new(query: WindowQuery, coded: dict[s
 
 def test_stores_follow_the_window(coded: dict[str, Coded]) -> None:
     query = QUERIES[1]
-    found = stores(query, coded["lubm"], Setting(1_000, 20, True), 0.02)
+    found = stores(query, coded["lubm"], Setting(1_000, 20, True), 0.001)
     assert found[DELTA].events < found[WHOLE].events
     assert all(rate.rate > 0 for rate in found.values())
 
