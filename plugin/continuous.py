@@ -125,7 +125,7 @@ class ContinuousQuery(Generic[M]):
             self._callbacks.append(callback)
 
     def late_events(self) -> list[LateEvent]:
-        """The late events since the last call, in order of arrival."""
+        """The late events since the last call, of each stream in order of arrival."""
         with self._arrived:
             self._feed.catch_up(self._run)
             late, self._late = self._late, []
