@@ -32,6 +32,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 _GROWS: Final = 4
 """A group takes in others once they are a fourth of it, or when it has been at work for as long as its windows are."""
 _OFTEN: Final = 3
+_COMPARED: Final = 256
+"""Events that are compared in the time of a step: states that differ are not compared at each."""
 Kind: TypeAlias = tuple[Any, ...]
 
 
@@ -168,6 +170,8 @@ class Together:
         self.terms = terms
         self._states: dict[Kind, list[_Any]] = {}
         self._of: dict[RspRun, tuple[Kind, _Any]] = {}
+        self._patience: dict[Kind, int] = {}
+        """Steps until states of a kind that have differed are compared again, which costs as much as windows hold."""
         self._left: dict[RspRun, int] = {}
         """How often each has left others. To make its own state anew costs more than is won if it is done often; so
         those that have left too often, or because of an error, do not share again."""
@@ -195,6 +199,7 @@ class Together:
         self._states[kind].remove(run)
         if not self._states[kind]:
             del self._states[kind]
+            self._patience.pop(kind, None)
 
     def release(self, group: _Group, run: RspRun) -> None:
         """One that shares a state goes on by itself. Raises LimitError."""
@@ -245,7 +250,10 @@ class Together:
             for state in list(self._states[kind]):
                 outcomes += [alone(state)] if isinstance(state, RspRun) else self._advance(state, take(state))
             if len(self._states[kind]) > 1:
-                self._unite(kind)
+                if self._patience.get(kind, 0):
+                    self._patience[kind] -= 1
+                else:
+                    self._unite(kind)
         return outcomes
 
     def _advance(self, group: _Group, late: EventBatch | None) -> list[Outcome]:
@@ -280,6 +288,8 @@ class Together:
             left = [other for other in others if other not in same]
             if len(same) > 1 and _worth_while(same):
                 self._make_one(kind, same)
+        held = sum(len(state.recent) for state in self._states[kind] if state.recent is not None)
+        self._patience[kind] = held // _COMPARED
 
     def _make_one(self, kind: Kind, states: Sequence[_Any]) -> None:
         """The largest group takes in the others."""
