@@ -171,6 +171,10 @@ def _in(kind: int, value: Value) -> Value:
     return Value(*promoted(value, value)[:2]) if kind in (kinds.FLOAT, kinds.DOUBLE) else value
 
 
+_IN_ORDER: Final = frozenset(["MIN", "MAX", "SAMPLE", "GROUP_CONCAT"])
+"""What would hang on the order of values: they stand by their texts, for matches that end at once have no order."""
+
+
 class BagTotal:
     """MIN, MAX, SAMPLE, GROUP_CONCAT and all with DISTINCT: every value and how often it is there."""
 
@@ -192,8 +196,8 @@ class BagTotal:
         values: list[Term | None] = []
         for value, times in self._bag.items():
             values += [self._terms.term(value) if value else None] * (1 if once else times)
-        if name in ("MIN", "MAX"):
-            values.sort(key=_text)  # of those that do not compare the first, whatever the order in which matches came
+        if name in _IN_ORDER:
+            values.sort(key=_text)
         return aggregate_values(self._aggregate, values)
 
     @property

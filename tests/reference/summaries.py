@@ -212,7 +212,7 @@ def _row(
         if asked.arg is None:
             return aggregate_of(Aggregate("COUNT", None), [Variable("x")] * len(members))
         found = [_of_match(query, parts, m, asked.arg) for m in members]
-        if asked.name in ("MIN", "MAX"):  # of those that do not compare the first by its text
+        if asked.name in ("MIN", "MAX", "SAMPLE", "GROUP_CONCAT"):  # matches that end at once have no order
             found.sort(key=lambda term: (isinstance(term, BlankNode), str(term)))
         return aggregate_of(asked, found)
 
