@@ -102,7 +102,7 @@ class Mirror:
         snapshot = self.query.snapshot()
         assert bag(snapshot.rows, self.query.form) == +self.rows
         assert snapshot.number == self.number
-        if re.search("LIMIT|OFFSET", self.query.text) and "_:" in str(wanted):  # the order of blank nodes is not SPARQL's to say
+        if re.search("LIMIT|OFFSET", self.query.text) and "_:" in str(wanted):  # SPARQL does not order blank nodes
             assert self.rows.total() == wanted.total()
         else:
             assert +self.rows == wanted
