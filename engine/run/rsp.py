@@ -47,7 +47,7 @@ _NO_TIMES: Final = np.zeros(0, np.int64)
 class Share(Protocol):
     """What a query has of a state that it shares with others."""
 
-    arrivals: Arrivals
+    order: Arrivals
 
     def release(self, run: RspRun) -> None:
         """Have a run of those that share go on by itself."""
@@ -129,19 +129,14 @@ class RspRun(KbRun):
         """With how many others it shares its state now."""
         return 0 if self._shared is None else self._shared.others
 
-    @property
-    def arrivals(self) -> Arrivals:
-        """What puts its events in order."""
-        return self._arrivals
-
     def remember(self) -> None:
         """Remember what the windows hold from now on."""
         self.recent = Recent(self._plan, None if self._newest is None else self._arrivals.passed)
 
     def join(self, share: Share) -> None:
         """Share a state that is the same as its own."""
-        self._before = self.events - share.arrivals.events, self.late - share.arrivals.late
-        self._arrivals, self._shared, self._own, self.recent = share.arrivals, share, None, None
+        self._before = self.events - share.order.events, self.late - share.order.late
+        self._arrivals, self._shared, self._own, self.recent = share.order, share, None, None
 
     def leave(self) -> None:
         """Go on by itself from the state that it has shared. Raises LimitError."""

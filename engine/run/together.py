@@ -47,10 +47,10 @@ def kind_of(plan: RspPlan, lateness: int, start: int | None) -> Kind | None:
 class _Group:
     """Queries in the same state, two at least."""
 
-    def __init__(self, kind: Kind, arrivals: Arrivals, recent: Recent, owner: Together) -> None:
+    def __init__(self, kind: Kind, order: Arrivals, recent: Recent, owner: Together) -> None:
         self.kind, self._owner = kind, owner
         self.runs: list[RspRun] = []
-        self.arrivals, self.recent = arrivals, recent
+        self.order, self.recent = order, recent
         self.taken: Sequence[EventBatch] = ()
         """The events that have been worked on last."""
         self.events = 0
@@ -99,7 +99,7 @@ class _Group:
 
     def held_ids(self) -> Iterator[NDArray[np.uint32]]:
         """The terms of all that it may still look at."""
-        yield from self.arrivals.held_ids()
+        yield from self.order.held_ids()
         yield from self.recent.held_ids()
         if self._answers is not None:
             yield from self._answers.held_ids()
@@ -109,10 +109,10 @@ class _Group:
     def advance(self, terms: TermDictionary, late: EventBatch | None) -> list[Outcome]:
         """Work through what is complete by now. An error loses what has been made of the windows, not what they hold,
         and tells nothing of `taken`."""
-        passed = self.arrivals.passed
+        passed = self.order.passed
         found: dict[RspRun, MatchBatch] = {}
-        if self.arrivals.complete(passed):
-            self.taken = self.arrivals.take(passed)
+        if self.order.complete(passed):
+            self.taken = self.order.take(passed)
             for part in self._at_work(terms).advance(self.taken):
                 self._deal(part, found, terms)
             self.recent.add(self.taken)
@@ -229,7 +229,7 @@ class Together:
         its state itself."""
 
         def take(group: _Group) -> EventBatch | None:
-            late = group.arrivals.push(group.kind[0].index(stream), batch)
+            late = group.order.push(group.kind[0].index(stream), batch)
             return late if len(late) else None
 
         return self._step(stream, take, alone)
@@ -238,7 +238,7 @@ class Together:
         """No event of a stream before a time will come."""
 
         def take(group: _Group) -> None:
-            group.arrivals.advance(group.kind[0].index(stream), time)
+            group.order.advance(group.kind[0].index(stream), time)
 
         return self._step(stream, take, alone)
 
@@ -272,7 +272,7 @@ class Together:
             try:
                 run.leave()
                 run.recent = None
-                outcomes.append(Outcome(run, run.worked(group.taken, group.arrivals.passed), late))
+                outcomes.append(Outcome(run, run.worked(group.taken, group.order.passed), late))
             except Exception as error:
                 outcomes.append(Outcome(run, [], None, error))
         return outcomes
@@ -297,7 +297,7 @@ class Together:
         if group is None:
             one = states[0]
             assert one.recent is not None  # it is in the same state as others
-            group = _Group(kind, one.arrivals, one.recent, self)
+            group = _Group(kind, one.order, one.recent, self)
             self.terms.register(group)
             self._states[kind].append(group)
         for state in states:
@@ -318,7 +318,7 @@ def _runs(state: _Any) -> Sequence[RspRun]:
 
 def _same(one: _Any, other: _Any) -> bool:
     assert one.recent is not None and other.recent is not None  # they are complete
-    return one.arrivals.same(other.arrivals) and one.recent.same(other.recent)
+    return one.order.same(other.order) and one.recent.same(other.recent)
 
 
 def _worth_while(states: Sequence[_Any]) -> bool:
