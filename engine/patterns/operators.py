@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
+from oxiseq.engine import kinds
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.time import to_text
@@ -90,7 +91,8 @@ class OperatorMatcher:
     def _by_label(self, tables: Sequence[Ids]) -> Ids:
         """The knowledge base's blank nodes among some rows, in the order of their labels there: what else is known of
         them hangs on what a run has seen."""
-        here = frozenset(np.unique(np.concatenate([table.reshape(-1) for table in tables])).tolist())
+        every = np.unique(np.concatenate([table.reshape(-1) for table in tables]))
+        here = frozenset(every[self._terms.columns.kind[every] == kinds.BLANK].tolist())
         known = sorted((label, blank) for label, blank in self._terms.kb_blanks.items() if blank in here)
         return np.array([blank for _, blank in known], np.uint32)
 

@@ -36,7 +36,7 @@ class _Lowering:
     def __init__(self, query: RspQuery, around: Around) -> None:
         self._query = query
         self._sheet = p.Sheet()
-        self._relations = Relations(self._sheet, by_pairs=around.alone and around.leaves is None)
+        self._relations = Relations(self._sheet, by_pairs=around.alone)
         self._told = _told(query)
         now_asked = around.event is None  # else it is the clock's, as it is in a FILTER
         self._late = late_columns(query, self._told, plain=is_plain(query)) if now_asked else {}
