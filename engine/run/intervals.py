@@ -148,7 +148,7 @@ class IntervalRun(KbRun):
             if found:
                 yield self._answers(found)
             self._completed = piece.until
-            self._query.tidy(now=self._one_by_one)
+            self._tidy(now=self._one_by_one)
             if piece.facts > _MANY:
                 self._forget_old()
 
@@ -156,9 +156,12 @@ class IntervalRun(KbRun):
         for part in self._parts:
             part.forget(self._completed + 1, now=now)
 
+    def _tidy(self, *, now: bool) -> None:
+        self._arriving.tick = self._query.tidy(self._arriving.tick, now=now)
+
     def _learn(self) -> None:
         """Hand out what the knowledge base holds at the instant."""
-        self._query.tidy(now=True)
+        self._tidy(now=True)
         tick = self._arriving.tick
         self._arriving.tick = max(part.learn(self._knowledge.now, tick) for part in self._parts)
 
@@ -209,12 +212,12 @@ class IntervalRun(KbRun):
         self.resets = self.resets.another(at, self._completed, self.records)
         for part in self._parts:
             part.keep(lambda rows: np.zeros(len(rows), np.bool_))
-        self._query.tidy(now=True)
+        self._tidy(now=True)
         self._version = None
 
     def collect(self) -> None:
         """Free what is dead now, so that `records` tells what lives."""
-        self._query.tidy(now=True)
+        self._tidy(now=True)
         self._forget_old(now=True)
 
     # --- saved and restored -----------------------------------------------------------------------------
@@ -222,7 +225,7 @@ class IntervalRun(KbRun):
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches. What the knowledge base knows is asked again, but for instants that were not
         complete when it changed; its blank nodes keep their ids."""
-        self._query.tidy(now=True)
+        self._tidy(now=True)
         return {
             "matches": self.matches, "tick": self._arriving.tick, "resets": self.resets.save(),
             "faults": self.faults.save(), "completed": self._completed, "arrivals": self._arrivals.save(terms),

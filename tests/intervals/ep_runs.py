@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TypeAlias
 
 from pyoxigraph import Store, Triple
-from reference.epsparql import evaluate_ep, stamped
+from reference.epsparql import Answer, evaluate_ep, evaluate_using_up, stamped
 
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.epsparql.query import compile_intervals
@@ -37,7 +37,15 @@ def reference_bag(
     query: EpQuery, events: Iterable[Event], kb: Store | None = None, rules: Sequence[EpQuery] = ()
 ) -> Bag:
     """What the reference answers."""
-    found = evaluate_ep(query, stamped(events), kb, rules)
+    return _bag_of(evaluate_ep(query, stamped(events), kb, rules))
+
+
+def changing_bag(query: EpQuery, events: Iterable[Event], kb_at: Callable[[float], Store]) -> Bag:
+    """What the reference answers where triples are used up and the knowledge base changes."""
+    return _bag_of(evaluate_using_up(query, stamped(events), kb_at))
+
+
+def _bag_of(found: Iterable[Answer]) -> Bag:
     return Counter((a.start, a.end, tuple(sorted((v.value, str(t)) for v, t in a.bindings.items()))) for a in found)
 
 

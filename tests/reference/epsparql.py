@@ -108,17 +108,26 @@ def evaluate_ep(
 ) -> list[Answer]:
     """The bag of answers, in order of their ends."""
     store = kb if kb is not None else Store()
-    timeless = {
-        Timed(normal_triple(q.triple), inf, -inf)
-        for graph in (DefaultGraph(), NamedNode("urn:oxiseq:inferred"))
-        for q in store.quads_for_pattern(None, None, None, graph)
-    }
-    everything = closure(stream | timeless, store, rules)
+    everything = closure(stream | stated(store), store, rules)
     if query.consume in (None, Consume.UNRESTRICTED):
         found = Evaluator(everything, store).group(query.where)
     else:
-        found = using_up(query, everything, store)
+        found = using_up(query, everything, lambda now: store)
     return sorted(_answers(query, found), key=lambda a: a.end)
+
+
+def evaluate_using_up(query: EpQuery, stream: set[Timed], kb_at: Callable[[float], Store]) -> list[Answer]:
+    """The same, of a query that uses triples up, over a knowledge base that changes."""
+    return sorted(_answers(query, using_up(query, stream, kb_at)), key=lambda a: a.end)
+
+
+def stated(kb: Store) -> set[Timed]:
+    """The triples of a knowledge base that every pattern sees."""
+    return {
+        Timed(normal_triple(q.triple), inf, -inf)
+        for graph in (DefaultGraph(), NamedNode("urn:oxiseq:inferred"))
+        for q in kb.quads_for_pattern(None, None, None, graph)
+    }
 
 
 def closure(timed: set[Timed], kb: Store, rules: Sequence[EpQuery]) -> set[Timed]:
@@ -141,7 +150,7 @@ def closure(timed: set[Timed], kb: Store, rules: Sequence[EpQuery]) -> set[Timed
     return timed | derived
 
 
-def using_up(query: EpQuery, timed: set[Timed], kb: Store) -> Omega:
+def using_up(query: EpQuery, timed: set[Timed], kb_at: Callable[[float], Store]) -> Omega:
     """CONSUME CHRONOLOGICAL or RECENT, instant by instant: of the solutions that end then and are made of triples that
     no answer has used, each SEQ, innermost first, keeps those with the first (last) second operand among those that
     are equal on what its operands share, and for each of these operands those with its first (last) first operand;
@@ -150,7 +159,8 @@ def using_up(query: EpQuery, timed: set[Timed], kb: Store) -> Omega:
     used: set[Timed] = set()
     told: Omega = set()
     for now in sorted({t.end for t in timed if t.end > -inf}):
-        seen = {t for t in timed if t.end <= now}
+        kb = kb_at(now)
+        seen = {t for t in timed if t.end <= now} | stated(kb)
         found = {s for s in Evaluator(seen, kb, used).group(query.where) if s.end == now}
         for seq in _sequences(query.where):
             shared = set(shown(Group((seq.left,)))) & set(shown(Group((seq.right,))))

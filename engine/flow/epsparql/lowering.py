@@ -3,7 +3,7 @@
 Where it stands: algebra → **lowering** → plan. A row's first columns are its interval. It comes at the instant at which
 it ends, or, if it has no time, when the knowledge base changes; it never goes. So what pairs with it, and what it must
 not find, is there when it comes: all lookups are of one side (plan.Look), but for joins without an order, in which
-either side may be the last.
+either side may be the last. Where the past was another by now, all that is kept is made anew (anew.py).
 
 What a recursive rule looks for in the past is looked for when the instant is over (`late`): such operators have a
 source of their own, which is fed then.
@@ -12,7 +12,7 @@ source of their own, which is fed then.
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -36,6 +36,7 @@ from oxiseq.engine.flow.epsparql.algebra import (
     UnionPlan,
     is_timeless,
 )
+from oxiseq.engine.flow.epsparql.anew import Leaf, Memory, Partners, limit_of, needs
 from oxiseq.engine.flow.epsparql.rows import NEVER, Column, Hidden
 from oxiseq.engine.flow.epsparql.times import NUMBER as AS_NUMBER
 from oxiseq.engine.flow.epsparql.times import has_time, length_of, prepared
@@ -45,7 +46,7 @@ from oxiseq.grammar.scope import subexpressions
 
 INTERVAL: Final = 4
 """Columns of an interval, the first of each row."""
-NOW, PAST = "triples", "triples of instants that are over"
+NOW, PAST, SEEN = "triples", "triples of instants that are over", "triples that are used up"
 """Sources: (interval, subject, predicate, object), and two columns that say which triple it was."""
 
 
@@ -62,7 +63,7 @@ SolutionColumn: TypeAlias = Column | Low
 @dataclass(frozen=True, slots=True)
 class Rel:
     """An operator, and its columns behind the interval. timed: whether all rows have a time; longest: what none of them
-    outlasts; mixed: whether it hangs on the knowledge base which rows with a time there are."""
+    outlasts; mixed: whether it hangs on the knowledge base, or on what is used up, which rows with a time there are."""
 
     node: int
     columns: tuple[SolutionColumn, ...]
@@ -76,44 +77,48 @@ class Rel:
         return tuple(INTERVAL + self.columns.index(c) for c in columns)
 
 
-FactPart: TypeAlias = int | NamedNode | Literal
-"""A column, or a constant."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """An arrangement of a pattern's triples. fact: where subject, predicate and object stand."""
-
-    place: int
-    fact: tuple[FactPart, FactPart, FactPart]
-
-
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A plan, and what feeds it: facts, which it takes once each. now, past: the places of its sources, None: it has
-    none; timeless: those of rows without a time, and which; roots: the answers of each pattern; columns: those of its
-    solutions; used: arrangements, and where in their rows stands which triples these are made of; leaves: where all
-    facts are found that what is kept was made of, if it is to be made anew when the knowledge base changes."""
+    """A plan, and what feeds it: facts, which it takes once each. now, past, seen: the places of its sources, None: it
+    has none; timeless: those of rows without a time, and which; roots: the answers of each pattern; columns: those of
+    its solutions; used: arrangements, and where in their rows stands which triples these are made of.
+
+    If what is kept may have to be made anew: leaves: where all facts are found that it was made of; memories: what has
+    happened besides; partners: rows with their optional partners."""
 
     plan: p.FlowPlan
     now: int | None
     past: int | None
+    seen: int | None
     timeless: tuple[tuple[int, TimelessPlan], ...]
     roots: tuple[int, ...]
     columns: tuple[tuple[SolutionColumn, ...], ...]
     used: tuple[tuple[int, tuple[int, ...]], ...]
     leaves: tuple[Leaf, ...]
+    memories: tuple[Memory, ...]
+    partners: tuple[Partners, ...]
 
 
 def lowered(patterns: Sequence[Answered], distinct: bool = False, recursive: bool = False) -> Lowered:
     """Several patterns, whose answers are the roots: each solution once, with its interval. Where triples are used up,
     with all columns, to be chosen of and `shown` after that; else with those that are shown. recursive: an instant has
     several ticks."""
-    lowering = _Lowering(any(each.uses is not None for each in patterns), recursive)
+    made, lowering = _lowered(patterns, distinct, _Lowering(_tells(patterns), recursive))
+    if lowering.forgets:
+        made, _ = _lowered(patterns, distinct, _Lowering(_tells(patterns), recursive, remembering=True))
+    return made
+
+
+def _tells(patterns: Sequence[Answered]) -> bool:
+    """Whether solutions tell which triples they are made of."""
+    return any(each.uses is not None for each in patterns)
+
+
+def _lowered(patterns: Sequence[Answered], distinct: bool, lowering: _Lowering) -> tuple[Lowered, _Lowering]:
     roots = [lowering.once(lowering.of(each.plan)) for each in patterns]
     pairs = zip(roots, patterns, strict=True)
     shown = [r.node if each.uses is not None else lowering.shown(r, each, distinct) for r, each in pairs]
-    return lowering.finished(shown, [rel.columns for rel in roots])
+    return lowering.finished(shown, [rel.columns for rel in roots]), lowering
 
 
 def lowered_choice(answered: Answered, distinct: bool, columns: Sequence[SolutionColumn]) -> Lowered:
@@ -125,55 +130,93 @@ def lowered_choice(answered: Answered, distinct: bool, columns: Sequence[Solutio
 
 
 class _Lowering:
-    def __init__(self, telling: bool, recursive: bool = False) -> None:
+    """remembering: what has happened may have to be told again."""
+
+    def __init__(self, telling: bool, recursive: bool = False, remembering: bool = False) -> None:
         self.sheet = p.Sheet()
+        self._remembering = remembering
         self._telling, self._recursive = telling, recursive
         self._sources: dict[str, int] = {}
         self._timeless: list[tuple[int, TimelessPlan]] = []
         self._used: dict[int, tuple[int, ...]] = {}
         self._leaves: dict[int, tuple[TriplePlan, Rel]] = {}
-        self._stale = -1
-        """For how long rows are kept for which the knowledge base counts; below 0: none are."""
+        self._anew = False
+        """Whether what is kept may have to be made anew."""
+        self._asked: set[int] = set()
+        """Pairs of which it counts that they are there, however long they last."""
+        self._partners: list[tuple[int, Partners]] = []
+        """The rows that are alone, and what tells when others become so."""
+        self._memories: list[Memory] = []
+        self._looks_back = False
+        """Whether it looks for what has happened at any time."""
+        self._remembered: set[int] = set()
         self._late = False
         self._hidden = 0
 
+    @property
+    def forgets(self) -> bool:
+        """Whether what is to be made anew has to know what has happened, longer than it knows facts."""
+        return self._anew and self._looks_back and not self._remembering
+
     def finished(self, roots: Sequence[int], columns: Sequence[tuple[SolutionColumn, ...]]) -> Lowered:
         """The plan."""
-        leaves = [] if self._stale < 0 else [self.leaf(*each) for each in self._leaves.values()]
-        sources = [self._sources.get(name) for name in (NOW, PAST)]
+        leaves, partners = self.made_anew() if self._anew else ([], [])
+        sources = [self._sources.get(name) for name in (NOW, PAST, SEEN)]
         looked = [place for place in sources if place is not None]
         looked += [place for place, _ in self._timeless]
-        also = (*roots[1:], *looked, *self._used, *(leaf.place for leaf in leaves))
+        looked += [each.place for each in (*leaves, *self._memories, *partners)]
+        looked += [each.source for each in self._memories]
+        also = (*roots[1:], *looked, *self._used)
         plan = self.sheet.plan(roots[0], also)
         names = dict(zip(also, plan.also, strict=True)) | {roots[0]: plan.root}
-        now, past = (None if place is None else names[place] for place in sources)
+        now, past, seen = (None if place is None else names[place] for place in sources)
         timeless = tuple((names[place], each) for place, each in self._timeless)
         used = tuple((names[place], columns) for place, columns in self._used.items())
         places = tuple(names[root] for root in roots)
         kept = tuple(replace(leaf, place=names[leaf.place]) for leaf in leaves)
-        return Lowered(plan, now, past, timeless, places, tuple(columns), used, kept)
+        paired = tuple(replace(each, place=names[each.place]) for each in partners)
+        memories = tuple(Memory(names[each.place], names[each.source]) for each in self._memories)
+        return Lowered(
+            plan, now, past, seen, timeless, places, tuple(columns), used, kept, memories, paired,
+        )  # fmt: skip
+
+    # --- what is kept, made anew ----------------------------------------------------------------------
 
     def keep_for(self, rel: Rel, limit: int | None) -> None:
-        """Rows are kept for so long: they are to be made anew when the knowledge base changes, if that counts."""
-        if rel.mixed and limit != 0:
-            self._stale = max(self._stale, NEVER if limit is None else limit)
+        """Rows are kept for so long: may they have to be made anew?"""
+        self._anew |= rel.mixed and limit != 0
 
-    def leaf(self, plan: TriplePlan, rel: Rel) -> Leaf:
-        """The triples of a pattern, arranged in some way, for as long as anything is kept that is made of them."""
+    def made_anew(self) -> tuple[list[Leaf], list[Partners]]:
+        """Facts for as long as anything is kept that is made of them, and rows with their partners as long as they
+        count."""
+        needed = needs(self.sheet, self._asked, self._remembered)
+        leaves = [self.leaf(*each, needed) for each in self._leaves.values()]
+        partners = []
+        for alone, each in self._partners:
+            if alone in needed:
+                place = self.sheet.add(p.Arrange(each.place, (), (), _lifetime(limit_of(needed[alone])), coming=True))
+                self._used[place] = (*each.own, *each.others)
+                partners.append(replace(each, place=place))
+        return [leaf for leaf in leaves if leaf is not None], partners
+
+    def leaf(self, plan: TriplePlan, rel: Rel, needed: Mapping[int, int]) -> Leaf | None:
+        """The triples of a pattern, arranged in some way, for as long as they are needed."""
         form = self.sheet.form(rel.node)
         assert isinstance(form, p.Triples)
-        timed = replace(form, timed=True)
+        timed = self.sheet.add(replace(form, timed=True))
+        need = max(needed.get(node, -1) for node in (rel.node, timed))
+        if need < 0:
+            return None
         known = (
             place for place, each in self.sheet.arrangements()
-            if (each.lifetime is None or each.lifetime.limit >= self._stale)
-            and self.sheet.form(each.child) in (form, timed)
+            if (each.lifetime is None or each.lifetime.limit >= need) and each.child in (rel.node, timed)
         )  # fmt: skip
         place = next(known, None)
         if place is None:
-            place = self.arranged(replace(rel, node=self.sheet.add(timed)), (), (), _limit(self._stale))
+            place = self.arranged(replace(rel, node=timed), (), (), limit_of(need))
         parts = (t if isinstance(t, NamedNode | Literal) else rel.places([t])[0] for t in plan.places)
         subject, predicate, target = parts
-        return Leaf(place, (subject, predicate, target))
+        return Leaf(place, (subject, predicate, target), self._telling and plan.use is None)
 
     # --- answers --------------------------------------------------------------------------------------
 
@@ -215,13 +258,15 @@ class _Lowering:
                 return self.project(plan)
             case ClosurePlan(step, ends, limit):
                 steps = self.once(self.of(step))
-                node = self.sheet.add(p.Closure(steps.node, _limit(limit)))
+                node = self.sheet.add(p.Closure(steps.node, limit_of(limit)))
                 paths = Rel(node, ends, frozenset(ends), steps.timed, mixed=steps.mixed or not steps.timed)
-                self.keep_for(paths, _limit(limit))
+                self.keep_for(paths, limit_of(limit))
                 return paths
 
     def triples(self, plan: TriplePlan) -> Rel:
         source = self._source(PAST if self._late else NOW)
+        if self._telling and plan.use is None:
+            source = self.sheet.add(p.Union((source, self._source(SEEN))))
         fixed = [(INTERVAL + i, t) for i, t in enumerate(plan.places) if isinstance(t, NamedNode | Literal)]
         places = plan.places
         same = [
@@ -234,7 +279,7 @@ class _Lowering:
         if plan.use is not None:
             columns += [plan.use, Low(plan.use)]
             at += [INTERVAL + 3, INTERVAL + 4]
-        form = p.Triples(source, tuple(at), tuple(fixed), tuple(same), plan.but, _limit(plan.limit))
+        form = p.Triples(source, tuple(at), tuple(fixed), tuple(same), plan.but, limit_of(plan.limit))
         rel = Rel(self.sheet.add(form), tuple(columns), plan.certain)
         self._leaves[rel.node] = plan, rel
         return rel
@@ -293,7 +338,7 @@ class _Lowering:
     # --- pairs ----------------------------------------------------------------------------------------
 
     def join(self, plan: JoinPlan) -> Rel:
-        limit = _limit(plan.limit)
+        limit = limit_of(plan.limit)
         left, right = self.of_past(plan.left) if plan.late else self.of(plan.left), self.of(plan.right)
         sides = _Sides(left, right)
         if plan.op is TimeOp.SEQ:
@@ -347,9 +392,8 @@ class _Lowering:
     def arranged(self, rel: Rel, key: tuple[int, ...], loose: tuple[int, ...], limit: int | None) -> int:
         """Rows kept to be found. limit: for how long; 0: an instant."""
         self.keep_for(rel, limit)
-        lifetime = None if limit is None else p.Lifetime(0, limit)
-        place = self.sheet.add(p.Arrange(rel.node, key, loose, lifetime, coming=True))
-        if used := tuple(i for i, c in enumerate(rel.columns, INTERVAL) if isinstance(c, Low)):
+        place = self.sheet.add(p.Arrange(rel.node, key, loose, _lifetime(limit), coming=True))
+        if used := _lows(rel):
             self._used[place] = used
         return place
 
@@ -378,7 +422,7 @@ class _Lowering:
         other = self.of_past(plan.other) if plan.late else self.of(plan.other)
         if plan.op is not None:
             main, other = self.timed(main), self.timed(other)
-        limit = _limit(plan.limit)
+        limit = limit_of(plan.limit)
         sides = _Sides(main, other)
         key_main, key_other = sides.key_left, sides.key_right
         if plan.op is TimeOp.EQUALSOPTIONAL:
@@ -388,17 +432,20 @@ class _Lowering:
         order: typing.Literal["BEFORE", "BY"] = "BEFORE" if plan.op is TimeOp.OPTIONALSEQ else "BY"
         look = p.Look(main.node, kept, key_main, sides.loose_left, order, "PAIRS", limit)
         joined = (*main.columns, *(c for c in other.columns if c not in main.columns))
-        mixed = _is_mixed(main, other)
+        others = _lows(other, INTERVAL + len(main.columns))
+        mixed = _is_mixed(main, other) or bool(others)
+        paired = self.sheet.add(look)
         if plan.conditions or plan.tests:
-            pairs = self.sheet.add(look)
-            met = self.passing(pairs, main, other, limit, plan.conditions, plan.tests)
+            met = self.passing(paired, main, other, limit, plan.conditions, plan.tests)
             alone = self.look_among(main, met.parts, "WITHOUT")
-            together, mixed = self.picked(met.rel, joined), met.rel.mixed
+            together, mixed = self.picked(met.rel, joined), mixed or met.rel.mixed
         else:
             alone = self.sheet.add(replace(look, what="WITHOUT"))
-            limit = _limit(min(plan.limit, plan.longest))
+            limit = limit_of(min(plan.limit, plan.longest))
             pairs = self.sheet.add(replace(look, limit=limit))
             together = self.sheet.add(p.Cover(pairs, 0, INTERVAL + len(main.columns), _joined(main, other), limit))
+        if others:
+            self._partners.append((alone, Partners(paired, _lows(main), others)))
         both = p.Union((together, self.picked(replace(main, node=alone), joined)))
         return self.once(Rel(self.sheet.add(both), joined, main.certain, main.timed, mixed=mixed))
 
@@ -408,6 +455,7 @@ class _Lowering:
     ) -> _Met:  # fmt: skip
         """The pairs that satisfy all, which is asked of the joined rows, and the rows of `main` that are part of them,
         which come along as they were."""
+        self._asked.add(pairs)
         width = INTERVAL + len(main.columns)
         places = (*_joined(main, other), *((i,) for i in range(width)))
         own = tuple(self.hide() for _ in range(width))
@@ -436,7 +484,7 @@ class _Lowering:
         if not test.conditions and not test.tests:
             return self.found(main, other, test.wanted)
         sides = _Sides(main, other)
-        limit = _limit(test.limit)
+        limit = limit_of(test.limit)
         kept = self.arranged(other, sides.key_right, sides.loose_right, limit)
         look = p.Look(main.node, kept, sides.key_left, sides.loose_left, "BY", "PAIRS", limit)
         met = self.passing(self.sheet.add(look), main, other, limit, test.conditions, test.tests)
@@ -470,12 +518,34 @@ class _Lowering:
         """How a partner is looked for that has ended by then, and among what: each combination of the columns that are
         compared is kept once, with that it has happened at all."""
         shared = tuple(c for c in other.columns if c in main.columns)
-        node = self.sheet.add(p.Distinct(self.sheet.add(p.Sometime(self.picked(other, shared)))))
+        picked = self.picked(other, shared)
+        if not other.mixed:
+            self._looks_back = True
+            if self._remembering:
+                picked = self.remembered(picked)
+        node = self.sheet.add(p.Distinct(self.sheet.add(p.Sometime(picked))))
         certain = other.certain & frozenset(c for c in shared if not isinstance(c, Low))
         once = Rel(node, shared, certain, mixed=other.mixed)
         sides = _Sides(main, once)
         kept = self.arranged(once, sides.key_right, sides.loose_right, None)
+        self._remembered |= set() if other.mixed else {kept}
         return p.Look(main.node, kept, sides.key_left, sides.loose_left, "BY"), once
+
+    def remembered(self, rows: int) -> int:
+        """Rows, and what is told again of what has happened."""
+        width, raw = self.sheet.width(rows), tuple(range(INTERVAL))
+        told = p.Given(f"what has happened {len(self._memories)}", width, raw)
+        source = self.sheet.add(told)
+        every = self.sheet.add(p.Union((rows, source)))
+        timed = self.sheet.add(p.Lasting(every, 0, 2, 0, NEVER))
+        known = self.sheet.add(p.Distinct(self.sheet.add(p.Sometime(timed))))
+        key = tuple(range(INTERVAL, width))
+        kept = self.sheet.add(p.Arrange(known, key, (), coming=True))
+        first = self.sheet.add(p.Look(timed, kept, key, (), "ANY", "WITHOUT", earlier=True))
+        place = self.sheet.add(p.Arrange(first, (), (), coming=True))
+        self._memories.append(Memory(place, source))
+        self._remembered |= {kept, place}
+        return every
 
     # --- expressions ----------------------------------------------------------------------------------
 
@@ -570,9 +640,14 @@ def _is_mixed(first: Rel, second: Rel) -> bool:
     return first.mixed or second.mixed or not (first.timed and second.timed)
 
 
+def _lows(rel: Rel, before: int = 0) -> tuple[int, ...]:
+    """Where in rows of a relation, so many columns behind the first, stands which triples they are made of."""
+    return tuple(before + i for i, c in enumerate(rel.columns, INTERVAL) if isinstance(c, Low))
+
+
+def _lifetime(limit: int | None) -> p.Lifetime | None:
+    return None if limit is None else p.Lifetime(0, limit)
+
+
 def _bound(place: int) -> Expression:
     return Call("BOUND", (p.column(place),))
-
-
-def _limit(limit: int) -> int | None:
-    return None if limit >= NEVER else limit

@@ -5,13 +5,15 @@ Where it stands: facts and knowledge → **plans at work** → rules' facts (rul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from oxiseq.engine.flow.delta import Buffer, Delta, Ids
+from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.epsparql.algebra import Answered, Plan, TimelessPlan, TriplePlan, everything
+from oxiseq.engine.flow.epsparql.anew import Leaf, Partners
 from oxiseq.engine.flow.epsparql.knowledge import Knowledge
 from oxiseq.engine.flow.epsparql.lowering import INTERVAL, Low, Lowered, lowered, lowered_choice
 from oxiseq.engine.flow.epsparql.using import Uses
@@ -25,6 +27,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 _AGAIN: Final = 1 << 16
 """Facts that are worked through again at a time."""
+_END: Final = 2
+"""Column of the time at which an interval ends."""
 _TIMELESS: Final = halves_of(np.array([NO_START, NO_END])).reshape(1, INTERVAL)
 
 
@@ -67,7 +71,7 @@ class Standing:
         """Let go of what has no time, and hand out what the knowledge base holds now; what it counts for is made anew.
         The tick from which on it goes on."""
         past = self._past()
-        self.keep(lambda rows: times_at(rows, 0) != NO_START if past is None else np.zeros(len(rows), np.bool_))
+        self.keep(_is_timed if past is None else _none)
         asked = [knowledge.triples(each.places) for each in self._every if isinstance(each, TriplePlan)]
         known = [rows for rows in asked if len(rows)]
         if known:
@@ -83,40 +87,48 @@ class Standing:
             node.learn()
         return tick + 1 if past is None else self._again(past, tick + 1)
 
-    def _past(self) -> Ids | None:
-        """The facts that what is kept was made of, in order of their ends. None: it is not to be made anew."""
-        if not self._lowered.leaves:
+    def _past(self) -> _Past | None:
+        """What what is kept was made of. None: it is not to be made anew."""
+        leaves, sources = self._lowered.leaves, self._lowered
+        if not leaves:
             return None
-        found = []
-        for leaf in self._lowered.leaves:
-            rows = self._kept(leaf.place).kept[0]
-            parts = [rows[:, :INTERVAL]]
-            for part in leaf.fact:
-                known = rows[:, part] if isinstance(part, int) else np.full(len(rows), self._terms.constant(part))
-                parts.append(known.astype(np.uint32).reshape(-1, 1))
-            found.append(np.concatenate(parts, axis=1)[times_at(rows, 0) != NO_START])
-        facts = np.unique(np.concatenate(found), axis=0)
-        return facts[np.argsort(times_at(facts, 2), kind="stable")]
+        none = np.zeros((0, INTERVAL + 3), np.uint32)
+        free = np.concatenate([none, *(self._facts(leaf) for leaf in leaves if not leaf.seen)])
+        every = np.concatenate([free, *(self._facts(leaf) for leaf in leaves if leaf.seen)])
+        facts, first = np.unique(every, axis=0, return_index=True)
+        told = [(each.source, self._timed_rows(each.place)) for each in self._lowered.memories]
+        told += [(place, facts[first < len(free)]) for place in (sources.now, sources.past) if place is not None]
+        if sources.seen is not None:
+            told.append((sources.seen, facts[first >= len(free)]))
+        return _Past.of(told)
+
+    def _timed_rows(self, place: int) -> Ids:
+        rows = self._kept(place).kept[0]
+        return rows[_is_timed(rows)]
+
+    def _facts(self, leaf: Leaf) -> Ids:
+        """Those of a pattern that have a time."""
+        rows = self._timed_rows(leaf.place)
+        parts = [rows[:, :INTERVAL]]
+        for part in leaf.fact:
+            known = rows[:, part] if isinstance(part, int) else np.full(len(rows), self._terms.constant(part))
+            parts.append(known.astype(np.uint32).reshape(-1, 1))
+        return np.concatenate(parts, axis=1)
 
     def _kept(self, place: int) -> Arrange:
         node = self.flow.nodes[place]
         assert isinstance(node, Arrange)
         return node
 
-    def _again(self, facts: Ids, tick: int) -> int:
-        """Work through facts of instants that are over; nobody is told. The tick behind them."""
-        ends = times_at(facts, 2)
-        low = 0
-        while low < len(facts):
-            high = int(np.searchsorted(ends, ends[min(low + _AGAIN, len(facts)) - 1], "right"))
-            instants, at = np.unique(ends[low:high], return_inverse=True)
-            delta = Delta(tick + 2 * at, np.ones(high - low, np.int64), facts[low:high])
-            self.feed(delta)
-            if self._lowered.past is not None:
-                self.flow.feed(self._lowered.past, Delta(delta.at + 1, delta.weight, delta.rows))
+    def _again(self, past: _Past, tick: int) -> int:
+        """Work through instants that are over; nobody is told. The tick behind them."""
+        for instants, told in past.pieces():
+            for place, rows in told:
+                at = tick + 2 * np.searchsorted(instants, times_at(rows, _END)) + (place == self._lowered.past)
+                self.flow.feed(place, Delta(at, np.ones(len(rows), np.int64), rows))
             self.flow.clock[:] = NO_END, NO_END
             self.flow.step(tick)
-            tick, low = tick + 2 * len(instants), high
+            tick += 2 * len(instants)
         return tick
 
     def _rows(self, plan: TimelessPlan, knowledge: Knowledge) -> Ids:
@@ -138,10 +150,57 @@ class Standing:
         for node in self.flow.nodes:
             node.keep(chosen)
 
-    def drop_used(self, uses: Uses) -> None:
-        """Let go of what is made of used triples."""
+    def drop_used(self, uses: Uses, tick: int) -> int:
+        """Let go of what is made of used triples; where a row has to do without its partner by that, what is kept is
+        made anew. tick: of the next instant; the tick from which on it goes on."""
+        alone = any(self._is_left(each, uses) for each in self._lowered.partners)
         for place, lows in self._lowered.used:
             self.flow.nodes[place].keep(lambda rows, lows=lows: uses.free(rows, lows))  # type: ignore[misc]
+        past = self._past() if alone else None
+        if past is None:
+            return tick
+        self.keep(lambda rows: ~_is_timed(rows))
+        return self._again(past, tick)
+
+    def _is_left(self, each: Partners, uses: Uses) -> bool:
+        """Whether some row that is made of no used triple has a partner that is."""
+        rows = self._kept(each.place).kept[0]
+        rows = rows[uses.free(rows, each.own)]
+        return not uses.free(rows, each.others).all()
+
+
+class _Past(NamedTuple):
+    """What came at instants that are over. told: by source its rows, in order of their ends."""
+
+    told: tuple[tuple[int, Ids], ...]
+
+    @classmethod
+    def of(cls, told: Iterable[tuple[int, Ids]]) -> _Past:
+        """In order."""
+        return cls(tuple((place, rows[np.argsort(times_at(rows, _END), kind="stable")]) for place, rows in told))
+
+    def pieces(self) -> Iterator[tuple[I64, list[tuple[int, Ids]]]]:
+        """Whole instants, so many that they are worth a step, and what came at them."""
+        ends = [times_at(rows, _END) for _, rows in self.told]
+        every = np.sort(np.concatenate(ends))
+        low = 0
+        while low < len(every):
+            last = every[min(low + _AGAIN, len(every)) - 1]
+            high = int(np.searchsorted(every, last, "right"))
+            yield np.unique(every[low:high]), [
+                (place, rows[np.searchsorted(end, every[low]) : np.searchsorted(end, last, "right")])
+                for (place, rows), end in zip(self.told, ends, strict=True)
+            ]
+            low = high
+
+
+def _is_timed(rows: Ids) -> NDArray[np.bool_]:
+    """Which rows have a time."""
+    return times_at(rows, 0) != NO_START
+
+
+def _none(rows: Ids) -> NDArray[np.bool_]:
+    return np.zeros(len(rows), np.bool_)
 
 
 def _timeless(values: Ids, tick: int) -> Delta:
@@ -186,9 +245,11 @@ class Query:
         self._shown.step(since, tick)
         return self._shown.root()
 
-    def tidy(self, *, now: bool = False) -> None:
-        """Let go of what is made of used triples, if there is much of it, or `now`."""
+    def tidy(self, tick: int, *, now: bool = False) -> int:
+        """Let go of what is made of used triples, if there is much of it, or `now`. tick: of the next instant; the tick
+        from which on it goes on."""
         uses = self._uses
         if uses is not None and len(uses) and (now or uses.many(self.standing.flow.records)):
-            self.standing.drop_used(uses)
+            tick = self.standing.drop_used(uses, tick)
             uses.clear()
+        return tick
