@@ -229,26 +229,23 @@ class TupleRun(AloneRun):
         self.resets = self.resets.another(at, self._log.newest, self.records)
         self._cea.forget()
         self._collect_partitions()
-        self._log = _Log(self._cea.position)
+        self._log = _Log(self._cea.position, self._log.newest)
 
 
 class _Log:
     """Time and stream of the events by position, from some position on."""
 
-    def __init__(self, first: int = 0) -> None:
-        self._first, self._count = first, 0
+    def __init__(self, first: int = 0, newest: int = 0) -> None:
+        self._first, self._count, self._gone = first, 0, 0
+        self.newest = newest
+        """The time of the last one that came; 0 if none has."""
         self._time = np.zeros(_FIRST, np.int64)
         self._stream = np.zeros(_FIRST, np.int64)
 
     @property
     def held(self) -> int:
-        """How many are kept."""
-        return self._count
-
-    @property
-    def newest(self) -> int:
-        """The time of the last one kept; 0 if none is."""
-        return int(self._time[self._count - 1]) if self._count else 0
+        """How many are asked for."""
+        return self._count - self._gone
 
     @property
     def bytes(self) -> int:
@@ -256,13 +253,16 @@ class _Log:
         return self._time.nbytes + self._stream.nbytes
 
     def save(self) -> State:
-        """The events kept."""
-        return {"first": self._first, "time": self._time[: self._count], "stream": self._stream[: self._count]}
+        """The events that are asked for."""
+        part = slice(self._gone, self._count)
+        return {"first": self._first + self._gone, "time": self._time[part], "stream": self._stream[part],
+                "newest": self.newest}  # fmt: skip
 
     def restore(self, state: State) -> None:
         """Go on from a saved state."""
-        self._first, self._count = int(state["first"]), 0
+        self._first, self._count, self._gone = int(state["first"]), 0, 0
         self.add(state["time"], state["stream"])
+        self.newest = int(state["newest"])
 
     def add(self, time: I64, stream: I64) -> None:
         """The events at the next positions."""
@@ -272,6 +272,7 @@ class _Log:
             self._time, self._stream = np.concatenate([self._time, more]), np.concatenate([self._stream, more])
         self._time[self._count : count], self._stream[self._count : count] = time, stream
         self._count = count
+        self.newest = int(time[-1]) if len(time) else self.newest
 
     def at(self, positions: I64) -> tuple[I64, I64]:
         """Times and streams."""
@@ -279,8 +280,8 @@ class _Log:
 
     def forget(self, before: int) -> None:
         """Nobody asks for what is before this position; it goes when that is most of what is kept."""
-        gone = min(before - self._first, self._count)
+        gone = self._gone = min(max(before - self._first, 0), self._count)
         if 2 * gone > self._count:
             kept = self._count - gone
             self._time[:kept], self._stream[:kept] = self._time[gone : self._count], self._stream[gone : self._count]
-            self._first, self._count = self._first + gone, kept
+            self._first, self._count, self._gone = self._first + gone, kept, 0

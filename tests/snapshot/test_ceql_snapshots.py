@@ -98,6 +98,10 @@ def test_a_tuple_run_goes_on(situation: CeqlSituation, seed: int, small: bool) -
             lives[1].move(crowded(dice))
         assert lives[0].counters == lives[1].counters
     for life in lives:
+        life.advance()
+        life.run.collect()
+    assert lives[1].run.records == lives[0].run.records, "what lives is what budgets count"
+    for life in lives:
         life.run.close()
         life.advance()
     assert lives[1].found == lives[0].found

@@ -164,8 +164,8 @@ class _Lowering:
         sources = [self._sources.get(name) for name in (NOW, PAST, SEEN)]
         looked = [place for place in sources if place is not None]
         looked += [place for place, _ in self._timeless]
-        looked += [each.place for each in (*leaves, *self._memories, *partners)]
-        looked += [each.source for each in self._memories]
+        looked += [leaf.place for leaf in leaves] + [each.place for each in partners]
+        looked += [place for each in self._memories for place in (each.place, each.source)]
         also = (*roots[1:], *looked, *self._used)
         plan = self.sheet.plan(roots[0], also)
         names = dict(zip(also, plan.also, strict=True)) | {roots[0]: plan.root}

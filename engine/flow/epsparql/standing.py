@@ -196,7 +196,8 @@ class _Past(NamedTuple):
 
 def _is_timed(rows: Ids) -> NDArray[np.bool_]:
     """Which rows have a time."""
-    return times_at(rows, 0) != NO_START
+    timed: NDArray[np.bool_] = times_at(rows, 0) != NO_START
+    return timed
 
 
 def _none(rows: Ids) -> NDArray[np.bool_]:
