@@ -159,10 +159,11 @@ class Summaries:
             self._skipped = max(self._skipped, count)
 
     def _last_tick(self, start: int) -> int:
-        """Where the last instant's window ends, or else the instant itself: no tick comes a period after it."""
+        """Where the last instant's window ends, or else the instant itself: no tick comes a period after it. What comes
+        at the very start is told of at the first tick, a period later."""
         window = self._plan.window
         if window is None or window.sliding:
-            return self._last
+            return max(self._last, start + 1)
         return start + ((self._last - start) // window.size + 1) * window.size - 1
 
     def _enter(self, clock: int, start: int) -> None:

@@ -145,6 +145,21 @@ def test_a_window_closes_when_the_clock_has_passed_it() -> None:
     assert run.advance() == []
 
 
+@pytest.mark.parametrize("window", ["", "WITHIN 5 seconds SLIDING"])
+def test_a_lone_instant_is_told_of_at_the_first_moment_of_report_every(window: str) -> None:
+    """As a store tells of it when its clock goes on."""
+    text = LOOP.format(window=window, tail="REPORT EVERY PT2S").replace("A : B:+ : C", "A")
+    one, second = KIND.format(0, "a"), 1_000_000
+    assert [(m.time, m["n"]) for m in oxiseq.run(text, {"http://e/s": [(7, one)]})] == [(7 + 2 * second, Literal(1))]
+    store = oxiseq.Store()
+    query_ = store.register(text)
+    store.stream("http://e/s").push(one, 7)
+    store.advance(7 + 3 * second)
+    assert [(m.time, m["n"]) for m in query_.matches(timeout=0, idle=0)] == [(7 + 2 * second, Literal(1))]
+    both = [(7, one), (7 + 2 * second, KIND.format(1, "a"))]
+    assert [m.time - 7 for m in oxiseq.run(text, {"http://e/s": both})] == [2 * second]
+
+
 def test_too_many_moments_of_report_every_are_told_of() -> None:
     """One wrong clock costs an error, not the machine; what comes after it is reported as ever."""
     store = oxiseq.Store()

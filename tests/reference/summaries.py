@@ -152,7 +152,7 @@ def extents(query: Query, matches: Sequence[Match], times: Sequence[int], begin:
                 time = last if window.events else origin + (at + 1) * window.size - 1
                 yield Extent(time, tuple(m for m in matches if frame(m.end) == at), whole=True)
         case Every(period) if times:
-            final = times[-1] if not tumbles else origin + (frame(times[-1]) + 1) * window.size - 1
+            final = max(times[-1], begin + 1) if not tumbles else origin + (frame(times[-1]) + 1) * window.size - 1
             tick = begin + period
             while tick < final + period:
                 if tick >= times[0]:
