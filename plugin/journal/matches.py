@@ -10,6 +10,7 @@ from typing import Final
 from oxiseq.journal.envelope import summary
 from oxiseq.journal.errors import ConflictError, CursorError, DamagedBatchError, JournalError
 from oxiseq.journal.names import query_id
+from oxiseq.journal.positions import begin_anew
 from oxiseq.journal.reader import PAGE_BYTES, ROW_BYTES, Reader, Row, page
 from oxiseq.journal.retention import Retention, delete, expired, oldest
 from oxiseq.journal.rows import KIND, StoredMatches, unpack_matches
@@ -68,20 +69,13 @@ class MatchLog:
         stop = None if limit is None else since + 1 + limit
         return [_between(part, since + 1, stop) for part in _readable(query, rows)]
 
-    def begin_anew(self, query: str) -> int:
-        """Delete all that is kept and leave an id out: every cursor of before is too old. The id of the last one now.
+    def begin_anew(self, query: str, state: bytes) -> int:
+        """Delete all that is kept and leave an id out: every cursor of before is too old. `state` is the query's
+        checkpoint there. The id of the last one now.
 
-        Raises UnknownError.
+        Raises UnknownError, FullError.
         """
-
-        def work(connection: sqlite3.Connection) -> int:
-            number, _, following = query_id(connection, query)
-            connection.execute("DELETE FROM match_batch WHERE query = ?", (number,))
-            again = following + 1
-            connection.execute("UPDATE query SET first = ?, next = ? WHERE id = ?", (again, again, number))
-            return following
-
-        return self._writer.run(work, Need.DELETING)
+        return self._writer.run(lambda connection: begin_anew(connection, query, state, self._clock()), Need.PROGRESS)
 
     def last(self, query: str) -> int:
         """The id of the last match, 0 when there was none. Raises UnknownError."""

@@ -15,6 +15,16 @@ def begin(connection: sqlite3.Connection, owner: str, offsets: Mapping[str, int]
     put(connection, owner, b"", offsets, {owner: following - 1}, last_position(connection), now)
 
 
+def begin_anew(connection: sqlite3.Connection, owner: str, state: bytes, now: int) -> int:
+    """Forget the matches that a query has told, leave an id out, so that every cursor of before is too old, and have it
+    stand there with this state. The id of the last match."""
+    number, _, last = query_id(connection, owner)
+    connection.execute("DELETE FROM match_batch WHERE query = ?", (number,))
+    connection.execute("UPDATE query SET first = ?, next = ? WHERE id = ?", (last + 1, last + 1, number))
+    put(connection, owner, state, {}, {owner: last}, last_position(connection), now)
+    return last
+
+
 def put(
     connection: sqlite3.Connection, owner: str, state: bytes, offsets: Mapping[str, int], matches: Mapping[str, int],
     position: int, now: int,

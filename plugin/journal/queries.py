@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from oxiseq.journal.errors import ConflictError
 from oxiseq.journal.names import DELETED, last_position, query_id, stream_id
-from oxiseq.journal.positions import begin, drop
+from oxiseq.journal.positions import begin, begin_anew, drop
 from oxiseq.journal.reader import Reader, Row
 from oxiseq.journal.retention import Retention
 from oxiseq.journal.writer import Need, Writer
@@ -56,13 +56,15 @@ class Queries:
     def register(
         self, name: str, text: str, language: str = "spaseq", *, options: Mapping[str, Any] | None = None,
         keep: Retention | None = None, state: str = "running", offsets: Mapping[str, int] | None = None,
-        streams: Iterable[str] = (), replace: bool = False,
+        streams: Iterable[str] = (), replace: bool = False, answer: bytes | None = None,
     ) -> QueryRecord:  # fmt: skip
         """Store a query; with `replace` it may be known already.
 
         `offsets`: stream → offset of the first event that it sees; it is the query's first checkpoint, without state,
         so the log keeps what it needs from there on (default: nothing is kept for it). `streams` begin at their ends.
         Ids of matches go on where a query of this name, replaced or deleted, has left off: an id never means two.
+        `answer`: what a query that has no matches but changes of its answer begins with, the state of that checkpoint:
+        what was told under this name is forgotten, and an id left out. All or nothing is stored.
         Raises ConflictError for a name that is taken, UnknownError for a stream.
         """
         chosen = keep or Retention()
@@ -88,6 +90,8 @@ class Queries:
                 )  # fmt: skip
             ends = {iri: stream_id(connection, iri)[2] for iri in streams}
             begin(connection, name, {**ends, **(offsets or {})}, now)
+            if answer is not None:
+                begin_anew(connection, name, answer, now)
             connection.execute(
                 "UPDATE query SET begun = ?, rebuilt = '' WHERE name = ?", (last_position(connection), name)
             )

@@ -148,22 +148,18 @@ class StandingQueries:
                 answer = _answer(query, snapshot, snapshot.number)
                 self._check(answer.size)
                 told = {**options, "form": answer.form, "columns": answer.columns}
-                self._journal.queries.register(
-                    name, text, STANDING, options=told, keep=Retention(count=self._settings.matches), replace=replace
+                record = self._journal.queries.register(
+                    name, text, STANDING, options=told, keep=Retention(count=self._settings.matches), replace=replace,
+                    answer=saved(answer),
                 )  # fmt: skip
             except BaseException:
                 query.close()
                 raise
             self._leave(name)
             self._unread.pop(name, None)
-            at_work = _AtWork(query, name, answer.number, 0, 0, answer.size, answer.at)
-            try:
-                self._begin(at_work, answer)
-            except BaseException as error:
-                query.close()
-                self._journal.queries.set_state(name, "failed", reason_of(error))
-                raise
-            self._enter(at_work)
+            self._topics.close(name, "replaced")
+            last = record.next - 1
+            self._enter(_AtWork(query, name, answer.number, last, last, answer.size, answer.at))
         LOG.info("query %s stands over the store", name, extra={"query": name})
 
     def check(self, text: str) -> None:
@@ -236,13 +232,12 @@ class StandingQueries:
         done = last if checkpoint is None else checkpoint.matches.get(name, 0)
         self._enter(_AtWork(query, name, _UNKNOWN, last, done, 0))
 
-    def _begin(self, at_work: _AtWork, answer: Answer) -> None:
+    def _begin_anew(self, at_work: _AtWork, answer: Answer) -> None:
         """With an answer, and all that may have been told before under this name forgotten: it has an id of its own, so
         that no cursor of before is one of now."""
         name = at_work.name
-        last = self._journal.matches.begin_anew(name)
+        last = self._journal.matches.begin_anew(name, saved(answer))
         self._topics.close(name, "replaced")
-        self._save(name, answer, last)
         at_work.number, at_work.count, at_work.saved = answer.number, last, last
         at_work.size, at_work.at = answer.size, answer.at
         self._open(name, last, answer.form)
@@ -466,7 +461,7 @@ class StandingQueries:
             before = told_rows(self._journal, at_work.name)
         except (DamagedError, DamagedBatchError, CursorError) as error:
             LOG.warning("query %s begins anew: %s", at_work.name, error, extra={"query": at_work.name})
-            self._begin(at_work, now)
+            self._begin_anew(at_work, now)
             return _Step(at_work, at_work.number, [], at_work.count, at_work.size, at_work.at)
         size = sum(before.values())
         step = _Step(at_work, now.number, [], at_work.count, size, at_work.at)
