@@ -84,3 +84,18 @@ def test_offsets_that_there_are_not_are_refused_and_nothing_is_registered(journa
     with pytest.raises(UnknownError):
         journal.queries.register("q", "text", offsets={"http://e/unknown": 0})
     assert journal.queries.all() == []
+
+
+def test_a_query_and_its_answer_are_stored_together(journal: Journal) -> None:
+    """And nothing of them where they cannot be; an id is left out each time."""
+    commits = journal._writer.commits
+    made = journal.queries.register("q", "text", answer=b"one")
+    assert journal._writer.commits == commits + 1
+    checkpoint = journal.checkpoints.latest("q")
+    assert checkpoint is not None
+    assert (made.first, made.next, checkpoint.state, checkpoint.matches) == (2, 2, b"one", {"q": 1})
+    with pytest.raises(UnknownError):
+        journal.queries.register("q", "other", replace=True, answer=b"two", streams=["http://e/unknown"])
+    assert journal.queries.get("q") == made
+    assert journal.checkpoints.latest("q") == checkpoint
+    assert journal.queries.register("q", "text", replace=True, answer=b"two").next == 3
