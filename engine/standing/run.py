@@ -9,8 +9,10 @@ such side that one shows none. So each pair is made once: Δ(A ⋈ B) = ΔA ⋈ 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 import numpy as np
@@ -32,15 +34,19 @@ from oxiseq.engine.standing.terms import StoreTerms
 
 _PER_ROW: Final = 150
 """Bytes of a row in a dictionary, without its columns."""
+_LOOK: Final = 64
+"""Rows between looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """most_triples: quads of one query's patterns, past which it is asked of the store instead; most_rows: rows of its
-    answer, each as often as it is there, or of one of its operators at once, and pairs that a path connects."""
+    answer, each as often as it is there, or of one of its operators at once, and pairs that a path connects;
+    most_seconds: that the store may be asked for, None: without end."""
 
     most_triples: int = 5_000_000
     most_rows: int = 5_000_000
+    most_seconds: float | None = 300.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,10 +326,15 @@ class Answer:
         return len(self._counts) * (_PER_ROW + 4 * self._width)
 
 
-def asked(store: Store, plan: StorePlan, terms: StoreTerms, most: int) -> Ids:
-    """The rows of a plan's root, each as often as it is there, asked of the store. Raises KbError, LimitError."""
+def asked(store: Store, plan: StorePlan, terms: StoreTerms, limits: Limits) -> Ids:
+    """The rows of a plan's root, each as often as it is there, asked of the store. Raises KbError, LimitError.
+
+    The store cannot be interrupted: that it takes too long is known at its next row, or when it is through.
+    """
+    most, begun = limits.most_rows, time.monotonic()
     try:
         found = store.query(plan.asks)
+        _in_time(begun, limits)
         if isinstance(found, QueryBoolean):
             return np.zeros((int(bool(found)), 0), np.uint32)
         assert isinstance(found, QuerySolutions)
@@ -334,9 +345,19 @@ def asked(store: Store, plan: StorePlan, terms: StoreTerms, most: int) -> Ids:
             rows.append([None if name is None else solution[name] for name in names])
             if len(rows) > most:
                 raise LimitError(len(rows), most, "rows of an answer")
+            if len(rows) % _LOOK == 1:
+                _in_time(begun, limits)
+        _in_time(begun, limits)
     except (SyntaxError, ValueError, OSError) as error:
         raise KbError(f"the store refuses a query: {error}") from error
     return terms.encoded(rows, len(names))
+
+
+def _in_time(begun: float, limits: Limits) -> None:
+    """Raises LimitError where the store has been asked for too long."""
+    took, most = time.monotonic() - begun, limits.most_seconds
+    if most is not None and took > most:
+        raise LimitError(ceil(took), int(most), "seconds for which the store is asked, and updates wait")
 
 
 def _keys(rows: Ids) -> list[bytes]:

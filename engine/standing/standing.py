@@ -146,7 +146,7 @@ class Standing:
         self._read(upheld, upheld.watched)
 
     def _asked(self, upheld: Upheld) -> Told:
-        rows = asked(self._store(), upheld.plan, self.terms, upheld.limits.most_rows)
+        rows = asked(self._store(), upheld.plan, self.terms, upheld.limits)
         return Told(rows, np.ones(len(rows), np.int64))
 
     def _open_gates(self, upheld: Upheld, run: StoreRun) -> None:

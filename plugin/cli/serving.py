@@ -94,7 +94,7 @@ def _live(request: ServeRequest, endpoint: Answers, opened: ExitStack) -> LiveRo
     settings = LiveSettings(
         subscribers=request.subscribers, idle=request.idle, keep=request.keep, budget=budget,
         graphs=request.event_triples, unasked=request.event_triples_for,
-        refresh=request.upstream_refresh, union=request.union_default_graph,
+        refresh=request.upstream_refresh, union=request.union_default_graph, asking=request.timeout,
     )  # fmt: skip
     service = opened.enter_context(LiveService(knowledge, folder, settings, durability))
     if isinstance(endpoint, SparqlEndpoint):

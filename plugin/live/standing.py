@@ -265,7 +265,8 @@ class StandingQueries:
             raise OxiseqError("with --union-default-graph no query stands over the store: what it answers is of the "
                               "default graph alone")  # fmt: skip
         return self._store.register(
-            text, language="sparql", name=f"live {secrets.token_hex(8)}", keep=_KEPT, most_rows=self._settings.answer
+            text, language="sparql", name=f"live {secrets.token_hex(8)}", keep=_KEPT, most_rows=self._settings.answer,
+            most_seconds=self._settings.asking,
         )  # fmt: skip
 
     # --- what they answer -----------------------------------------------------------------------------

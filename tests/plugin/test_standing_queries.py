@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pyoxigraph as ox
 import pytest
@@ -44,7 +45,7 @@ def store() -> Iterator[oxiseq.Store]:
         query.close()
 
 
-def stand(store: oxiseq.Store, text: str = KNOWS, **more: int) -> oxiseq.StandingQuery:
+def stand(store: oxiseq.Store, text: str = KNOWS, **more: Any) -> oxiseq.StandingQuery:
     return store.register(text, language="sparql", **more)
 
 
@@ -283,6 +284,26 @@ def test_too_many_triples_are_asked_for(store: oxiseq.Store) -> None:
     assert [named(change.added) for change in query.take()] == [["a c"]]
     store.update(P + "DELETE WHERE { :n1 ?p ?o }")
     assert named(query.take()[0].removed) == ["a c"]
+
+
+def test_what_is_asked_for_too_long_fails_and_holds_nobody_up(store: oxiseq.Store) -> None:
+    text = P + "SELECT ?x ?z WHERE { ?x :knows ?y . ?y :knows ?z }"
+    query = stand(store, text, most_triples=5, most_seconds=0)
+    other, patient = stand(store), stand(store, text, most_triples=5, most_seconds=None)
+    for number in range(6):
+        store.add(knows("b", f"n{number}"))
+    for each in (query, other, patient):
+        each.catch_up()
+    assert (query.state, other.state, patient.state) == ("failed", "followed", "asked")
+    assert "seconds for which the store is asked, and updates wait: 1 given, at most 0 allowed" in query.reason
+    patient.take()
+    other.take()
+    store.add(knows("n1", "c"))
+    assert [named(change.added) for each in (other, patient) for change in each.take()] == [["n1 c"], ["b c"]]
+    with pytest.raises(oxiseq.LimitError, match="seconds for which the store is asked"):
+        stand(store, text, most_triples=5, most_seconds=0)
+    with pytest.raises(oxiseq.OxiseqError, match="most_seconds: a number, 0 or more, or None, not 'x'"):
+        stand(store, text, most_seconds="x")
 
 
 @pytest.mark.parametrize("text", ["?x :knows ?y . ?y :knows ?z", ":a :likes ?x . ?x :knows ?z"])
