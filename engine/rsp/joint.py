@@ -75,6 +75,8 @@ class JointAnswers:
         for place, out in zip(self._leaves.nodes, self._leaves.outs, strict=True):
             self._flow.connect(place, out)
         self._sinks = [sink for output in joint.outputs for sink in _sinks(joint.plan, output, plans, terms)]
+        self._roots = self._flow.roots([sink.root for sink in self._sinks])
+        self._always = [number for number, sink in enumerate(self._sinks) if sink.tells_all]
         for output in joint.outputs:
             if output.table is not None:
                 rows = _table(output, terms)
@@ -86,14 +88,16 @@ class JointAnswers:
         """Complete events by stream in order of time: what is told. Raises LimitError."""
         first, times = self._step(batches)
         if len(times):
-            for sink in self._sinks:
+            for number in {*self._always, *self._roots.filled()}:
+                sink = self._sinks[number]
                 yield from sink.told(self._flow.rows(sink.root), first, times)
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
         """The same, where nothing is told. Raises LimitError."""
         _, times = self._step(batches)
         if len(times):
-            for sink in self._sinks:
+            for number in self._roots.filled():
+                sink = self._sinks[number]
                 sink.pass_over(self._flow.rows(sink.root))
 
     def _step(self, batches: Sequence[EventBatch]) -> tuple[int, I64]:
@@ -138,10 +142,13 @@ class _Sink:
         self._order = np.argsort(numbers)
         self._numbers = numbers[self._order]
 
+    @property
+    def tells_all(self) -> bool:
+        """Whether it tells something where nothing changes, too."""
+        return self._one.report is Report.RSTREAM
+
     def told(self, delta: Delta, first: int, times: I64) -> Iterator[Part]:
         """What is told of a change, at instants of these times."""
-        if not len(delta) and self._one.report is not Report.RSTREAM:
-            return
         at, values = self._told.rows(delta, first, len(times))
         if not len(at):
             return
