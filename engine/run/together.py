@@ -3,22 +3,26 @@
     events ─ arrivals of a group ─ complete events ─ one plan for all its queries ─ each query's own rows
 
 Queries of one *kind* read the same streams through the same windows, with the same lateness and start. A kind's queries
-are in one *group* as long as their states are the same, which hang on what the windows hold alone (`why_alone` says
-which queries this does not hold for). One that is registered later, or has settled by itself, is alone in a group until
-its windows hold the same as those of others. Whoever leaves a group makes its own state anew of what the windows hold.
-So a query's matches are exactly those that it finds alone. One that settles by itself time and again stays alone. An
-error ends the group: each of its queries goes on alone.
+are in one *group* as long as their states are the same, which hang on what the windows hold and on the knowledge base
+(`why_alone` says which queries this does not hold for). One that is registered later, or has settled by itself, is
+alone in a group until its windows hold the same as those of others. Whoever leaves a group makes its own state anew of
+what the windows hold. So a query's matches are exactly those that it finds alone. One that settles by itself time and
+again stays alone. An error ends the group: each of its queries goes on alone.
+
+Each query asks the knowledge base itself, and knows what it has been told. So an error of the KB is its own, and a
+change of the KB is seen by each at the instant at which it is seen alone. Those for which the KB has blank nodes stay
+alone: in which order they stand is each query's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.joint import JointAnswers, Part, why_alone
@@ -41,7 +45,12 @@ def kind_of(plan: RspPlan, lateness: int, start: int | None) -> Kind | None:
     """What queries that may share their state have in common; None: this one shares nothing."""
     if why_alone(plan) is not None:
         return None
-    return plan.streams, lateness, start, tuple((content.stream, content.window) for content in plan.contents)
+    contents = tuple((content.stream, content.window) for content in plan.contents)
+    return plan.streams, lateness, start, contents, plan.reads_kb
+
+
+class PartError(Exception):
+    """What queries see of the knowledge base is not the same any more."""
 
 
 class _Group:
@@ -55,6 +64,10 @@ class _Group:
         """The events that have been worked on last."""
         self.events = 0
         """That have come since the answers were made."""
+        self.found: dict[RspRun, list[MatchBatch]] = {}
+        """What has been told of the events that came last."""
+        self._version: int | None = None
+        """Of the KB, that all have asked."""
         self._answers: JointAnswers | None = None
         self._built: list[RspRun | None] = []
         """The queries by their numbers in the answers; those that have left are None."""
@@ -93,7 +106,10 @@ class _Group:
         """One has left."""
         self.runs.remove(run)
         if run in self._built:
-            self._built[self._built.index(run)] = None
+            number = self._built.index(run)
+            self._built[number] = None
+            if self._answers is not None:
+                self._answers.knowledge.forget(number)
         if 2 * len(self.runs) < len(self._built):
             self._answers = None
 
@@ -107,25 +123,72 @@ class _Group:
     # --- events -------------------------------------------------------------------------------------
 
     def advance(self, terms: TermDictionary, late: EventBatch | None) -> list[Outcome]:
-        """Work through what is complete by now. An error loses what has been made of the windows, not what they hold,
-        and tells nothing of `taken`."""
+        """Work through what is complete by now. Raises KbError, PartError before events are taken. Another error loses
+        what has been made of the windows, not what they hold, and tells nothing of `taken`."""
+        self.found, self.taken = {}, ()
+        for passed in self._stretches():
+            if self.order.complete(passed):
+                self._ask()
+                self.taken = self.order.take(passed)
+                found: dict[RspRun, MatchBatch] = {}
+                for part in self._at_work(terms).advance(self.taken):
+                    self._deal(part, found, terms)
+                for run, batch in found.items():
+                    self.found.setdefault(run, []).append(batch)
+                self.recent.add(self.taken)
+                self.events += sum(map(len, self.taken))
+                self.taken = ()
+        told = self.found if late is None else self.runs
+        return [Outcome(run, self._counted(run), late) for run in told]
+
+    def _counted(self, run: RspRun) -> list[MatchBatch]:
+        found = self.found.get(run, [])
+        if len(found) != 1:
+            return run.counted(found)
+        run.matches += len(found[0])  # its values are held
+        return found
+
+    # --- the KB -------------------------------------------------------------------------------------
+
+    @property
+    def _reads_kb(self) -> bool:
+        return self.runs[0].reads_kb
+
+    def _stretches(self) -> Iterable[int]:
+        """As those of each query's KB, all of which go on."""
         passed = self.order.passed
-        found: dict[RspRun, MatchBatch] = {}
-        if self.order.complete(passed):
-            self.taken = self.order.take(passed)
-            for part in self._at_work(terms).advance(self.taken):
-                self._deal(part, found, terms)
-            self.recent.add(self.taken)
-            self.events += sum(map(len, self.taken))
-        for run, batch in found.items():
-            run.matches += len(batch)
-        if late is None:
-            return [Outcome(run, [batch]) for run, batch in found.items()]
-        return [Outcome(run, [found[run]] if run in found else [], late) for run in self.runs]
+        if not self._reads_kb:
+            return (passed,)
+        first, *others = (run.kb_in_time for run in self.runs)
+        if not all(map(first.same, others)):
+            raise PartError
+        if not first.waits:
+            return first.stretches(passed)
+        every = (kb.stretches(passed) for kb in (first, *others))
+        return (stretch for stretch, *_ in zip(*every, strict=True))
+
+    def _ask(self) -> None:
+        """Have each query ask the KB, if that has changed. Raises KbError, PartError."""
+        if not self._reads_kb:
+            return
+        version = self.runs[0].kb_in_time.version
+        if version != self._version:
+            for run in self.runs:
+                run.kb_in_time.ask()
+                if run.meets_blanks:
+                    raise PartError
+            self._version = version
+
+    def knows_all(self, recent: Recent) -> bool:
+        """As that of each (`RspRun.knows_all`)."""
+        return all(run.knows_all(recent) for run in self.runs)
+
+    # --- what is at work ----------------------------------------------------------------------------
 
     def _at_work(self, terms: TermDictionary) -> JointAnswers:
         if self._answers is None:
-            answers, self._built = JointAnswers([run.plan for run in self.runs], terms), list(self.runs)
+            known = [run.knowledge for run in self.runs if run.reads_kb and run.knowledge is not None]
+            answers, self._built = JointAnswers([run.plan for run in self.runs], terms, known), list(self.runs)
             numbers: dict[object, int] = {}
             shown = [tuple((told.place, told.expression) for told in run.plan.flow.told) for run in self.runs]
             self._ways = [numbers.setdefault(each, len(numbers)) for each in shown]
@@ -204,9 +267,7 @@ class Together:
     def release(self, group: _Group, run: RspRun) -> None:
         """One that shares a state goes on by itself. Raises LimitError."""
         run.leave()
-        self._left[run] = self._left.get(run, 0) + 1
-        if self._left[run] >= _OFTEN:
-            run.recent = None
+        self._count_left(run, 1)
         self._put(group.kind, run)
         self._drop(group, run)
 
@@ -259,29 +320,41 @@ class Together:
     def _advance(self, group: _Group, late: EventBatch | None) -> list[Outcome]:
         try:
             return group.advance(self.terms, late)
+        except KbError:
+            return self._part(group, late, often=0)
+        except PartError:
+            return self._part(group, late, often=1)
         except Exception:  # whosever it is, the others do not suffer
-            return self._part(group, late)
+            return self._part(group, late, often=_OFTEN)
 
-    def _part(self, group: _Group, late: EventBatch | None) -> list[Outcome]:
-        """What is shared has failed: each query works by itself from now on, as if it had always done so."""
+    def _part(self, group: _Group, late: EventBatch | None, often: int) -> list[Outcome]:
+        """What is shared has failed, or is not the same any more: each query works by itself from now on, as if it had
+        always done so. often: as how many times it counts that it has left others."""
         self._states[group.kind].remove(group)
         outcomes = []
         for run in group.runs:
             self._put(group.kind, run)
-            self._left[run] = _OFTEN
+            found = group.found.get(run, [])
             try:
                 run.leave()
-                run.recent = None
-                outcomes.append(Outcome(run, run.worked(group.taken, group.order.passed), late))
+                self._count_left(run, often)
+                found = run.counted([*found, *run.worked(group.taken, group.order.passed)])
+                outcomes.append(Outcome(run, run.put_together([*found, *run.advance()]), late))
             except Exception as error:
-                outcomes.append(Outcome(run, [], None, error))
+                later = found and isinstance(error, KbError)  # it is raised again
+                outcomes.append(Outcome(run, found, late) if later else Outcome(run, [], None, error))
         return outcomes
+
+    def _count_left(self, run: RspRun, times: int) -> None:
+        self._left[run] = self._left.get(run, 0) + times
+        if self._left[run] >= _OFTEN:
+            run.recent = None
 
     # --- states that have come to be the same ---------------------------------------------------------
 
     def _unite(self, kind: Kind) -> None:
         """Have those share that are in the same state."""
-        left = [state for state in self._states[kind] if state.recent is not None and state.recent.complete]
+        left = [state for state in self._states[kind] if _may_share(state)]
         while left:
             first, *others = left
             same = [first, *(other for other in others if _same(first, other))]
@@ -314,6 +387,12 @@ def _size(group: _Group) -> int:
 
 def _runs(state: _Any) -> Sequence[RspRun]:
     return (state,) if isinstance(state, RspRun) else state.runs
+
+
+def _may_share(state: _Any) -> bool:
+    """Whether its state is known to be of what its windows hold, and of the KB that holds now."""
+    recent = state.recent
+    return recent is not None and recent.complete and state.knows_all(recent)
 
 
 def _same(one: _Any, other: _Any) -> bool:
