@@ -14,7 +14,18 @@ from oxiseq.engine.flow.delta import KEPT_ROOM
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.kernels.compiling.calling import MOST_ARGUMENTS, entry_of
-from oxiseq.engine.kernels.flow.driving import ALL, ALL_DONE, ANSWER, ASKED, FILLED, LARGEST, SCALARS, STEP, Steps, drive
+from oxiseq.engine.kernels.flow.driving import (
+    ALL,
+    ALL_DONE,
+    ANSWER,
+    ASKED,
+    FILLED,
+    LARGEST,
+    SCALARS,
+    STEP,
+    Steps,
+    drive,
+)
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.dictionary import TermDictionary
 

@@ -45,7 +45,7 @@ class Runs:
             self._apart.add(run)
 
     def _is_together(self, run: RspRun) -> bool:
-        kind = kind_of(run.plan, run.lateness, run.order.start)
+        kind = kind_of(run)
         if kind is not None:
             self._together.add(run, kind)
         return kind is not None

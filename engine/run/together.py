@@ -26,7 +26,6 @@ from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.joint import JointAnswers, Part, why_alone
-from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.run.arrivals import Arrivals
 from oxiseq.engine.run.recent import Recent
 from oxiseq.engine.run.rsp import RspRun
@@ -41,12 +40,14 @@ _COMPARED: Final = 256
 Kind: TypeAlias = tuple[Any, ...]
 
 
-def kind_of(plan: RspPlan, lateness: int, start: int | None) -> Kind | None:
+def kind_of(run: RspRun) -> Kind | None:
     """What queries that may share their state have in common; None: this one shares nothing."""
+    plan = run.plan
     if why_alone(plan) is not None:
         return None
     contents = tuple((content.stream, content.window) for content in plan.contents)
-    return plan.streams, lateness, start, contents, plan.reads_kb
+    kb = id(run.kb_in_time.present) if plan.reads_kb else None
+    return plan.streams, run.lateness, run.order.start, contents, kb
 
 
 class PartError(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -198,7 +198,7 @@ class Drill:
         dice = self.dice
         self.told(lambda side, _: side.catch_up())
         for pair in self.runs:
-            kept = [_failure(lambda: side.keep_answers(run)) for side, run in zip(self.sides, pair, strict=True)]
+            kept = [_kept(side, run) for side, run in zip(self.sides, pair, strict=True)]
             assert kept[0] == kept[1]
         for _ in range(dice.randint(1, 3)):
             what = dice.choice([":in :t{b}", ":type :c{c}"]).format(b=dice.randint(0, 3), c=dice.randint(0, 1))
@@ -274,10 +274,10 @@ class PickyKb(FailingKb):
         return super().solutions(query_text)
 
 
-def _failure(step: Callable[[], object]) -> object:
-    """What a step answers, or which error it raises."""
+def _kept(side: Runs, run: RspRun) -> bool | str:
+    """Whether a query keeps answers before the KB changes, or which error it raises."""
     try:
-        return step()
+        return side.keep_answers(run)
     except KbError as error:
         return str(error)
 
