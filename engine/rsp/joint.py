@@ -7,7 +7,7 @@ query tells**. A query tells what it tells alone, in the same order: what it has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from pyoxigraph import Literal
@@ -47,12 +47,8 @@ def why_alone(plan: RspPlan) -> str | None:
     return None
 
 
-class Piece(NamedTuple):
-    """The rows of a part from one to another, and the numbers of the queries that tell them."""
-
-    queries: Sequence[int]
-    low: int
-    high: int
+Piece: TypeAlias = tuple[Sequence[int], int, int]
+"""The numbers of the queries that tell some rows of a part: from one to another, which is not among them."""
 
 
 class Part(NamedTuple):
@@ -163,7 +159,7 @@ class _Sink:
             return
         if not self._by_row:
             at, rows = full_rows(self._one, at, values, _NO_BLANKS, self._terms)
-            yield Part(times[at], rows, [Piece(self._queries[0], 0, len(at))])
+            yield Part(times[at], rows, [(self._queries[0], 0, len(at))])
             return
         number = self._order[np.searchsorted(self._numbers, values[:, 0])]
         key = number * len(times) + at
@@ -173,7 +169,7 @@ class _Sink:
         bounds = np.flatnonzero(np.diff(number, prepend=-1))
         lows = bounds.tolist()
         each = zip(number[bounds].tolist(), lows, [*lows[1:], len(number)], strict=True)
-        yield Part(times[at], rows, [Piece(self._queries[row], low, high) for row, low, high in each])
+        yield Part(times[at], rows, [(self._queries[row], low, high) for row, low, high in each])
 
     def pass_over(self, delta: Delta) -> None:
         """What has changed at instants at which nothing is told."""

@@ -131,23 +131,20 @@ class _Group:
             if self.order.complete(passed):
                 self._ask()
                 self.taken = self.order.take(passed)
-                found: dict[RspRun, MatchBatch] = {}
+                found: dict[RspRun, list[MatchBatch]] = {}
                 for part in self._at_work(terms).advance(self.taken):
                     self._deal(part, found, terms)
-                for run, batch in found.items():
-                    self.found.setdefault(run, []).append(batch)
+                before, self.found = self.found, found
+                for run, batches in before.items():
+                    found[run] = run.put_together([*batches, *found.get(run, ())])
                 self.recent.add(self.taken)
                 self.events += sum(map(len, self.taken))
                 self.taken = ()
-        told = self.found if late is None else self.runs
-        return [Outcome(run, self._counted(run), late) for run in told]
-
-    def _counted(self, run: RspRun) -> list[MatchBatch]:
-        found = self.found.get(run, [])
-        if len(found) != 1:
-            return run.counted(found)
-        run.matches += len(found[0])  # its values are held
-        return found
+        for run, (batch,) in self.found.items():
+            run.matches += len(batch.time)
+        if late is None:
+            return [Outcome(run, batches) for run, batches in self.found.items()]
+        return [Outcome(run, self.found.get(run, []), late) for run in self.runs]
 
     # --- the KB -------------------------------------------------------------------------------------
 
@@ -198,9 +195,9 @@ class _Group:
             self._answers, self.events = answers, 0
         return self._answers
 
-    def _deal(self, part: Part, found: dict[RspRun, MatchBatch], terms: TermDictionary) -> None:
+    def _deal(self, part: Part, found: dict[RspRun, list[MatchBatch]], terms: TermDictionary) -> None:
         """Each query of a part has its rows, in the columns that it shows."""
-        shown: dict[int, MatchBatch] = {}
+        shown: dict[int, _Shown] = {}
         for queries, low, high in part.pieces:
             mine: dict[int, MatchBatch] = {}
             for number in queries:
@@ -209,18 +206,29 @@ class _Group:
                     continue
                 if way not in mine:
                     if way not in shown:
-                        shown[way] = run.batch(part.at, part.rows)
-                        terms.hold(shown[way].values)
-                    mine[way] = _slice(shown[way], low, high)
-                found[run] = mine[way]
+                        whole = run.batch(part.at, part.rows)
+                        terms.hold(whole.values)
+                        shown[way] = _Shown(whole)
+                    mine[way] = shown[way].of(low, high)
+                found[run] = [mine[way]]
 
 
-def _slice(batch: MatchBatch, low: int, high: int) -> MatchBatch:
-    """Some matches, one after the other, of those without events."""
-    if high - low == len(batch):
-        return batch
-    ends = batch.ends[: high - low + 1]
-    return MatchBatch(batch.time[low:high], batch.values[low:high], ends, batch.event_letter, batch.event_time)
+class _Shown:
+    """Matches without events, of several queries."""
+
+    def __init__(self, whole: MatchBatch) -> None:
+        self._whole = whole
+        self._ends: dict[int, NDArray[np.int64]] = {}
+
+    def of(self, low: int, high: int) -> MatchBatch:
+        """Some of them, one after the other."""
+        whole, count = self._whole, high - low
+        if count == len(whole.time):
+            return whole
+        ends = self._ends.get(count)
+        if ends is None:
+            ends = self._ends[count] = whole.ends[: count + 1]
+        return MatchBatch(whole.time[low:high], whole.values[low:high], ends, whole.event_letter, whole.event_time)
 
 
 _Any: TypeAlias = _Group | RspRun
