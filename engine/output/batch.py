@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(slots=True, eq=False)  # not frozen: of a thousand queries each is given one, which would take four times as long
+@dataclass(slots=True, eq=False)  # not frozen: to make one, of a thousand queries each, would take four times as long
 class MatchBatch:
     """n matches, in order of completion. Nobody changes one.
 

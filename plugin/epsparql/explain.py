@@ -228,7 +228,8 @@ def as_text(facts: dict[str, Any]) -> str:
     lines = [f"{facts['form']} {columns}".rstrip(), f"streams: {' '.join(facts['streams'])}",
              *([f"into stream: {facts['into']}"] if facts["into"] else []),
              *([f"consumption: {facts['consumption']}"] if facts["consumption"] != "none" else []),
-             f"instants: {facts['instants']}", f"memory: {facts['memory']}"]  # fmt: skip
+             f"instants: {facts['instants']}", f"memory: {facts['memory']}",
+             f"shares: {facts['shares']}"]  # fmt: skip
     for stratum in facts["strata"]:
         numbers = ", ".join(map(str, stratum["rules"]))
         lines.append(f"stratum: rules {numbers}{', recursive' if stratum['recursive'] else ''}")

@@ -35,7 +35,7 @@ from oxiseq.grammar.scope import expression_variables
 _MOST_KNOWN: Final = 1 << 16
 """Values that are remembered; then all are forgotten."""
 _MOST_LEARNED: Final = 1 << 18
-"""The same of those in arrays: a hundred queries that differ in a constant of an expression have as many of each value."""
+"""The same of those in arrays: a hundred queries that differ in a constant of an expression have a hundred of each."""
 _FIRST_KNOWN: Final = 16
 """Values that there is room for to begin with."""
 
