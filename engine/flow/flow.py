@@ -139,4 +139,6 @@ class Roots:
 
     def filled(self) -> list[int]:
         """The numbers of those of which the last step has made rows."""
-        return self._found[: with_rows(self._addresses, self._found)].tolist()
+        count: int = with_rows(self._addresses, self._found)
+        found: list[int] = self._found[:count].tolist()
+        return found
