@@ -12,7 +12,7 @@ from rsp_strategies import triples
 import oxiseq
 from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.encode import encode_events
-from oxiseq.engine.flow.plan import Filter, Group, Lookup, Patterns
+from oxiseq.engine.flow.plan import Filter, Group, Join, Lookup, Patterns
 from oxiseq.engine.flow.sharing.joining import Joint, joined
 from oxiseq.engine.rsp.plan import RspPlan, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
@@ -78,7 +78,15 @@ def test_aggregates_share_what_they_are_of_and_their_groups() -> None:
     whole = joint([text("?x :p ?y ; :q ?z", head, "GROUP BY ?x HAVING(COUNT(*) > 2)") for head in heads])
     assert count(whole, Patterns) == 1
     assert count(whole, Group) == 1
+    assert count(whole, Filter) == 1  # before MIN and MAX are joined
     assert len(whole.outputs) == 5
+
+
+def test_ranks_that_are_listed_otherwise_are_joined_once() -> None:
+    heads = ["(MIN(?y) AS ?a) (SUM(?y) AS ?b) (MAX(?y) AS ?c)", "(MAX(?y) AS ?a) (MIN(?y) AS ?b) (COUNT(?y) AS ?c)"]
+    whole = joint([text("?x :p ?y ; :q ?z", f"?x {head}", "GROUP BY ?x") for head in heads])
+    assert count(whole, Join) == 2
+    assert len(whole.outputs) == 2
 
 
 def test_groups_by_other_keys_are_apart() -> None:
@@ -246,3 +254,8 @@ def test_who_leaves_time_and_again_stays_alone() -> None:
 ])  # fmt: skip
 def test_it_is_told(query: str, why: str) -> None:
     assert why in oxiseq.explain(query, language="rspql").to_text()
+
+
+def test_it_is_told_of_ep_sparql() -> None:
+    query = "PREFIX : <http://e/> SELECT ?x { { ?x :p ?y } SEQ { ?y :q ?z } }"
+    assert "shares: nothing: what it keeps" in oxiseq.explain(query, language="epsparql").to_text()
