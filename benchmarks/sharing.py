@@ -3,9 +3,11 @@
     python -m benchmarks.sharing [--events 20000] [--window 10000] [--rounds 3] [--most 1000]
 
 An observation a second of one of a thousand sensors: its sensor, its value. Kinds of queries: a hundred that are
-equal; that differ in a constant, in their aggregates, in a FILTER, in HAVING; and each kind's first query alone. And a
-thousand that differ in a constant. The window is full before the clock starts, so that as much leaves it as comes. CPU
-time of pushing events to the queries, answers in columns.
+equal; that differ in a constant, in their aggregates, in their groups, in a FILTER, in HAVING; in what they ask of the
+knowledge base, which knows the kind and the place of a sensor; that tell all groups (`told`, whose cost is the rows of
+each). And a thousand that differ in a constant. Each kind's queries alone: ten of them, of which the mean is one. The
+window is full before the clock starts, so that as much leaves it as comes. CPU time of pushing events to the queries,
+answers in columns.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, permutations
 from time import process_time
+from typing import TypeAlias
 
 import numpy as np
-from pyoxigraph import Literal, NamedNode, Store
+from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from benchmarks.machine import machine
 from oxiseq.engine.events.batch import EventBatch
@@ -42,10 +45,15 @@ def _aggregates(number: int) -> str:
     return " ".join(f"({name}(?v) AS ?{name.lower()})" for name in _AGGREGATES[number % len(_AGGREGATES)])
 
 
+_KEYS = ("?s", "?v", "?s ?v")
 KINDS: Mapping[str, Callable[[int], tuple[str, str, str]]] = {
     "equal": lambda n: ("?o ?v", "?o :sensor :s0 ; :value ?v", ""),
     "constants": lambda n: ("?o ?v", f"?o :sensor :s{n} ; :value ?v", ""),
     "aggregates": lambda n: (f"?s {_aggregates(n)}", "?o :sensor ?s ; :value ?v", "GROUP BY ?s HAVING(COUNT(*) > 18)"),
+    "told": lambda n: (f"?s {_aggregates(n)}", "?o :sensor ?s ; :value ?v", "GROUP BY ?s"),
+    "groups": lambda n: (f"{_KEYS[n % 3]} (COUNT(*) AS ?n)", "?o :sensor ?s ; :value ?v",
+                         f"GROUP BY {_KEYS[n % 3]} HAVING(COUNT(*) > {18 + n // 3})"),
+    "knowledge": lambda n: ("?o ?s ?v", f"?o :sensor ?s ; :value ?v }} GRAPH :kb {{ ?s :kind :k{n} ; :in ?place", ""),
     "filters": lambda n: ("?o ?s ?v", f"?o :sensor ?s ; :value ?v FILTER(?v > {990 - n % 100})", ""),
     "having": lambda n: ("?s (SUM(?v) AS ?sum)", "?o :sensor ?s ; :value ?v",
                          f"GROUP BY ?s HAVING(SUM(?v) > {9000 - n})"),
@@ -92,11 +100,21 @@ def text_of(kind: str, number: int, window: int) -> str:
     )
 
 
-def run(kind: str, queries: int, size: Size) -> tuple[float, int]:
-    """CPU seconds, and how many rows the queries tell."""
-    terms, kb = TermDictionary(), StoreKb(Store())
+def knowledge() -> StoreKb:
+    """The kinds and places of sensors."""
+    store, graph = Store(), NamedNode(E + "kb")
+    store.extend(
+        Quad(NamedNode(f"{E}s{n}"), NamedNode(E + name), NamedNode(f"{E}{what}{n % 100}"), graph)
+        for n in range(SENSORS) for name, what in (("kind", "k"), ("in", "p"))
+    )  # fmt: skip
+    return StoreKb(store)
+
+
+def run(kind: str, numbers: Sequence[int], size: Size) -> tuple[float, int]:
+    """CPU seconds, and how many rows the queries of these numbers tell."""
+    terms, kb = TermDictionary(), knowledge()
     stream, runs = Stream(terms, size.window + size.events), Runs(terms)
-    for number in range(queries):
+    for number in numbers:
         plan = compile_rsp(load(text_of(kind, number, size.window), "rspql"), terms)
         runs.add(RspRun(plan, terms, kb))
     for batch in stream.pushes(0, size.window, 1000):
@@ -111,13 +129,17 @@ def run(kind: str, queries: int, size: Size) -> tuple[float, int]:
     return process_time() - begin, rows
 
 
-def medians(ways: Sequence[tuple[str, int, Size]], rounds: int) -> list[tuple[float, int]]:
+Way: TypeAlias = tuple[str, Sequence[int]]
+"""A kind and the numbers of its queries."""
+
+
+def medians(ways: Sequence[Way], size: Size, rounds: int) -> list[tuple[float, int]]:
     """By way the median over rounds, in which all take turns, after one that is not counted; and the rows told."""
     seconds: list[list[float]] = [[] for _ in ways]
     rows = [0 for _ in ways]
     for number in range(rounds + 1):
-        for place, (kind, queries, size) in enumerate(ways):
-            took, rows[place] = run(kind, queries, size)
+        for place, (kind, numbers) in enumerate(ways):
+            took, rows[place] = run(kind, numbers, size)
             if number:
                 seconds[place].append(took)
     return [(statistics.median(took), told) for took, told in zip(seconds, rows, strict=True)]
@@ -133,18 +155,24 @@ def main() -> None:
     given = options.parse_args()
     print(machine())
     for push in (1, 1000, 10_000):
-        events = given.events if push > 1 else given.events // 10
-        size = Size(events, given.window, push)
-        ways = [(kind, queries, size) for kind in KINDS for queries in (1, 100)]
-        ways.append(("constants", given.most, size))
-        found = dict(zip([way[:2] for way in ways], medians(ways, given.rounds), strict=True))
-        print(f"\npushes of {push}: {events} events, a window of {given.window}")
-        for (kind, queries), (took, rows) in found.items():
-            one = found[kind, 1][0]
-            print(
-                f"{kind:11} {queries:5} queries  {took / events * 1e6:8.2f} µs/event  {events / took:11,.0f} events/s  "
-                f"{took / one:6.2f} times one  {rows:9,} rows"
-            )
+        size = Size(given.events if push > 1 else given.events // 10, given.window, push)
+        print(f"\npushes of {push}: {size.events} events, a window of {given.window}")
+        for kind in KINDS:
+            many = [range(100), *([range(given.most)] if kind == "constants" else [])]
+            ways = [(kind, [number]) for number in range(0, 100, 10)] + [(kind, numbers) for numbers in many]
+            found = medians(ways, size, given.rounds)
+            alone, together = found[: -len(many)], found[-len(many) :]
+            one = statistics.mean(took for took, _ in alone)
+            _print(kind, 1, one, size.events, one, round(statistics.mean(rows for _, rows in alone)))
+            for numbers, (took, rows) in zip(many, together, strict=True):
+                _print(kind, len(numbers), took, size.events, one, rows)
+
+
+def _print(kind: str, queries: int, took: float, events: int, one: float, rows: int) -> None:
+    print(
+        f"{kind:11} {queries:5} queries  {took / events * 1e6:8.2f} µs/event  {events / took:11,.0f} events/s  "
+        f"{took / one:6.2f} times one  {rows:9,} rows"
+    )
 
 
 if __name__ == "__main__":

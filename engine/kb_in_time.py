@@ -145,6 +145,10 @@ class KbInTime:
         """Whether instants may come that see the KB of before a change."""
         return bool(self._kept)
 
+    def same(self, other: KbInTime) -> bool:
+        """Whether instants of another run see the same, from now on."""
+        return self._kept == other._kept
+
     @property
     def kept_versions(self) -> set[int]:
         """Those."""

@@ -14,7 +14,18 @@ from oxiseq.engine.flow.delta import KEPT_ROOM
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.kernels.compiling.calling import MOST_ARGUMENTS, entry_of
-from oxiseq.engine.kernels.flow.driving import ALL_DONE, ANSWER, ASKED, LARGEST, SCALARS, STEP, Steps, drive
+from oxiseq.engine.kernels.flow.driving import (
+    ALL,
+    ALL_DONE,
+    ANSWER,
+    ASKED,
+    FILLED,
+    LARGEST,
+    SCALARS,
+    STEP,
+    Steps,
+    drive,
+)
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.terms.dictionary import TermDictionary
 
@@ -30,11 +41,16 @@ class Driver:
         self._known = (0, 0)
         """Where the dictionary was, and which ids it had freed, when the table was made."""
         self._scalars = np.zeros(SCALARS, np.int64)
+        self._scalars[FILLED] = ALL
         self._steps = np.zeros(len(nodes), STEP)
-        ends = [0, *accumulate(len(node.inputs) for node in nodes)]
+        readers = _readers(nodes)
+        ends = [0, *accumulate(map(len, readers))]
         self._steps["first"], self._steps["last"] = ends[:-1], ends[1:]
-        inputs = np.array([buffer.address for buffer in chain(*(node.inputs for node in nodes))], np.int64)
-        self._pointers = Pointers(Steps(self._scalars, self._steps, inputs))
+        sources = [place for place, node in enumerate(nodes) if isinstance(node, Fed)]
+        self._pointers = Pointers(Steps(
+            self._scalars, self._steps, np.array([*chain(*readers)], np.int64), np.array(sources, np.int64),
+            due=np.zeros(len(nodes), np.uint8), filled=np.zeros(len(nodes), np.int64),
+        ))  # fmt: skip
         self._address = self._pointers.address
         self._until_tidy = _TIDIED
 
@@ -66,7 +82,7 @@ class Driver:
     def _make_table(self) -> None:
         self._known = self._terms.address, self._terms.generation
         for node, step in zip(self._nodes, self._steps, strict=True):
-            step["out"] = 0 if isinstance(node, Fed) else node.out.address
+            step["out"] = node.out.address
             call = node.call()
             if call is not None:
                 count = len(call.addresses)
@@ -81,3 +97,13 @@ class Driver:
             node.tidy()
             if not isinstance(node, Fed):
                 node.out.clear()
+
+
+def _readers(nodes: Sequence[Node]) -> list[list[int]]:
+    """By place the places of those that read what it writes."""
+    places = {node.out.address: place for place, node in enumerate(nodes)}
+    found: list[list[int]] = [[] for _ in nodes]
+    for place, node in enumerate(nodes):
+        for address in dict.fromkeys(buffer.address for buffer in node.inputs):
+            found[places[address]].append(place)
+    return found

@@ -5,7 +5,9 @@ Where it stands: algebra → plan → **nodes at work**. Nodes come after their 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from oxiseq.engine.flow.delta import Buffer, Delta, Ids
 from oxiseq.engine.flow.driver import Driver
@@ -13,6 +15,7 @@ from oxiseq.engine.flow.nodes.build import build
 from oxiseq.engine.flow.nodes.fed import Fed
 from oxiseq.engine.flow.nodes.node import ALL_TIME
 from oxiseq.engine.flow.plan import FlowPlan
+from oxiseq.engine.kernels.flow.telling import with_rows
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -81,8 +84,12 @@ class Flow:
             if node.begin(tick) or any(node.inputs):
                 node.step()
 
+    def roots(self, places: Sequence[int]) -> Roots:
+        """Several operators whose rows are looked at after each step."""
+        return Roots([self.nodes[place].out.address for place in places])
+
     def rows(self, place: int) -> Delta:
-        """What the last step has made of another operator, as such views."""
+        """What the last step has made of an operator, as such views."""
         return self.nodes[place].out.delta
 
     def _put_fed(self) -> None:
@@ -121,3 +128,17 @@ class Flow:
         self._begun = bool(state["begun"])
         for node, saved in zip(self.nodes, state["nodes"], strict=True):
             node.restore(saved, terms)
+
+
+class Roots:
+    """Operators of a plan for many queries: most batches bring something to few of them."""
+
+    def __init__(self, addresses: Sequence[int]) -> None:
+        self._addresses = np.array(addresses, np.int64)
+        self._found = np.zeros(len(addresses), np.int64)
+
+    def filled(self) -> list[int]:
+        """The numbers of those of which the last step has made rows."""
+        count: int = with_rows(self._addresses, self._found)
+        found: list[int] = self._found[:count].tolist()
+        return found

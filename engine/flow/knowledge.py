@@ -6,7 +6,7 @@ comes and goes** of each table that is asked for. Asked once for each version, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -61,23 +61,40 @@ class Knowledge:
         self._texts = [graph.text for graph in graphs] + [table.text for table in tables]
         self._kb, self._blanks, self._terms = kb, blanks, terms
         self._answers: Materialised[KbAnswers] | None = kb.materialised(name, self) if self._texts else None
-        self._version: int | None = None
-        self._before = [np.zeros((0, table.width), np.uint32) for table in tables]
+        self.version: int | None = None
+        """That was told last."""
+        self.told: KbAnswers | None = None
+        self.anew()
+
+    def anew(self) -> None:
+        """Whoever is told from now on knows nothing yet."""
+        self._before = [np.zeros((0, table.width), np.uint32) for table in self._tables]
+        self._again = self.told is not None
 
     def changed(self) -> KbAnswers | None:
         """All that holds now, if that is another version than the last time. Raises KbError."""
-        if self._answers is None or self._kb.version == self._version:
-            return None
-        found = self._answers.now
-        self._version = self._kb.version
+        if self._answers is not None and self._kb.version != self.version:
+            self.told, self._again = self._answers.now, False
+            self.version = self._kb.version
+            return self.told
+        return self.unchanged()
+
+    def unchanged(self) -> KbAnswers | None:
+        """What was told last, whatever holds now, for those who do not know it yet."""
+        found, self._again = self.told if self._again else None, False
         return found
+
+    @property
+    def places(self) -> Mapping[GraphPlace | str, int]:
+        """By graph its number among the graphs of an answer; by the text of a table its own."""
+        return {g.place: i for i, g in enumerate(self._graphs)} | {t.text: i for i, t in enumerate(self._tables)}
 
     def changes(self, answers: KbAnswers, tick: int) -> list[Delta]:
         """What has come and gone of each table since the last call, at a tick."""
         found = []
         for number, now in enumerate(answers.tables):
             before, self._before[number] = self._before[number], now
-            found.append(_difference(before, now, tick))
+            found.append(difference(before, now, tick))
         return found
 
     # --- a reader -----------------------------------------------------------------------------------
@@ -91,7 +108,7 @@ class Knowledge:
         """All that is asked of the KB's present content."""
         rows = [self._rows(kb, graph.text, 3) for graph in self._graphs]
         tables = [self._rows(kb, table.text, table.width) for table in self._tables]
-        graphs = [_event(each) for each in rows]
+        graphs = [event_of(each) for each in rows]
         self._terms.hold(*(ids for event in graphs for ids in event.ids))
         return KbAnswers(graphs, tables)
 
@@ -127,6 +144,15 @@ class Knowledge:
         """The terms of the tables."""
         yield from self._before
 
+    def save_told(self, terms: SavedTerms) -> State | None:
+        """What was told last."""
+        return None if self.told is None else self.saved(self.told, terms)
+
+    def restore_told(self, state: State | None, terms: KnownTerms) -> None:
+        """What `save_told` gave; it has been told to nobody."""
+        self.told = None if state is None else self.restored(state, terms)
+        self.anew()
+
     def save(self, terms: SavedTerms) -> State:
         """The tables as they were told; the KB is asked again."""
         return {"tables": [terms.ids(table) for table in self._before]}
@@ -136,7 +162,7 @@ class Knowledge:
         self._before = [np.ascontiguousarray(terms.ids(table)) for table in state["tables"]]
 
 
-def _difference(before: Ids, now: Ids, tick: int) -> Delta:
+def difference(before: Ids, now: Ids, tick: int) -> Delta:
     """What turns one bag of rows into another."""
     every = np.concatenate([before, now])
     sign = np.repeat(np.array([-1, 1]), (len(before), len(now)))
@@ -149,7 +175,8 @@ def _difference(before: Ids, now: Ids, tick: int) -> Delta:
     return Delta(np.full(int(kept.sum()), tick), weight[kept], np.ascontiguousarray(rows[kept]))
 
 
-def _event(rows: Ids) -> EventBatch:
+def event_of(rows: Ids) -> EventBatch:
+    """The triples of a graph, u32[n, 3], as an event at no time."""
     columns = (np.ascontiguousarray(column) for column in rows.T)
     return EventBatch(np.zeros(1, np.int64), np.array([0, len(rows)]), *columns)
 

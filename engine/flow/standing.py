@@ -12,7 +12,7 @@ from typing import Final
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.knowledge import Knowledge
+from oxiseq.engine.flow.knowledge import KbAnswers, Knowledge
 from oxiseq.engine.flow.leaves import Leaves, Moves
 from oxiseq.engine.flow.plan import Asked, FlowPlan, Given, is_one_to_one
 from oxiseq.engine.flow.told import Told
@@ -36,11 +36,12 @@ def wanted_of(plan: FlowPlan, report: Report, compared: int) -> Wanted:
 
 class Standing:
     """All that changes for a plan. compared: how many columns of its root, from the first, tell rows apart; windows: of
-    its contents, by number; for `move` they are not asked."""
+    its contents, by number, for `move` they are not asked; knowledge: what it knows of the KB, if it has been at work
+    before."""
 
     def __init__(
         self, plan: FlowPlan, report: Report, compared: int, windows: Sequence[Window], kb: KbInTime, blanks: KbBlanks,
-        terms: TermDictionary,
+        terms: TermDictionary, knowledge: Knowledge | None = None,
     ) -> None:  # fmt: skip
         self._flow = Flow(plan, terms)
         self._leaves = Leaves(plan, windows, wanted_of(plan, report, compared), terms)
@@ -48,7 +49,8 @@ class Standing:
             self._flow.connect(place, out)
         self._tables = [place for place, form in enumerate(plan.forms) if isinstance(form, Asked)]
         asked = [form for form in plan.forms if isinstance(form, Asked)]
-        self._knowledge = Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
+        self.knowledge = knowledge or Knowledge(self._leaves.graphs, asked, kb, blanks, terms)
+        self.knowledge.anew()
         self._given = {form.name: place for place, form in enumerate(plan.forms) if isinstance(form, Given)}
         self._told = Told(report, plan.widths[plan.root], compared, plan.raw[plan.root])
         self._tick = 0
@@ -57,31 +59,30 @@ class Standing:
     def push(self, batches: Sequence[EventBatch]) -> tuple[I64, I64, Ids]:
         """Events by window, each in order of time: the times of their instants, numbers of instants, ascending, and the
         rows to tell at them. Raises KbError, LimitError."""
-        graphs = self._know()
+        graphs = self._know(self.knowledge.changed())
         times = self._leaves.push(batches, graphs, self._tick)
         return times, *self._step(len(times))
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
-        """As `push`, where nothing is told. Raises KbError, LimitError."""
-        graphs, first = self._know(), self._tick
+        """As `push`, where nothing is told and the KB is what it was. Raises LimitError."""
+        graphs, first = self._know(self.knowledge.unchanged()), self._tick
         self._tick += len(self._leaves.push(batches, graphs, first))
         self._told.pass_over(self._flow.step(first))
 
     def move(self, moves: Moves, given: Mapping[str, Delta]) -> tuple[I64, Ids]:
         """Several instants: how windows go on; by name what comes and goes of the rows that are given, tick k being
         instant k. Numbers of instants, ascending, and the rows to tell at them. Raises KbError, LimitError."""
-        graphs = self._know()
+        graphs = self._know(self.knowledge.changed())
         self._leaves.move(moves, graphs, self._tick)
         for name, delta in given.items():
             self._flow.feed(self._given[name], Delta(delta.at + self._tick, delta.weight, delta.rows))
         return self._step(len(moves.low))
 
-    def _know(self) -> Sequence[EventBatch]:
+    def _know(self, answers: KbAnswers | None) -> Sequence[EventBatch]:
         """What the KB's graphs hold now, if that has changed; tables go to their operators."""
-        answers = self._knowledge.changed()
         if answers is None:
             return ()
-        for place, delta in zip(self._tables, self._knowledge.changes(answers, self._tick), strict=True):
+        for place, delta in zip(self._tables, self.knowledge.changes(answers, self._tick), strict=True):
             self._flow.feed(place, delta)
         return answers.graphs
 
@@ -94,7 +95,7 @@ class Standing:
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""
         yield from self._flow.held_ids()
-        yield from self._knowledge.held_ids()
+        yield from self.knowledge.held_ids()
         yield self._told.held_ids()
 
     @property
@@ -111,7 +112,7 @@ class Standing:
         """Its state between instants."""
         return {
             "tick": self._tick, "flow": self._flow.save(terms), "leaves": self._leaves.save(terms),
-            "kb": self._knowledge.save(terms), "told": self._told.save(terms),
+            "kb": self.knowledge.save(terms), "told": self._told.save(terms),
         }  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
@@ -119,5 +120,5 @@ class Standing:
         self._tick = int(state["tick"])
         self._flow.restore(state["flow"], terms)
         self._leaves.restore(state["leaves"], terms)
-        self._knowledge.restore(state["kb"], terms)
+        self.knowledge.restore(state["kb"], terms)
         self._told.restore(state["told"], terms)

@@ -6,8 +6,8 @@ query tells**. A query tells what it tells alone, in the same order: what it has
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from pyoxigraph import Literal
@@ -15,12 +15,14 @@ from pyoxigraph import Literal
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Delta, Ids
 from oxiseq.engine.flow.flow import Flow
+from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.leaves import Leaves
-from oxiseq.engine.flow.plan import FlowPlan, Patterns, draws, inputs
+from oxiseq.engine.flow.plan import Asked, FlowPlan, Patterns, draws, inputs
 from oxiseq.engine.flow.sharing.joining import Output, joined
 from oxiseq.engine.flow.standing import wanted_of
 from oxiseq.engine.flow.told import Told
 from oxiseq.engine.rsp.full_rows import FullRows
+from oxiseq.engine.rsp.joint_kb import JointKnowledge
 from oxiseq.engine.rsp.plan import RspPlan
 from oxiseq.engine.rsp.steady import full_rows, is_steady, window_of
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -40,19 +42,13 @@ def why_alone(plan: RspPlan) -> str | None:
     operators = [operator for content in plan.contents for operator in content.window.operators]
     if not is_steady(plan) or any(isinstance(o, RangeWindow) and o.events for o in operators):
         return "its windows are others than stretches of time"
-    if plan.reads_kb:
-        return "it reads the knowledge base"
     if draws(plan.flow.plan):
         return "it draws values by chance"
     return None
 
 
-class Piece(NamedTuple):
-    """The rows of a part from one to another, and the numbers of the queries that tell them."""
-
-    queries: Sequence[int]
-    low: int
-    high: int
+Piece: TypeAlias = tuple[Sequence[int], int, int]
+"""The numbers of the queries that tell some rows of a part: from one to another, which is not among them."""
 
 
 class Part(NamedTuple):
@@ -64,9 +60,10 @@ class Part(NamedTuple):
 
 
 class JointAnswers:
-    """All that changes for several queries whose windows are the same and which none of `why_alone` holds for."""
+    """All that changes for several queries whose windows are the same and which none of `why_alone` holds for. known:
+    what each knows of the KB, if they read it."""
 
-    def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary) -> None:
+    def __init__(self, plans: Sequence[RspPlan], terms: TermDictionary, known: Sequence[Knowledge] = ()) -> None:
         self._contents = plans[0].contents
         joint = joined([plan.flow.plan for plan in plans])
         self._flow = Flow(joint.plan, terms)
@@ -75,32 +72,43 @@ class JointAnswers:
         for place, out in zip(self._leaves.nodes, self._leaves.outs, strict=True):
             self._flow.connect(place, out)
         self._sinks = [sink for output in joint.outputs for sink in _sinks(joint.plan, output, plans, terms)]
+        self._roots = self._flow.roots([sink.root for sink in self._sinks])
+        self._always = [number for number, sink in enumerate(self._sinks) if sink.tells_all]
         for output in joint.outputs:
             if output.table is not None:
                 rows = _table(output, terms)
                 self._flow.feed(output.table, Delta(np.zeros(len(rows), np.int64), np.ones(len(rows), np.int64), rows))
+        self._asked = [place for place, form in enumerate(joint.plan.forms) if isinstance(form, Asked)]
+        tables = [form for form in joint.plan.forms if isinstance(form, Asked)]
+        self.knowledge = JointKnowledge([graph.place for graph in self._leaves.graphs], tables, known)
         self._tick = 0
         """The next one."""
 
     def advance(self, batches: Sequence[EventBatch]) -> Iterator[Part]:
-        """Complete events by stream in order of time: what is told. Raises LimitError."""
-        first, times = self._step(batches)
+        """Complete events by stream in order of time: what is told. All have asked the KB before. Raises LimitError."""
+        first, times = self._step(batches, self.knowledge.changed)
         if len(times):
-            for sink in self._sinks:
+            for number in {*self._always, *self._roots.filled()}:
+                sink = self._sinks[number]
                 yield from sink.told(self._flow.rows(sink.root), first, times)
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
-        """The same, where nothing is told. Raises LimitError."""
-        _, times = self._step(batches)
+        """The same, where nothing is told and the KB is what it was. Raises LimitError."""
+        _, times = self._step(batches, self.knowledge.unchanged)
         if len(times):
-            for sink in self._sinks:
+            for number in self._roots.filled():
+                sink = self._sinks[number]
                 sink.pass_over(self._flow.rows(sink.root))
 
-    def _step(self, batches: Sequence[EventBatch]) -> tuple[int, I64]:
+    def _step(self, batches: Sequence[EventBatch], knows_more: Callable[[], bool]) -> tuple[int, I64]:
+        first, graphs = self._tick, list[EventBatch]()
         if not any(map(len, batches)):
-            return self._tick, np.zeros(0, np.int64)
-        first = self._tick
-        times = self._leaves.push([batches[content.stream] for content in self._contents], (), first)
+            return first, np.zeros(0, np.int64)
+        if knows_more():
+            graphs = self.knowledge.graphs()
+            for place, delta in zip(self._asked, self.knowledge.tables(first), strict=True):
+                self._flow.feed(place, delta)
+        times = self._leaves.push([batches[content.stream] for content in self._contents], graphs, first)
         self._tick += len(times)
         self._flow.step(first)
         return first, times
@@ -108,6 +116,7 @@ class JointAnswers:
     def held_ids(self) -> Iterator[Ids]:
         """The terms of all that it may still look at."""
         yield from self._flow.held_ids()
+        yield from self.knowledge.held_ids()
         for sink in self._sinks:
             yield sink.held_ids()
 
@@ -138,16 +147,19 @@ class _Sink:
         self._order = np.argsort(numbers)
         self._numbers = numbers[self._order]
 
+    @property
+    def tells_all(self) -> bool:
+        """Whether it tells something where nothing changes, too."""
+        return self._one.report is Report.RSTREAM
+
     def told(self, delta: Delta, first: int, times: I64) -> Iterator[Part]:
         """What is told of a change, at instants of these times."""
-        if not len(delta) and self._one.report is not Report.RSTREAM:
-            return
         at, values = self._told.rows(delta, first, len(times))
         if not len(at):
             return
         if not self._by_row:
             at, rows = full_rows(self._one, at, values, _NO_BLANKS, self._terms)
-            yield Part(times[at], rows, [Piece(self._queries[0], 0, len(at))])
+            yield Part(times[at], rows, [(self._queries[0], 0, len(at))])
             return
         number = self._order[np.searchsorted(self._numbers, values[:, 0])]
         key = number * len(times) + at
@@ -157,7 +169,7 @@ class _Sink:
         bounds = np.flatnonzero(np.diff(number, prepend=-1))
         lows = bounds.tolist()
         each = zip(number[bounds].tolist(), lows, [*lows[1:], len(number)], strict=True)
-        yield Part(times[at], rows, [Piece(self._queries[row], low, high) for row, low, high in each])
+        yield Part(times[at], rows, [(self._queries[row], low, high) for row, low, high in each])
 
     def pass_over(self, delta: Delta) -> None:
         """What has changed at instants at which nothing is told."""

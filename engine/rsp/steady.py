@@ -12,6 +12,7 @@ import numpy as np
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.flow.delta import I64, Ids
+from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.flow.standing import Standing
 from oxiseq.engine.flow.times import times_at
@@ -36,12 +37,20 @@ def is_steady(plan: RspPlan) -> bool:
 
 
 class SteadyAnswers:
-    """All that changes for such a query."""
+    """All that changes for such a query. known: what it knows of the KB, if it has been at work before."""
 
-    def __init__(self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks) -> None:
+    def __init__(
+        self, plan: RspPlan, terms: TermDictionary, kb: KbInTime, blanks: KbBlanks, known: Knowledge | None = None
+    ) -> None:
         self._plan, self._terms, self._blanks = plan, terms, blanks
         windows = [window_of(content.window.operators[0]) for content in plan.contents]
-        self._standing = Standing(plan.flow.plan, plan.report, plan.flow.compared, windows, kb, blanks, terms)
+        compared = plan.flow.compared
+        self._standing = Standing(plan.flow.plan, plan.report, compared, windows, kb, blanks, terms, known)
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What it knows of the KB."""
+        return self._standing.knowledge
 
     def advance(self, batches: Sequence[EventBatch]) -> Sequence[tuple[I64, FullRows]]:
         """Complete events by stream in order of time; what is told and when. Raises KbError, LimitError."""
@@ -54,7 +63,7 @@ class SteadyAnswers:
         return ((times[at], rows),)
 
     def pass_over(self, batches: Sequence[EventBatch]) -> None:
-        """The same, where nothing is told. Raises KbError, LimitError."""
+        """The same, where nothing is told and the KB is what it was. Raises LimitError."""
         if any(map(len, batches)):
             self._standing.pass_over([batches[content.stream] for content in self._plan.contents])
 

@@ -15,9 +15,12 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.knowledge import Knowledge
 from oxiseq.engine.flow.plan import draws_in_turn
 from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.columns import Columns
 from oxiseq.engine.rsp.full_rows import FullRows
@@ -95,10 +98,13 @@ class RspRun(KbRun):
         self._begin()
         terms.register(self)
 
-    def _begin(self) -> None:
-        """Nothing has been seen."""
-        answers = SteadyAnswers if is_steady(self._plan) else GeneralAnswers
-        self._own: SteadyAnswers | GeneralAnswers | None = answers(self._plan, self._terms, self._kb, self._blanks)
+    def _begin(self, known: Knowledge | None = None) -> None:
+        """Nothing has been seen, but what is known of the KB."""
+        given = self._plan, self._terms, self._kb, self._blanks
+        steady = SteadyAnswers(*given, known) if is_steady(self._plan) else None
+        self._own: SteadyAnswers | GeneralAnswers | None = GeneralAnswers(*given) if steady is None else steady
+        self.knowledge = None if steady is None else steady.knowledge
+        """Of one that may share its state."""
 
     @property
     def _answers(self) -> SteadyAnswers | GeneralAnswers:
@@ -133,6 +139,25 @@ class RspRun(KbRun):
         """Remember what the windows hold from now on."""
         self.recent = Recent(self._plan, None if self._newest is None else self._arrivals.passed)
 
+    @property
+    def kb_in_time(self) -> KbInTime:
+        """The KB as it sees it."""
+        return self._kb
+
+    def knows_all(self, recent: Recent) -> bool:
+        """Whether its state is of the KB that holds now and of what its windows hold, and of nothing else. Blank nodes
+        of the KB stand in the order in which each query meets them."""
+        if not self.reads_kb:
+            return True
+        assert self.knowledge is not None  # it may share its state
+        current = recent.last is None or self.knowledge.version == self._kb.present.version
+        return current and not self._kb.waits and not self.meets_blanks
+
+    @property
+    def meets_blanks(self) -> bool:
+        """Whether the KB has blank nodes for it."""
+        return len(self._blanks.ids) > 0
+
     def join(self, share: Share) -> None:
         """Share a state that is the same as its own."""
         self._before = self.events - share.order.events, self.late - share.order.late
@@ -145,7 +170,7 @@ class RspRun(KbRun):
         self._arrivals = self._arrivals.copy()
         self._arrivals.events, self._arrivals.late, self._before = events, late, (0, 0)
         self._shared = None
-        self._begin()
+        self._begin(self.knowledge)
         self._be_as(recent)
 
     def _be_as(self, recent: Recent) -> None:
@@ -192,8 +217,9 @@ class RspRun(KbRun):
         return super().advance()
 
     def worked(self, batches: Sequence[EventBatch], passed: int) -> list[MatchBatch]:
-        """As `advance`, for complete events by stream that it has not seen yet. Raises LimitError, KbError."""
-        return self._counted(self._worked(batches, passed))
+        """What is found in complete events by stream that it has not seen yet; `counted` counts it. Raises LimitError,
+        KbError."""
+        return self._worked(batches, passed)
 
     def _asks(self, passed: int) -> bool:
         return not self._plan.rhythm.every_instant or self._arrivals.complete(passed)
@@ -286,6 +312,13 @@ class RspRun(KbRun):
     def reads_kb(self) -> bool:
         return self._plan.reads_kb
 
+    def keep_answers(self) -> bool:
+        try:
+            return super().keep_answers()
+        except KbError:  # what it will see is its own
+            self._on_its_own()
+            raise
+
     def save(self, terms: SavedTerms) -> State:
         shared = self._shared
         return {
@@ -295,9 +328,13 @@ class RspRun(KbRun):
             "matches": self.matches,
             "resets": self.resets.save(),
             "blanks": self._blanks.save(terms),
-            "answers": self._answers.save(terms) if shared is None else {"recent": shared.recent.save(terms)},
+            "answers": self._answers.save(terms) if shared is None else self._save_shared(shared, terms),
             "kept": self._kb.save(terms),
         }
+
+    def _save_shared(self, shared: Share, terms: SavedTerms) -> State:
+        known = None if self.knowledge is None else self.knowledge.save_told(terms)
+        return {"recent": shared.recent.save(terms), "known": known}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         self._arrivals.restore(state["arrivals"], terms)
@@ -309,6 +346,8 @@ class RspRun(KbRun):
         if "recent" in state["answers"]:
             recent = Recent(self._plan)
             recent.restore(state["answers"]["recent"], terms)
+            assert self.knowledge is not None  # it shared its state
+            self.knowledge.restore_told(state["answers"]["known"], terms)
             self._be_as(recent)
         else:
             self._answers.restore(state["answers"], terms)

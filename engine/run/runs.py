@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.apart import ApartRuns
+from oxiseq.engine.run.group import kind_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
-from oxiseq.engine.run.together import Together, kind_of
+from oxiseq.engine.run.together import Together
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
@@ -45,7 +46,7 @@ class Runs:
             self._apart.add(run)
 
     def _is_together(self, run: RspRun) -> bool:
-        kind = kind_of(run.plan, run.lateness, run.order.start)
+        kind = kind_of(run)
         if kind is not None:
             self._together.add(run, kind)
         return kind is not None

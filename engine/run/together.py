@@ -3,28 +3,25 @@
     events ─ arrivals of a group ─ complete events ─ one plan for all its queries ─ each query's own rows
 
 Queries of one *kind* read the same streams through the same windows, with the same lateness and start. A kind's queries
-are in one *group* as long as their states are the same, which hang on what the windows hold alone (`why_alone` says
-which queries this does not hold for). One that is registered later, or has settled by itself, is alone in a group until
-its windows hold the same as those of others. Whoever leaves a group makes its own state anew of what the windows hold.
-So a query's matches are exactly those that it finds alone. One that settles by itself time and again stays alone. An
-error ends the group: each of its queries goes on alone.
+are in one *group* as long as their states are the same, which hang on what the windows hold and on the knowledge base
+(`why_alone` says which queries this does not hold for). One that is registered later, or has settled by itself, is
+alone in a group until its windows hold the same as those of others. Whoever leaves a group makes its own state anew of
+what the windows hold. So a query's matches are exactly those that it finds alone. One that settles by itself time and
+again stays alone. An error ends the group: each of its queries goes on alone.
+
+Each query asks the knowledge base itself, and knows what it has been told. So an error of the KB is its own, and a
+change of the KB is seen by each at the instant at which it is seen alone. Those for which the KB has blank nodes stay
+alone: in which order they stand is each query's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.errors import KbError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.rsp.joint import JointAnswers, Part, why_alone
-from oxiseq.engine.rsp.plan import RspPlan
-from oxiseq.engine.run.arrivals import Arrivals
-from oxiseq.engine.run.recent import Recent
+from oxiseq.engine.run.group import Group, Kind, PartError
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -34,132 +31,7 @@ _GROWS: Final = 4
 _OFTEN: Final = 3
 _COMPARED: Final = 256
 """Events that are compared in the time of a step: states that differ are not compared at each."""
-Kind: TypeAlias = tuple[Any, ...]
-
-
-def kind_of(plan: RspPlan, lateness: int, start: int | None) -> Kind | None:
-    """What queries that may share their state have in common; None: this one shares nothing."""
-    if why_alone(plan) is not None:
-        return None
-    return plan.streams, lateness, start, tuple((content.stream, content.window) for content in plan.contents)
-
-
-class _Group:
-    """Queries in the same state, two at least."""
-
-    def __init__(self, kind: Kind, order: Arrivals, recent: Recent, owner: Together) -> None:
-        self.kind, self._owner = kind, owner
-        self.runs: list[RspRun] = []
-        self.order, self.recent = order, recent
-        self.taken: Sequence[EventBatch] = ()
-        """The events that have been worked on last."""
-        self.events = 0
-        """That have come since the answers were made."""
-        self._answers: JointAnswers | None = None
-        self._built: list[RspRun | None] = []
-        """The queries by their numbers in the answers; those that have left are None."""
-        self._ways: list[int] = []
-        """Of each the number of the columns that it shows: equal for those that show the same."""
-
-    # --- a share ------------------------------------------------------------------------------------
-
-    @property
-    def others(self) -> int:
-        return len(self.runs) - 1
-
-    def release(self, run: RspRun) -> None:
-        self._owner.release(self, run)
-
-    @property
-    def state(self) -> dict[str, int]:
-        """Made of the windows first, if somebody has come or gone since the last event."""
-        try:
-            whole = self._at_work(self._owner.terms).state
-        except LimitError:  # the next event has them part
-            whole = {"triples": 0, "rows": 0}
-        return {what: -(-count // len(self.runs)) for what, count in whole.items()}
-
-    @property
-    def bytes(self) -> int:
-        return 0 if self._answers is None else -(-self._answers.bytes // len(self.runs))
-
-    def take_in(self, run: RspRun) -> None:
-        """Another one, whose state is the same."""
-        run.join(self)
-        self.runs.append(run)
-        self._answers = None
-
-    def drop(self, run: RspRun) -> None:
-        """One has left."""
-        self.runs.remove(run)
-        if run in self._built:
-            self._built[self._built.index(run)] = None
-        if 2 * len(self.runs) < len(self._built):
-            self._answers = None
-
-    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
-        """The terms of all that it may still look at."""
-        yield from self.order.held_ids()
-        yield from self.recent.held_ids()
-        if self._answers is not None:
-            yield from self._answers.held_ids()
-
-    # --- events -------------------------------------------------------------------------------------
-
-    def advance(self, terms: TermDictionary, late: EventBatch | None) -> list[Outcome]:
-        """Work through what is complete by now. An error loses what has been made of the windows, not what they hold,
-        and tells nothing of `taken`."""
-        passed = self.order.passed
-        found: dict[RspRun, MatchBatch] = {}
-        if self.order.complete(passed):
-            self.taken = self.order.take(passed)
-            for part in self._at_work(terms).advance(self.taken):
-                self._deal(part, found, terms)
-            self.recent.add(self.taken)
-            self.events += sum(map(len, self.taken))
-        for run, batch in found.items():
-            run.matches += len(batch)
-        if late is None:
-            return [Outcome(run, [batch]) for run, batch in found.items()]
-        return [Outcome(run, [found[run]] if run in found else [], late) for run in self.runs]
-
-    def _at_work(self, terms: TermDictionary) -> JointAnswers:
-        if self._answers is None:
-            answers, self._built = JointAnswers([run.plan for run in self.runs], terms), list(self.runs)
-            numbers: dict[object, int] = {}
-            shown = [tuple((told.place, told.expression) for told in run.plan.flow.told) for run in self.runs]
-            self._ways = [numbers.setdefault(each, len(numbers)) for each in shown]
-            for part in self.recent.parts():
-                answers.pass_over(part)
-            self._answers, self.events = answers, 0
-        return self._answers
-
-    def _deal(self, part: Part, found: dict[RspRun, MatchBatch], terms: TermDictionary) -> None:
-        """Each query of a part has its rows, in the columns that it shows."""
-        shown: dict[int, MatchBatch] = {}
-        for queries, low, high in part.pieces:
-            mine: dict[int, MatchBatch] = {}
-            for number in queries:
-                run, way = self._built[number], self._ways[number]
-                if run is None:
-                    continue
-                if way not in mine:
-                    if way not in shown:
-                        shown[way] = run.batch(part.at, part.rows)
-                        terms.hold(shown[way].values)
-                    mine[way] = _slice(shown[way], low, high)
-                found[run] = mine[way]
-
-
-def _slice(batch: MatchBatch, low: int, high: int) -> MatchBatch:
-    """Some matches, one after the other, of those without events."""
-    if high - low == len(batch):
-        return batch
-    ends = batch.ends[: high - low + 1]
-    return MatchBatch(batch.time[low:high], batch.values[low:high], ends, batch.event_letter, batch.event_time)
-
-
-_Any: TypeAlias = _Group | RspRun
+_Any: TypeAlias = Group | RspRun
 """Queries in one state: several, or one that has it itself."""
 
 
@@ -193,7 +65,7 @@ class Together:
         """Forget a query; one that shares a state has none then."""
         kind, state = self._of.pop(run)
         self._left.pop(run, None)
-        if isinstance(state, _Group):
+        if isinstance(state, Group):
             self._drop(state, run)
             return
         self._states[kind].remove(run)
@@ -201,16 +73,14 @@ class Together:
             del self._states[kind]
             self._patience.pop(kind, None)
 
-    def release(self, group: _Group, run: RspRun) -> None:
+    def release(self, group: Group, run: RspRun) -> None:
         """One that shares a state goes on by itself. Raises LimitError."""
         run.leave()
-        self._left[run] = self._left.get(run, 0) + 1
-        if self._left[run] >= _OFTEN:
-            run.recent = None
+        self._count_left(run, 1)
         self._put(group.kind, run)
         self._drop(group, run)
 
-    def _drop(self, group: _Group, run: RspRun) -> None:
+    def _drop(self, group: Group, run: RspRun) -> None:
         """Of two, the other one goes on by itself then."""
         group.drop(run)
         if len(group.runs) == 1:
@@ -228,7 +98,7 @@ class Together:
         """Events of a stream, in order of arrival; what that did for each query. alone: what it does for one that has
         its state itself."""
 
-        def take(group: _Group) -> EventBatch | None:
+        def take(group: Group) -> EventBatch | None:
             late = group.order.push(group.kind[0].index(stream), batch)
             return late if len(late) else None
 
@@ -237,13 +107,13 @@ class Together:
     def punctuate(self, stream: str, time: int, alone: Callable[[RspRun], Outcome]) -> list[Outcome]:
         """No event of a stream before a time will come."""
 
-        def take(group: _Group) -> None:
+        def take(group: Group) -> None:
             group.order.advance(group.kind[0].index(stream), time)
 
         return self._step(stream, take, alone)
 
     def _step(
-        self, stream: str, take: Callable[[_Group], EventBatch | None], alone: Callable[[RspRun], Outcome]
+        self, stream: str, take: Callable[[Group], EventBatch | None], alone: Callable[[RspRun], Outcome]
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
         for kind in [kind for kind in self._states if stream in kind[0]]:
@@ -256,32 +126,44 @@ class Together:
                     self._unite(kind)
         return outcomes
 
-    def _advance(self, group: _Group, late: EventBatch | None) -> list[Outcome]:
+    def _advance(self, group: Group, late: EventBatch | None) -> list[Outcome]:
         try:
             return group.advance(self.terms, late)
+        except KbError:
+            return self._part(group, late, often=0)
+        except PartError:
+            return self._part(group, late, often=1)
         except Exception:  # whosever it is, the others do not suffer
-            return self._part(group, late)
+            return self._part(group, late, often=_OFTEN)
 
-    def _part(self, group: _Group, late: EventBatch | None) -> list[Outcome]:
-        """What is shared has failed: each query works by itself from now on, as if it had always done so."""
+    def _part(self, group: Group, late: EventBatch | None, often: int) -> list[Outcome]:
+        """What is shared has failed, or is not the same any more: each query works by itself from now on, as if it had
+        always done so. often: as how many times it counts that it has left others."""
         self._states[group.kind].remove(group)
         outcomes = []
         for run in group.runs:
             self._put(group.kind, run)
-            self._left[run] = _OFTEN
+            found = group.found.get(run, [])
             try:
                 run.leave()
-                run.recent = None
-                outcomes.append(Outcome(run, run.worked(group.taken, group.order.passed), late))
+                self._count_left(run, often)
+                found = run.counted([*found, *run.worked(group.taken, group.order.passed)])
+                outcomes.append(Outcome(run, run.put_together([*found, *run.advance()]), late))
             except Exception as error:
-                outcomes.append(Outcome(run, [], None, error))
+                later = found and isinstance(error, KbError)  # it is raised again
+                outcomes.append(Outcome(run, found, late) if later else Outcome(run, [], None, error))
         return outcomes
+
+    def _count_left(self, run: RspRun, times: int) -> None:
+        self._left[run] = self._left.get(run, 0) + times
+        if self._left[run] >= _OFTEN:
+            run.recent = None
 
     # --- states that have come to be the same ---------------------------------------------------------
 
     def _unite(self, kind: Kind) -> None:
         """Have those share that are in the same state."""
-        left = [state for state in self._states[kind] if state.recent is not None and state.recent.complete]
+        left = [state for state in self._states[kind] if _may_share(state)]
         while left:
             first, *others = left
             same = [first, *(other for other in others if _same(first, other))]
@@ -293,11 +175,11 @@ class Together:
 
     def _make_one(self, kind: Kind, states: Sequence[_Any]) -> None:
         """The largest group takes in the others."""
-        group = max((state for state in states if isinstance(state, _Group)), key=_size, default=None)
+        group = max((state for state in states if isinstance(state, Group)), key=_size, default=None)
         if group is None:
             one = states[0]
             assert one.recent is not None  # it is in the same state as others
-            group = _Group(kind, one.order, one.recent, self)
+            group = Group(kind, one.order, one.recent, self)
             self.terms.register(group)
             self._states[kind].append(group)
         for state in states:
@@ -308,12 +190,18 @@ class Together:
                     self._of[run] = kind, group
 
 
-def _size(group: _Group) -> int:
+def _size(group: Group) -> int:
     return len(group.runs)
 
 
 def _runs(state: _Any) -> Sequence[RspRun]:
     return (state,) if isinstance(state, RspRun) else state.runs
+
+
+def _may_share(state: _Any) -> bool:
+    """Whether its state is known to be of what its windows hold, and of the KB that holds now."""
+    recent = state.recent
+    return recent is not None and recent.complete and state.knows_all(recent)
 
 
 def _same(one: _Any, other: _Any) -> bool:
@@ -323,7 +211,7 @@ def _same(one: _Any, other: _Any) -> bool:
 
 def _worth_while(states: Sequence[_Any]) -> bool:
     """Whether it is time for them to share: all that windows hold is worked on once more then."""
-    groups = [state for state in states if isinstance(state, _Group)]
+    groups = [state for state in states if isinstance(state, Group)]
     largest = max(groups, key=_size, default=None)
     if largest is None or not len(largest.recent):
         return True

@@ -42,15 +42,20 @@ class KbRun(AloneRun):
             if self._asks(passed) and not self._asked(found):
                 break
             found += self._through(passed)
-        return self._counted(found)
+        return self.counted(found)
 
-    def _counted(self, found: list[MatchBatch]) -> list[MatchBatch]:
+    def counted(self, found: list[MatchBatch]) -> list[MatchBatch]:
         """What has been found, as one batch, for whoever is given it."""
+        whole = self.put_together(found)
+        self.matches += sum(map(len, whole))
+        return whole
+
+    def put_together(self, found: list[MatchBatch]) -> list[MatchBatch]:
+        """As one batch, whose terms are held; none for none."""
         if not found:
             return found
         if len(found) > 1:
             found = [MatchBatch.concat(found, found[0].values.shape[1])]
-        self.matches += len(found[0])
         self._terms.hold(found[0].values)
         return found
 

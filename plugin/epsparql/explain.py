@@ -35,6 +35,8 @@ from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.terms import RDF_TYPE
 from oxiseq.spaseq.explain_text import quoted
 
+_SHARES = "nothing: what it keeps is what has happened since it was registered"
+
 
 def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
     """The explanation as JSON values."""
@@ -53,6 +55,7 @@ def explain_intervals(plan: IntervalPlan) -> dict[str, Any]:
         "consumption": _consumption(plan),
         "instants": _instants(plan),
         "memory": _memory(plan),
+        "shares": _SHARES,
         "rules": rules,
         "strata": strata,
         "operators": _Explainer(plan.query).operator(plan.answered.plan),
@@ -225,7 +228,8 @@ def as_text(facts: dict[str, Any]) -> str:
     lines = [f"{facts['form']} {columns}".rstrip(), f"streams: {' '.join(facts['streams'])}",
              *([f"into stream: {facts['into']}"] if facts["into"] else []),
              *([f"consumption: {facts['consumption']}"] if facts["consumption"] != "none" else []),
-             f"instants: {facts['instants']}", f"memory: {facts['memory']}"]  # fmt: skip
+             f"instants: {facts['instants']}", f"memory: {facts['memory']}",
+             f"shares: {facts['shares']}"]  # fmt: skip
     for stratum in facts["strata"]:
         numbers = ", ".join(map(str, stratum["rules"]))
         lines.append(f"stratum: rules {numbers}{', recursive' if stratum['recursive'] else ''}")

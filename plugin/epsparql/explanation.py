@@ -39,7 +39,7 @@ class IntervalExplanation(Explanation):
 
     @property
     def summary(self) -> tuple[str, ...]:
-        told = (f"{name}: {self.facts[name]}" for name in ("instants", "memory"))
+        told = (f"{name}: {self.facts[name]}" for name in ("instants", "memory", "shares"))
         return (f"streams: {' '.join(self.facts['streams'])}", *told)
 
 

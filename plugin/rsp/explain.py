@@ -89,6 +89,8 @@ class RspExplanation(Explanation):
 _INCREMENTAL = "incremental: each change of a window changes the answer, nothing is asked again"
 _ASKS = "; of the knowledge base some is asked, again when it changes"
 
+_WITHOUT_BLANKS = "as long as the knowledge base has no blank nodes for them, whose order is each query's own"
+
 
 def explain_rsp(plan: RspPlan) -> RspExplanation:
     """The explanation of a plan."""
@@ -116,7 +118,8 @@ def _sharing(plan: RspPlan) -> str:
     why = why_alone(plan)
     if why is not None:
         return f"nothing: {why}"
-    return "events, windows and equal operators, with queries that read the same streams through the same windows"
+    shared = "events, windows and equal operators, with queries that read the same streams through the same windows"
+    return shared + ("; " + _WITHOUT_BLANKS if plan.reads_kb else "")
 
 
 def _when(plan: RspPlan) -> str:

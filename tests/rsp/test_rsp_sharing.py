@@ -10,17 +10,17 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from failing_kb import FailingKb
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import drawn
-from pyoxigraph import RdfFormat, Store, parse
+from pyoxigraph import QuerySolutions, RdfFormat, Store, parse
 
 from oxiseq.engine import kinds
-from oxiseq.engine.errors import LimitError
+from oxiseq.engine.errors import KbError, LimitError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.delta import Ids
-from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.rsp.joint import JointAnswers, Part
 from oxiseq.engine.rsp.plan import RspOptions, compile_rsp
 from oxiseq.engine.run.rsp import RspRun
@@ -59,6 +59,17 @@ PATTERNS = (
     "?o ?p {a} . ?o :value ?v",
     "{a} :near {b} . ?o :value ?v",
 )
+OF_KB = (
+    "GRAPH :kb {{ ?x :type {c} }}",
+    "GRAPH :kb {{ ?x :type ?type }}",
+    "GRAPH :kb {{ ?x :type {c} ; :in ?place }}",
+    "FILTER NOT EXISTS {{ GRAPH :kb {{ ?x :type {c} }} }}",
+    "OPTIONAL {{ GRAPH :kb {{ ?x :in ?place }} }}",
+    "{{ SELECT ?x (COUNT(*) AS ?k) WHERE {{ GRAPH :kb {{ ?x :in+ ?place }} }} GROUP BY ?x }}",
+    "GRAPH ?g {{ ?x :type {c} }}",
+    "MINUS {{ GRAPH :kb {{ {{ ?x :type {c} }} UNION {{ ?x :in {a} }} }} }}",
+)
+"""Of the knowledge base, behind a pattern of a window that binds ?x."""
 OTHERS = 3
 VALUES = ('"x"', '"1.1"^^<http://www.w3.org/2001/XMLSchema#float>', '"NaN"^^<http://www.w3.org/2001/XMLSchema#double>',
           "0", "1", "2", "3", "1.1", "2e0", "3.000000000000000000001")  # fmt: skip
@@ -89,7 +100,10 @@ class Drill:
 
     def __post_init__(self) -> None:
         self.terms = TermDictionary(16)
-        self.kb = StoreKb(Store())
+        self.store = Store()
+        self.kb = PickyKb(self.store)
+        self.asks_kb = self.dice.choice([0, 0.5, 1])
+        self.blanks = self.dice.random() < 0.2
         self.sides = (Runs(self.terms), Runs(self.terms))
         self.runs: list[tuple[RspRun, RspRun]] = []
         self.lateness = self.dice.choice([0, 0, 2])
@@ -108,9 +122,11 @@ class Drill:
         known = {"a": f":t{dice.randint(0, 3)}", "b": f":t{dice.randint(0, 3)}", "n": dice.choice(VALUES[self.plain :]),
                  "m": dice.choice(VALUES), "k": dice.randint(0, 2)}  # fmt: skip
         where = dice.choice(self.patterns).format(**known)
+        known["c"] = dice.choice([":c0", ":c1"] if dice.random() < 0.9 else [":bad"])
+        of_kb = dice.choice(OF_KB).format(**known) if dice.random() < self.asks_kb else ""
         first = dice.choice(self.windows)
         window = f"FROM NAMED WINDOW :w ON <{STREAMS[0]}> {first}"
-        pattern = f"WINDOW :w {{ {where} }}"
+        pattern = f"WINDOW :w {{ {where} }} {of_kb}"
         if dice.random() < 0.2:
             window += f" FROM NAMED WINDOW :u ON <{STREAMS[1]}> {self.windows[0]}"
             pattern += " WINDOW :u { ?o :at ?place }"
@@ -177,9 +193,30 @@ class Drill:
             triples.append((time, [q.triple for q in parse(text, RdfFormat.TURTLE)]))
         return encode_events(triples, self.terms)
 
+    def change_kb(self) -> None:
+        """Something comes to the knowledge base or goes from it, or it cannot be asked for a while."""
+        dice = self.dice
+        self.told(lambda side, _: side.catch_up())
+        for pair in self.runs:
+            kept = [_kept(side, run) for side, run in zip(self.sides, pair, strict=True)]
+            assert kept[0] == kept[1]
+        for _ in range(dice.randint(1, 3)):
+            what = dice.choice([":in :t{b}", ":type :c{c}"]).format(b=dice.randint(0, 3), c=dice.randint(0, 1))
+            thing = "_:b" if self.blanks and dice.random() < 0.5 else f":t{dice.randint(0, 3)}"
+            text = f"@prefix : <http://e/> . :kb {{ {thing} {what} }}"
+            (quad,) = parse(text, RdfFormat.TRIG)
+            if dice.random() < 0.6:
+                self.store.add(quad)
+            else:
+                self.store.remove(quad)
+        self.kb.failing, self.kb.picky = dice.random() < 0.1, dice.random() < 0.3
+        self.kb.touch()
+
     def step(self) -> None:
         dice, what = self.dice, self.dice.random()
-        if what < 0.7:
+        if what < 0.1 and self.asks_kb:
+            self.change_kb()
+        elif what < 0.7:
             stream, batch = dice.choice(STREAMS[:1] * 3 + STREAMS[1:]), self.events()
             self.terms.hold(*batch.ids)
             self.told(lambda side, _: side.push(stream, batch))
@@ -223,6 +260,26 @@ class Drill:
         for run in self.sides[1].registered:
             assert isinstance(run, RspRun)
         self.runs = list(zip(*(side.registered for side in self.sides), strict=True))
+
+
+class PickyKb(FailingKb):
+    """While it is `picky`, it cannot be asked about what is bad."""
+
+    picky = False
+
+    def solutions(self, query_text: str) -> QuerySolutions:
+        """As asked, or KbError."""
+        if self.picky and "bad" in query_text:
+            raise KbError("not about that")
+        return super().solutions(query_text)
+
+
+def _kept(side: Runs, run: RspRun) -> bool | str:
+    """Whether a query keeps answers before the KB changes, or which error it raises."""
+    try:
+        return side.keep_answers(run)
+    except KbError as error:
+        return str(error)
 
 
 _ADVANCE = JointAnswers.advance

@@ -34,6 +34,8 @@ from oxiseq.grammar.scope import expression_variables
 
 _MOST_KNOWN: Final = 1 << 16
 """Values that are remembered; then all are forgotten."""
+_MOST_LEARNED: Final = 1 << 18
+"""The same of those in arrays: a hundred queries that differ in a constant of an expression have a hundred of each."""
 _FIRST_KNOWN: Final = 16
 """Values that there is room for to begin with."""
 
@@ -122,7 +124,7 @@ class Extend(Node):
         value = self._values.value(given.delta.rows[row, self._values.places].tolist())
         memory = self._memory.arrays
         known, room = int(memory.count[0]), len(memory.values)
-        if known == _MOST_KNOWN:
+        if known == _MOST_LEARNED:
             self._memory.set(self._empty())
         elif known == room:
             self._memory.set(memory._replace(

@@ -69,6 +69,8 @@ class _Putting:
                 return _Seen(self._sheet.filtered(done[child].node, moved), columns)
             case p.Pick(child, picked) if (columns := done[child].columns) is not None:
                 places = tuple(tuple(columns[i] for i in each) for each in picked)
+                if all(len(each) == 1 for each in places):
+                    return _Seen(done[child].node, tuple(place for (place,) in places))
                 return _Seen(self._consolidated(self._sheet.pick(done[child].node, places)))
             case p.Arrange(child, key, loose) if (columns := done[child].columns) is not None:
                 by, loosely = (tuple(columns[i] for i in places) for places in (key, loose))

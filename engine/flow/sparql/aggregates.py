@@ -6,21 +6,21 @@ them, the least (SPARQL 1.1, 18.5.1; semantics.md 4).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Final
+from typing import Final, NamedTuple
 from typing import Literal as OneOf
 
 from pyoxigraph import Literal, NamedNode, Variable
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.relations import Column, Relation, Relations
-from oxiseq.engine.flow.rewriting import UNBOUND
+from oxiseq.engine.flow.rewriting import UNBOUND, replaced
 from oxiseq.engine.flow.sparql.existence import Conditions
 from oxiseq.engine.flow.sparql.grounds import Contexts, Scope
 from oxiseq.engine.flow.sparql.leaves import OWN
 from oxiseq.grammar.algebra import Aggregate, Call, Expression, SubSelect
-from oxiseq.grammar.scope import visible_variables
+from oxiseq.grammar.scope import conjuncts, expression_variables, holds_exists, visible_variables
 
 _ZERO: Final = Literal("0", datatype=NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
 _OF_NOTHING: Final[dict[str, Expression]] = {
@@ -29,6 +29,14 @@ _OF_NOTHING: Final[dict[str, Expression]] = {
 _SUMS: Final[dict[str, OneOf["COUNT", "SUM", "AVG", "GROUP_CONCAT"]]] = {
     "COUNT": "COUNT", "SUM": "SUM", "AVG": "AVG", "GROUP_CONCAT": "GROUP_CONCAT",
 }  # fmt: skip
+
+
+class Grouped(NamedTuple):
+    """A row for each group; which columns stand for which expressions; what of HAVING is still to be asked."""
+
+    relation: Relation
+    known: dict[Expression, Expression]
+    having: Sequence[Expression]
 
 
 class Aggregation:
@@ -42,8 +50,8 @@ class Aggregation:
 
     def grouped(
         self, query: SubSelect, whole: Relation, aggregates: Sequence[Aggregate], scope: Scope
-    ) -> tuple[Relation, dict[Expression, Expression]]:
-        """A row for each group: contexts, keys, aggregates; and which columns stand for which expressions."""
+    ) -> Grouped:
+        """A row for each group: contexts, keys, aggregates. What HAVING says of sums alone holds for all of them."""
         known = dict[Expression, Expression]()
         keys: list[Column] = []
         for each in query.group_by:
@@ -63,12 +71,18 @@ class Aggregation:
         for aggregate in aggregates:
             whole, arguments[aggregate] = self._argument(whole, aggregate.arg, scope)
         names = {aggregate: self._fresh() for aggregate in aggregates}
-        counted = visible_variables(query.where)
-        found = self._rows(whole, [*whole.context, *keys], arguments, names, counted)
-        if not query.group_by and whole.context:
-            found = self._of_nothing(found, names)
         known.update(names.items())
-        return found, known
+        key, counted = [*whole.context, *keys], visible_variables(query.where)
+        each_case = not query.group_by and bool(whole.context)
+        having = [each for whole in query.having for each in conjuncts(replaced(whole, known))]
+        found, others = self._summed(whole, key, arguments, names)
+        early = [] if each_case else [each for each in having if _is_about(found, each)]
+        found = self._relations.filter(found, early)  # fewer groups are joined with what is no sum
+        for aggregate in others:
+            found = self._with(found, whole, key, aggregate, arguments[aggregate], names[aggregate], counted)
+        if each_case:
+            found = self._of_nothing(found, names)
+        return Grouped(found, known, [each for each in having if each not in early])
 
     def _fresh(self) -> Variable:
         return Variable(f"{OWN}group_{next(self._numbers)}")
@@ -82,28 +96,35 @@ class Aggregation:
         name = self._fresh()
         return self._conditions.extended(whole, argument, name, scope), name
 
-    def _rows(
-        self, whole: Relation, key: Sequence[Column], arguments: dict[Aggregate, Variable | None],
-        names: dict[Aggregate, Variable], counted: Sequence[Variable],
-    ) -> Relation:  # fmt: skip
+    def _summed(
+        self, whole: Relation, key: Sequence[Column], arguments: Mapping[Aggregate, Variable | None],
+        names: Mapping[Aggregate, Variable],
+    ) -> tuple[Relation, Sequence[Aggregate]]:  # fmt: skip
+        """Groups with all that is a sum of their rows; and the other aggregates, in an order that queries which list
+        them otherwise have, too."""
         plain = [a for a in arguments if a.name in _SUMS and not a.distinct]
         found = self._sums(whole, key, [(names[a], a, arguments[a]) for a in plain])
-        for aggregate, argument in arguments.items():
-            if aggregate in plain:
-                continue
-            everywhere = aggregate.name in _SUMS  # a group has its sums, and a value if all rows bind one
-            if everywhere:
-                mine = [c for c in counted if c in whole.columns] if argument is None else [argument]
-                every = self._relations.distinct(
-                    self._relations.project(whole, list(dict.fromkeys([*key, *mine])))
-                )
-                more = self._sums(every, key, [(names[aggregate], aggregate, argument)])
-            else:
-                assert argument is not None
-                more = self._end(whole, key, aggregate.name, argument, names[aggregate])
-                everywhere = bool(key) and argument in whole.certain
-            found = self._relations.attached(found, more, key, everywhere=everywhere)
-        return found
+
+        def place(aggregate: Aggregate) -> tuple[str, bool, int]:
+            argument = arguments[aggregate]
+            return aggregate.name, aggregate.distinct, -1 if argument is None else whole.place(argument)
+
+        return found, sorted((a for a in arguments if a not in plain), key=place)
+
+    def _with(
+        self, found: Relation, whole: Relation, key: Sequence[Column], aggregate: Aggregate,
+        argument: Variable | None, name: Variable, counted: Sequence[Variable],
+    ) -> Relation:  # fmt: skip
+        """With a column for what is no sum of a group's rows."""
+        if aggregate.name in _SUMS:  # of distinct ones, which every group has
+            mine = [c for c in counted if c in whole.columns] if argument is None else [argument]
+            every = self._relations.distinct(self._relations.project(whole, list(dict.fromkeys([*key, *mine]))))
+            more = self._sums(every, key, [(name, aggregate, argument)])
+            return self._relations.attached(found, more, key, everywhere=True)
+        assert argument is not None
+        more = self._end(whole, key, aggregate.name, argument, name)
+        everywhere = bool(key) and argument in whole.certain  # a group has a value if all rows bind one
+        return self._relations.attached(found, more, key, everywhere=everywhere)
 
     def _sums(
         self, whole: Relation, key: Sequence[Column], sums: Sequence[tuple[Variable, Aggregate, Variable | None]]
@@ -146,3 +167,8 @@ class Aggregation:
         for aggregate, name in names.items():
             empty = self._relations.extend(empty, _OF_NOTHING.get(aggregate.name, UNBOUND), name)
         return self._relations.union([found, empty])
+
+
+def _is_about(a: Relation, condition: Expression) -> bool:
+    """Whether a condition looks at nothing else than a relation's columns."""
+    return p.is_pure(condition) and not holds_exists(condition) and expression_variables(condition) <= a.variables

@@ -15,7 +15,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.flow.plan import Constant
 from oxiseq.engine.flow.relations import Column, Relation, Relations
 from oxiseq.engine.flow.rewriting import replaced
-from oxiseq.engine.flow.sparql.aggregates import Aggregation
+from oxiseq.engine.flow.sparql.aggregates import Aggregation, Grouped
 from oxiseq.engine.flow.sparql.correlation import grouped, of_slice, shown_as_is
 from oxiseq.engine.flow.sparql.existence import Conditions, Patterns
 from oxiseq.engine.flow.sparql.grounds import Contexts, Scope
@@ -63,10 +63,10 @@ class Selects:
 
     def ordered(self, query: SubSelect, where: Relation, columns: Sequence[Listed | Column], scope: Scope) -> Ordered:
         """All but the slice: these columns behind the contexts, then what only sorts."""
-        whole, known = where, dict[Expression, Expression]()
+        whole, known, having = Grouped(where, {}, query.having)
         if grouped(query):
-            whole, known = self._aggregation.grouped(query, where, aggregates_of(query), scope)
-        whole = self._conditions.filtered(whole, [replaced(e, known) for e in query.having], scope)
+            whole, known, having = self._aggregation.grouped(query, where, aggregates_of(query), scope)
+        whole = self._conditions.filtered(whole, having, scope)
         if query.values is not None:
             whole = self._relations.join(
                 whole, self._relations.values(query.values.variables, query.values.rows)

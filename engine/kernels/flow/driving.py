@@ -2,7 +2,8 @@
 do itself, and for room.
 
 An operator's kernel takes the addresses of its memory, of the deltas that it reads and of the one that it writes. So a
-step is a line of a table: the kernel's own address, and those.
+step is a line of a table: the kernel's own address, and those. Only operators to which something has come are looked
+at: of a plan for many queries those are few.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ ASKED: Final = -1
 """In place of a kernel's answer: there is none, Python does the step."""
 
 STEP = np.dtype([
-    ("out", "i8"),  # address of the delta that it writes; 0: it is a source, which is filled before
+    ("out", "i8"),  # address of the delta that it writes
     ("kernel", "i8"),  # its address; 0: Python does the step
     ("arguments", "i4"),  # how many it takes
-    ("first", "i4"),  # its inputs in `inputs`
+    ("first", "i4"),  # those that read it, in `readers`
     ("last", "i4"),
     ("a", "i8"),
     ("b", "i8"),
@@ -37,9 +38,11 @@ STEP = np.dtype([
 ], align=True)  # fmt: skip
 """An operator."""
 
-PLACE, ANSWER, LARGEST, SCALARS = range(4)
-"""The operator that comes next; what the kernel has answered of the one that Python is asked about; of how many rows
-the largest delta has had room since somebody looked."""
+PLACE, ANSWER, LARGEST, FILLED, SCALARS = range(5)
+"""The operator that comes next, 0: a batch begins; what the kernel has answered of the one that Python is asked about;
+of how many rows the largest delta has had room since somebody looked; how many operators have written in the last
+batch, ALL: any may have."""
+ALL: Final = -1
 
 
 class Steps(NamedTuple):
@@ -48,13 +51,22 @@ class Steps(NamedTuple):
     scalars: Array
     steps: Array
     """Inputs before those that read them."""
-    inputs: Array
-    """i64: addresses of deltas."""
+    readers: Array
+    """i64: places."""
+    sources: Array
+    """i64: places of those that are filled before; they have no step."""
+    due: Array
+    """u8 by place: whether something has come to it."""
+    filled: Array
+    """i64: places of those that have written something."""
 
 
 _scalars: Any = view_of(Steps, "scalars", np.int64)
 _steps: Any = view_of(Steps, "steps", STEP)
-_inputs: Any = view_of(Steps, "inputs", np.int64)
+_readers: Any = view_of(Steps, "readers", np.int64)
+_sources: Any = view_of(Steps, "sources", np.int64)
+_due: Any = view_of(Steps, "due", np.uint8)
+_filled: Any = view_of(Steps, "filled", np.int64)
 _call1, _call2, _call3, _call4, _call5, _call6 = map(caller, range(1, 7))
 
 
@@ -62,22 +74,62 @@ _call1, _call2, _call3, _call4, _call5, _call6 = map(caller, range(1, 7))
 def drive(P: int) -> int:
     """Step the operators from where the scalars say, each that one of its inputs has rows for. ALL_DONE, or the
     operator that Python is to step, or to go on with, before this is called again."""
-    scalars, steps, inputs = _scalars(P), _steps(P), _inputs(P)
+    scalars, steps, due = _scalars(P), _steps(P), _due(P)
+    if scalars[PLACE] == 0:
+        _begin(P)
+    else:  # Python has been asked
+        _written(P, scalars[PLACE] - 1)
     for place in range(scalars[PLACE], steps.shape[0]):
-        step = steps[place]
-        if step.out == 0:
+        if due[place] == 0:
             continue
-        buffers.count(step.out)[0] = 0
-        scalars[LARGEST] = max(scalars[LARGEST], buffers.at(step.out).shape[0])
-        for i in range(step.first, step.last):
-            if buffers.count(inputs[i])[0] > 0:
-                answer = np.int64(ASKED) if step.kernel == 0 else _called(step)
-                if answer != DONE:
-                    scalars[PLACE], scalars[ANSWER] = place + 1, answer
-                    return place
-                break
+        due[place] = 0
+        step = steps[place]
+        answer = np.int64(ASKED) if step.kernel == 0 else _called(step)
+        if answer != DONE:
+            scalars[PLACE], scalars[ANSWER] = place + 1, answer
+            return place
+        _written(P, place)
     scalars[PLACE] = 0
     return ALL_DONE
+
+
+@inner
+def _begin(P: Any) -> None:
+    """Clear what was written of the last batch; what sources hold has come."""
+    scalars, steps, sources, filled = _scalars(P), _steps(P), _sources(P), _filled(P)
+    if scalars[FILLED] == ALL:
+        source = 0
+        for place in range(steps.shape[0]):
+            if source < sources.shape[0] and sources[source] == place:
+                source += 1
+            else:
+                buffers.count(steps[place].out)[0] = 0
+    else:
+        for i in range(scalars[FILLED]):
+            buffers.count(steps[filled[i]].out)[0] = 0
+    scalars[FILLED] = 0
+    for i in range(sources.shape[0]):
+        _hand_on(P, sources[i])
+
+
+@inner
+def _written(P: Any, place: int) -> None:
+    """An operator is through."""
+    scalars, out = _scalars(P), _steps(P)[place].out
+    scalars[LARGEST] = max(scalars[LARGEST], buffers.at(out).shape[0])
+    if buffers.count(out)[0] > 0:
+        _filled(P)[scalars[FILLED]] = place
+        scalars[FILLED] += 1
+        _hand_on(P, place)
+
+
+@inner
+def _hand_on(P: Any, place: int) -> None:
+    """Those that read what an operator has written are due, if it has."""
+    step, readers, due = _steps(P)[place], _readers(P), _due(P)
+    if buffers.count(step.out)[0] > 0:
+        for i in range(step.first, step.last):
+            due[readers[i]] = 1
 
 
 @inner

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oxiseq.engine.kernels.compiling.options import kernel
+from oxiseq.engine.kernels.flow import buffers
 
 
 @kernel
@@ -26,3 +27,14 @@ def tell(at: Any, weight: Any, rows: Any, sign: int, first: int, instants: Any, 
             for c in range(rows.shape[1]):
                 told[n, c] = rows[i, c]
             n += 1
+
+
+@kernel
+def with_rows(deltas: Any, found: Any) -> int:
+    """Which deltas have rows, of addresses: i64[n]. Their numbers go into `found`, i64[n]; how many they are."""
+    count = 0
+    for i in range(deltas.shape[0]):
+        if buffers.count(deltas[i])[0] > 0:
+            found[count] = i
+            count += 1
+    return count

@@ -1,0 +1,117 @@
+"""A standing query as a graph of operators over rows that come and go (operators.md).
+
+Where it stands: algebra → **plan** → nodes at work. Immutable. A plan is a table: each operator names its inputs by
+their places in it, so equal operators on equal inputs are one, and columns are places, not names, so what variables are
+called does not tell operators apart. In expressions the column at place 3 is the variable `column(3)`.
+
+Most columns hold ids of terms. Some are *raw*: numbers (`FlowPlan.raw` says where). An i64, a time for instance, is two
+of them, one behind the other (times.py): so rows are hashed, compared, kept and handed on in one way. Expressions and
+orders of terms do not look at raw columns.
+
+    Patterns, Asked, Given, Constant      where rows come from
+    Quads, Graphs                         what a store holds, followed quad by quad
+    Triples, Cover, Sometime, TimeTerm    rows that happen at some time, row by row
+    Look, Closure                         pairs of what happens with what has happened; paths in time
+    Filter, Extend, Pick, Negate, Union   row by row, without memory
+    Hull, Lasting                         intervals, row by row
+    Arrange, Join                         pairs; the memory of joins is in what is arranged
+    Lookup                                rows and what a table has for them, without memory of the rows
+    Follow, Extreme                       pairs in order of time; the first or last rows
+    Distinct, Consolidate, Once, Group    rows counted
+    Best                                  ranks
+    Reach                                 paths of any length
+
+    sources.py       where rows come from
+    row_by_row.py    what needs no memory
+    pairs.py         rows kept, and pairs of them
+    happening.py     rows that happen at some time
+    counted.py       rows counted, ranked, connected
+    forms.py         a whole plan
+    sheet.py         one in the making
+"""
+
+from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Rank, Reach, Sum
+from oxiseq.engine.flow.plan.forms import (
+    FlowPlan,
+    Form,
+    draws,
+    draws_in_turn,
+    inputs,
+    is_consolidated,
+    is_one_to_one,
+    is_pure,
+    is_settled,
+    renamed,
+)
+from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
+from oxiseq.engine.flow.plan.pairs import Arrange, Bound, Extreme, Follow, Join, Lookup, Timed
+from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Hull, Lasting, Negate, Pick, Union
+from oxiseq.engine.flow.plan.sheet import Sheet
+from oxiseq.engine.flow.plan.sources import (
+    Asked,
+    Constant,
+    Given,
+    GraphPlace,
+    Graphs,
+    Lifetime,
+    Patterns,
+    Place,
+    Quads,
+    Source,
+    WindowPlace,
+    column,
+)
+
+__all__ = [
+    "Arrange",
+    "Asked",
+    "Best",
+    "Bound",
+    "Closure",
+    "Consolidate",
+    "Constant",
+    "Cover",
+    "Distinct",
+    "Extend",
+    "Extreme",
+    "Filter",
+    "FlowPlan",
+    "Follow",
+    "Form",
+    "Given",
+    "GraphPlace",
+    "Graphs",
+    "Group",
+    "Hull",
+    "Join",
+    "Lasting",
+    "Lifetime",
+    "Look",
+    "Lookup",
+    "Negate",
+    "Once",
+    "Patterns",
+    "Pick",
+    "Place",
+    "Quads",
+    "Rank",
+    "Reach",
+    "Sheet",
+    "Sometime",
+    "Source",
+    "Sum",
+    "TimeTerm",
+    "Timed",
+    "Triples",
+    "Union",
+    "WindowPlace",
+    "column",
+    "draws",
+    "draws_in_turn",
+    "inputs",
+    "is_consolidated",
+    "is_one_to_one",
+    "is_pure",
+    "is_settled",
+    "renamed",
+]

@@ -1,0 +1,89 @@
+"""Operators that count rows, rank them, or connect them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from oxiseq.engine.flow.plan.sources import Lifetime
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Each row once, as long as its weight is above 0."""
+
+    child: int
+    lifetime: Lifetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidate:
+    """The same rows, what comes and goes within a tick left out. Without memory."""
+
+    child: int
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Each row of a tick once, where rows only come. Without memory. numbered: its first columns are an interval, and
+    two columns behind it are the halves of a number that tells it from all other rows and is higher than those of
+    earlier ticks; 0 if it has no time."""
+
+    child: int
+    numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """An aggregate of a group that is a sum: COUNT of rows (`place` None) or of bound values, SUM, AVG; or all its
+    values (GROUP_CONCAT, which are written in term order)."""
+
+    name: Literal["COUNT", "SUM", "AVG", "GROUP_CONCAT"]
+    place: int | None
+    separator: str = " "
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A row for each group: its key, unbound being a value like others, then its sums, unbound where SPARQL has an
+    error. Without keys there is one group, also of no rows, from the first tick on."""
+
+    child: int
+    key: tuple[int, ...]
+    sums: tuple[Sum, ...]
+
+
+# --- ranks ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A column to order by, as ORDER BY does."""
+
+    place: int
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """By key the rows of the ranks [start, stop), or (`ties`) all that are equal to the first in `order`. Ranks go by
+    `order`, then by the other columns, in term order, so that they are a function of what there is. A row of weight 3
+    has three ranks. stop None: to the end."""
+
+    child: int
+    key: tuple[int, ...]
+    order: tuple[Rank, ...]
+    start: int = 0
+    stop: int | None = None
+    ties: bool = False
+
+
+# --- paths ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Edges (the last two columns of the child) → each pair of nodes that one step or more connect, once. Columns
+    before those are context: paths stay within one."""
+
+    child: int

@@ -1,0 +1,123 @@
+"""A whole plan: its operators, and what can be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from oxiseq.engine.expressions.functions import IMPURE
+from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Reach
+from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
+from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, Lookup
+from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Hull, Lasting, Negate, Pick, Union
+from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads
+from oxiseq.grammar.algebra import Call, Expression
+from oxiseq.grammar.scope import subexpressions
+
+Form: TypeAlias = (
+    Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting
+    | Arrange | Join | Lookup | Follow | Extreme | Distinct | Consolidate | Once | Group | Best | Reach | Triples | Look
+    | Cover | Sometime | TimeTerm | Closure
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlan:
+    """Operators in an order in which each comes after its inputs; `widths`: how many columns each has; `root`: the one
+    whose rows are the answer; `raw`: the places of each one's columns that hold numbers, ascending; `also`: others
+    whose rows are looked at."""
+
+    forms: tuple[Form, ...]
+    widths: tuple[int, ...]
+    root: int
+    raw: tuple[tuple[int, ...], ...]
+    also: tuple[int, ...] = ()
+
+
+def inputs(form: Form) -> tuple[int, ...]:
+    """The places of its inputs."""
+    match form:
+        case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
+            return ()
+        case Union(children):
+            return children
+        case Join(left, right):
+            return left, right
+        case Follow(left, right):
+            return left.child, right.child
+        case Look(child, kept) | Lookup(child, kept):
+            return child, kept
+        case _:
+            return (form.child,)
+
+
+def renamed(form: Form, places: Mapping[int, int]) -> Form:
+    """A form whose inputs stand at other places."""
+    match form:
+        case Patterns() | Asked() | Quads() | Graphs() | Given() | Constant():
+            return form
+        case Union(children):
+            return Union(tuple(places[c] for c in children))
+        case Join(left, right):
+            return Join(places[left], places[right])
+        case Look(child, kept):
+            return replace(form, child=places[child], kept=places[kept])
+        case Lookup(child, table):
+            return replace(form, child=places[child], table=places[table])
+        case Follow(left, right):
+            here = replace(left, child=places[left.child]), replace(right, child=places[right.child])
+            return replace(form, left=here[0], right=here[1])
+        case _:
+            return replace(form, child=places[form.child])
+
+
+def is_one_to_one(plan: FlowPlan) -> bool:
+    """Whether each row of the root is one row of a conjunction of patterns, and no two are alike: then what is new
+    there is new here, and nothing has to be counted."""
+    place = plan.root
+    while True:
+        match plan.forms[place]:
+            case Patterns() | Quads() | Graphs():
+                return True
+            case Filter(child, conditions) if all(map(is_pure, conditions)):
+                place = child
+            case Extend(child, expression) if is_pure(expression):
+                place = child
+            case Pick(child, columns) if _keeps(columns, plan.widths[child]):
+                place = child
+            case _:
+                return False
+
+
+def is_consolidated(plan: FlowPlan) -> bool:
+    """Whether no row of the root comes and goes within one tick."""
+    return is_settled(plan.forms[plan.root]) or is_one_to_one(plan)
+
+
+def is_settled(form: Form) -> bool:
+    """Whether an operator hands on the outcome of a tick, whatever comes and goes within it."""
+    return isinstance(form, Distinct | Consolidate | Group | Best | Reach)
+
+
+def draws(plan: FlowPlan) -> bool:
+    """Whether some value is drawn by chance."""
+    drawn = (each.expression for each in plan.forms if isinstance(each, Extend))
+    return not all(map(is_pure, drawn))
+
+
+def is_pure(expression: Expression) -> bool:
+    """Whether its value depends on what it reads alone."""
+    return not any(isinstance(e, Call) and e.name in IMPURE for e in subexpressions(expression))
+
+
+def draws_in_turn(plan: FlowPlan) -> bool:
+    """Whether several operators make blank nodes, which stand in the order in which they come to be: then each instant
+    is worked on by itself, or their order would hang on how events are put together in batches."""
+    made = (each.expression for each in plan.forms if isinstance(each, Extend))
+    return sum(any(isinstance(e, Call) and e.name == "BNODE" for e in subexpressions(each)) for each in made) > 1
+
+
+def _keeps(columns: tuple[tuple[int, ...], ...], width: int) -> bool:
+    """Whether all columns of the child are among these."""
+    return {places[0] for places in columns if len(places) == 1} >= set(range(width))

@@ -1,0 +1,87 @@
+"""Operators of pairs: rows kept, and what is found among them; in order of time, too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from oxiseq.engine.flow.plan.sources import Lifetime
+
+
+@dataclass(frozen=True, slots=True)
+class Arrange:
+    """Rows kept, to be found by their columns at `key` (unbound being a value like others) and at `loose`, which agree
+    where both sides have a value. coming: rows only come."""
+
+    child: int
+    key: tuple[int, ...]
+    loose: tuple[int, ...] = ()
+    lifetime: Lifetime | None = None
+    coming: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The pairs of two arrangements that agree: all columns of the left, then all of the right. `key` and `loose` of
+    both are as long."""
+
+    left: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A condition on pairs: the row's column at `place` is above (">"), below or equal to the table's at `column`, as
+    numbers. It may let others pass: a FILTER behind it decides."""
+
+    place: int
+    column: int
+    sign: Literal["<", "=", ">"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The pairs of rows with those of an arrangement that have the same columns at its key: all columns of both. What
+    is arranged is there before the first row comes, and does not change: so the rows need not be kept. bound: where
+    there is no key."""
+
+    child: int
+    table: int
+    key: tuple[int, ...]
+    bound: Bound | None = None
+
+
+# --- order of time --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Rows that agree in some columns, in order of a raw time. `loose`: they agree where both sides have a value."""
+
+    child: int
+    time: int
+    key: tuple[int, ...] = ()
+    loose: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """The pairs of rows that agree of which the time of the left is before that of the right, or (`meeting`) equal to
+    it: all columns of the left, then all of the right. EARLIEST, LATEST: of a right row and all left rows with its key
+    before it only those that are first, or last; loose columns are compared after that."""
+
+    left: Timed
+    right: Timed
+    choice: Literal["ALL", "EARLIEST", "LATEST"] = "ALL"
+    meeting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """By key the rows with the first time, or (`latest`) the last: all that are equal. As Best with `ties`, for raw
+    times."""
+
+    child: int
+    key: tuple[int, ...]
+    time: int
+    latest: bool

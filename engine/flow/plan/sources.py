@@ -1,0 +1,109 @@
+"""Where the rows of a plan come from, and how long they are of use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from pyoxigraph import NamedNode, Variable
+
+from oxiseq.engine.terms.texts import Term
+from oxiseq.engine.windows import ConjunctiveQuery
+from oxiseq.grammar.algebra import TermOrVariable, TriplePattern
+
+
+@lru_cache(maxsize=256)
+def column(place: int) -> Variable:
+    """What stands for the column at a place in the expressions of a plan."""
+    return Variable(f"c{place}")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlace:
+    """What a window holds: the number of its content in the query."""
+
+    content: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPlace:
+    """A graph of the knowledge base; None: its default graph."""
+
+    name: NamedNode | None
+
+
+Place: TypeAlias = WindowPlace | GraphPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """A conjunction of triple patterns, each on a window or on a graph of the knowledge base, with FILTERs on their
+    variables: each of its rows once (engine/windows). `query.sources` are places in `places`. Columns: its variables
+    and blank nodes in order of appearance, called `column(0)`, `column(1)`... there."""
+
+    query: ConjunctiveQuery
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A SELECT to the knowledge base alone, asked again when that has changed; its rows with their multiplicity."""
+
+    text: str
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quads:
+    """The quads of a store that agree with a pattern, each once. graph: None its default graph, a variable any of its
+    named ones. Columns: the variables in order of appearance, the graph's last, called `column(0)`... there."""
+
+    pattern: TriplePattern
+    graph: NamedNode | Variable | None
+
+    @property
+    def parts(self) -> tuple[TermOrVariable | None, ...]:
+        """Subject, predicate, object, graph."""
+        return (self.pattern.subject, self.pattern.predicate, self.pattern.object, self.graph)
+
+    @property
+    def width(self) -> int:
+        """How many variables it has."""
+        return len({part for part in self.parts if isinstance(part, Variable)})
+
+
+@dataclass(frozen=True, slots=True)
+class Graphs:
+    """The named graphs of a store, the empty ones too. One column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Rows that whoever runs the plan gives. raw: places of columns that hold numbers; once: each comes once."""
+
+    name: str
+    width: int
+    raw: tuple[int, ...] = ()
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Rows that are there from the first tick on: VALUES; `{}` is one row without columns. None: unbound."""
+
+    rows: tuple[tuple[Term | None, ...], ...]
+    width: int
+
+
+Source: TypeAlias = Patterns | Asked | Quads | Graphs | Given | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """How long rows are of use, the interval of which stands at `start`: while it begins at most `limit` microseconds
+    before the instant in work. Then they are forgotten, which nobody is told of. Rows without a time (times.NO_START)
+    stay."""
+
+    start: int
+    limit: int = 0

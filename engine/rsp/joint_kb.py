@@ -1,0 +1,87 @@
+"""What several queries know of the knowledge base, as one.
+
+Where it stands: each query's own answers of the KB, all of the same version → **an event for each graph**, with what
+any of them knows of it, and **what comes and goes** of each table. Each query asks the KB itself: so whoever leaves the
+others knows what it has been told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.flow.delta import Delta, Ids
+from oxiseq.engine.flow.knowledge import Knowledge, difference, event_of
+from oxiseq.engine.flow.plan import Asked, GraphPlace
+
+
+class JointKnowledge:
+    """The KB's part in a plan for several queries. known: theirs, by number."""
+
+    def __init__(self, graphs: Sequence[GraphPlace], tables: Sequence[Asked], known: Sequence[Knowledge]) -> None:
+        self._graphs, self._tables = graphs, tables
+        self._known: dict[int, Knowledge] = dict(enumerate(known))
+        self._version: int | None = None
+        self._told = not known
+        self._before = [np.zeros((0, table.width), np.uint32) for table in tables]
+
+    def forget(self, number: int) -> None:
+        """A query has left."""
+        self._known.pop(number, None)
+
+    def changed(self) -> bool:
+        """Whether another version holds than the last time, which all know then. They have asked before."""
+        version = self._version
+        for knowledge in self._known.values():
+            knowledge.changed()
+            self._version = knowledge.version
+            if self._told and self._version == version:  # as for one, so for all
+                return False
+        self._told = True
+        return bool(self._known)
+
+    def unchanged(self) -> bool:
+        """Whether what all know has not been told yet."""
+        first, self._told = not self._told, True
+        for knowledge in self._known.values():
+            self._version = knowledge.version
+        return first and self._version is not None
+
+    def graphs(self) -> list[EventBatch]:
+        """All that is known of each."""
+        return [event_of(_distinct(list(self._events(place)))) for place in self._graphs]
+
+    def _events(self, place: GraphPlace) -> Iterator[Ids]:
+        asked: dict[str, Ids] = {}
+        for knowledge in self._known.values():
+            number = knowledge.places.get(place)
+            if number is not None and knowledge.told is not None:
+                asked[knowledge.texts[number]] = np.column_stack(knowledge.told.graphs[number].ids)
+        yield from asked.values()
+
+    def tables(self, tick: int) -> Iterator[Delta]:
+        """What has come and gone of each since the last call, at a tick."""
+        for number, table in enumerate(self._tables):
+            before = self._before[number]
+            now = self._before[number] = self._table(table.text, before)
+            yield difference(before, now, tick)
+
+    def _table(self, text: str, before: Ids) -> Ids:
+        for knowledge in self._known.values():
+            number = knowledge.places.get(text)
+            if number is not None and knowledge.told is not None:
+                return knowledge.told.tables[number]
+        return before  # nobody reads it any more
+
+    def held_ids(self) -> Iterator[Ids]:
+        """The terms of the tables."""
+        yield from self._before
+
+
+def _distinct(parts: Sequence[Ids]) -> Ids:
+    """Each triple once."""
+    if len(parts) == 1:
+        return parts[0]
+    return np.unique(np.concatenate([np.zeros((0, 3), np.uint32), *parts]), axis=0)

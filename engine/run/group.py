@@ -1,0 +1,224 @@
+"""Queries over the same windows whose state is one: events in, each query's own rows out (together.py).
+
+Where it stands: arrivals of a group → complete events → **one plan for all its queries** → their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.rsp.joint import JointAnswers, Part, why_alone
+from oxiseq.engine.run.arrivals import Arrivals
+from oxiseq.engine.run.recent import Recent
+from oxiseq.engine.run.rsp import RspRun
+from oxiseq.engine.run.shared import Outcome
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+Kind: TypeAlias = tuple[Any, ...]
+
+
+def kind_of(run: RspRun) -> Kind | None:
+    """What queries that may share their state have in common; None: this one shares nothing."""
+    plan = run.plan
+    if why_alone(plan) is not None:
+        return None
+    contents = tuple((content.stream, content.window) for content in plan.contents)
+    kb = id(run.kb_in_time.present) if plan.reads_kb else None
+    return plan.streams, run.lateness, run.order.start, contents, kb
+
+
+class PartError(Exception):
+    """What queries see of the knowledge base is not the same any more."""
+
+
+class Owner(Protocol):
+    """Who has queries go on by themselves."""
+
+    terms: TermDictionary
+
+    def release(self, group: Group, run: RspRun) -> None:
+        """One that shares a state goes on by itself. Raises LimitError."""
+
+
+class Group:
+    """Queries in the same state, two at least."""
+
+    def __init__(self, kind: Kind, order: Arrivals, recent: Recent, owner: Owner) -> None:
+        self.kind, self._owner = kind, owner
+        self.runs: list[RspRun] = []
+        self.order, self.recent = order, recent
+        self.taken: Sequence[EventBatch] = ()
+        """The events that have been worked on last."""
+        self.events = 0
+        """That have come since the answers were made."""
+        self.found: dict[RspRun, list[MatchBatch]] = {}
+        """What has been told of the events that came last."""
+        self._version: int | None = None
+        """Of the KB, that all have asked."""
+        self._answers: JointAnswers | None = None
+        self._built: list[RspRun | None] = []
+        """The queries by their numbers in the answers; those that have left are None."""
+        self._ways: list[int] = []
+        """Of each the number of the columns that it shows: equal for those that show the same."""
+
+    # --- a share ------------------------------------------------------------------------------------
+
+    @property
+    def others(self) -> int:
+        return len(self.runs) - 1
+
+    def release(self, run: RspRun) -> None:
+        self._owner.release(self, run)
+
+    @property
+    def state(self) -> dict[str, int]:
+        """Made of the windows first, if somebody has come or gone since the last event."""
+        try:
+            whole = self._at_work(self._owner.terms).state
+        except LimitError:  # the next event has them part
+            whole = {"triples": 0, "rows": 0}
+        return {what: -(-count // len(self.runs)) for what, count in whole.items()}
+
+    @property
+    def bytes(self) -> int:
+        return 0 if self._answers is None else -(-self._answers.bytes // len(self.runs))
+
+    def take_in(self, run: RspRun) -> None:
+        """Another one, whose state is the same."""
+        run.join(self)
+        self.runs.append(run)
+        self._answers = None
+
+    def drop(self, run: RspRun) -> None:
+        """One has left."""
+        self.runs.remove(run)
+        if run in self._built:
+            number = self._built.index(run)
+            self._built[number] = None
+            if self._answers is not None:
+                self._answers.knowledge.forget(number)
+        if 2 * len(self.runs) < len(self._built):
+            self._answers = None
+
+    def held_ids(self) -> Iterator[NDArray[np.uint32]]:
+        """The terms of all that it may still look at."""
+        yield from self.order.held_ids()
+        yield from self.recent.held_ids()
+        if self._answers is not None:
+            yield from self._answers.held_ids()
+
+    # --- events -------------------------------------------------------------------------------------
+
+    def advance(self, terms: TermDictionary, late: EventBatch | None) -> list[Outcome]:
+        """Work through what is complete by now. Raises KbError, PartError before events are taken. Another error loses
+        what has been made of the windows, not what they hold, and tells nothing of `taken`."""
+        self.found, self.taken = {}, ()
+        for passed in self._stretches():
+            if self.order.complete(passed):
+                self._ask()
+                self.taken = self.order.take(passed)
+                found: dict[RspRun, list[MatchBatch]] = {}
+                for part in self._at_work(terms).advance(self.taken):
+                    self._deal(part, found, terms)
+                before, self.found = self.found, found
+                for run, batches in before.items():
+                    found[run] = run.put_together([*batches, *found.get(run, ())])
+                self.recent.add(self.taken)
+                self.events += sum(map(len, self.taken))
+                self.taken = ()
+        for run, (batch,) in self.found.items():
+            run.matches += len(batch.time)
+        if late is None:
+            return [Outcome(run, batches) for run, batches in self.found.items()]
+        return [Outcome(run, self.found.get(run, []), late) for run in self.runs]
+
+    # --- the KB -------------------------------------------------------------------------------------
+
+    @property
+    def _reads_kb(self) -> bool:
+        return self.runs[0].reads_kb
+
+    def _stretches(self) -> Iterable[int]:
+        """As those of each query's KB, all of which go on."""
+        passed = self.order.passed
+        if not self._reads_kb:
+            return (passed,)
+        first, *others = (run.kb_in_time for run in self.runs)
+        if not all(map(first.same, others)):
+            raise PartError
+        if not first.waits:
+            return first.stretches(passed)
+        every = (kb.stretches(passed) for kb in (first, *others))
+        return (stretch for stretch, *_ in zip(*every, strict=True))
+
+    def _ask(self) -> None:
+        """Have each query ask the KB, if that has changed. Raises KbError, PartError."""
+        if not self._reads_kb:
+            return
+        version = self.runs[0].kb_in_time.version
+        if version != self._version:
+            for run in self.runs:
+                run.kb_in_time.ask()
+                if run.meets_blanks:
+                    raise PartError
+            self._version = version
+
+    def knows_all(self, recent: Recent) -> bool:
+        """As that of each (`RspRun.knows_all`)."""
+        return all(run.knows_all(recent) for run in self.runs)
+
+    # --- what is at work ----------------------------------------------------------------------------
+
+    def _at_work(self, terms: TermDictionary) -> JointAnswers:
+        if self._answers is None:
+            known = [run.knowledge for run in self.runs if run.reads_kb and run.knowledge is not None]
+            answers, self._built = JointAnswers([run.plan for run in self.runs], terms, known), list(self.runs)
+            numbers: dict[object, int] = {}
+            shown = [tuple((told.place, told.expression) for told in run.plan.flow.told) for run in self.runs]
+            self._ways = [numbers.setdefault(each, len(numbers)) for each in shown]
+            for part in self.recent.parts():
+                answers.pass_over(part)
+            self._answers, self.events = answers, 0
+        return self._answers
+
+    def _deal(self, part: Part, found: dict[RspRun, list[MatchBatch]], terms: TermDictionary) -> None:
+        """Each query of a part has its rows, in the columns that it shows."""
+        shown: dict[int, _Shown] = {}
+        for queries, low, high in part.pieces:
+            mine: dict[int, MatchBatch] = {}
+            for number in queries:
+                run, way = self._built[number], self._ways[number]
+                if run is None:
+                    continue
+                if way not in mine:
+                    if way not in shown:
+                        whole = run.batch(part.at, part.rows)
+                        terms.hold(whole.values)
+                        shown[way] = _Shown(whole)
+                    mine[way] = shown[way].of(low, high)
+                found[run] = [mine[way]]
+
+
+class _Shown:
+    """Matches without events, of several queries."""
+
+    def __init__(self, whole: MatchBatch) -> None:
+        self._whole = whole
+        self._ends: dict[int, NDArray[np.int64]] = {}
+
+    def of(self, low: int, high: int) -> MatchBatch:
+        """Some of them, one after the other."""
+        whole, count = self._whole, high - low
+        if count == len(whole.time):
+            return whole
+        ends = self._ends.get(count)
+        if ends is None:
+            ends = self._ends[count] = whole.ends[: count + 1]
+        return MatchBatch(whole.time[low:high], whole.values[low:high], ends, whole.event_letter, whole.event_time)
