@@ -15,7 +15,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
-_FIRST: Final = 64
+_FIRST: Final = 16
 """Rows that there is room for to begin with."""
 
 

@@ -310,7 +310,7 @@ class _Pass:
         self._owners: list[tuple[tuple[int, int], ...]] = []
         for stream in range(len(runs[0].plan.streams)):
             plans = [run.plan.requests[stream] or _NO_REQUESTS for run in runs]
-            plan, owners = combine(plans, terms)
+            plan, owners = combine(plans)
             self._matchers.append(StreamMatcher(plan, terms) if plan.kernel else None)
             self._owners.append(owners)
 
@@ -335,4 +335,4 @@ class _Pass:
         return found
 
 
-_NO_REQUESTS = StreamPlan((), None, (), (), (), (), ())
+_NO_REQUESTS = StreamPlan((), (), (), (), (), ())

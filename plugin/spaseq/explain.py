@@ -146,8 +146,7 @@ class _Explainer:
 
     def stream(self, name: str, iri: str) -> StreamFacts:
         request = self.plan.requests[self.plan.streams.index(iri)]
-        tables = request.tables if request is not None else None
-        return StreamFacts(name, iri, 0 if tables is None else len(tables.slots))
+        return StreamFacts(name, iri, 0 if request is None else request.slots)
 
     def gpm(self, name: str) -> GpmFacts:
         gpm = self.plan.gpms[name]
