@@ -1,8 +1,8 @@
 """Registered queries that are alike and all match: what they cost together, beside one of them.
 
-    python -m benchmarks.families [--queries 1 100] [--kinds equal windows thresholds] [--outputs count first listed]
+    python -m benchmarks.families [--queries 1 100] [--kinds columns windows thresholds] [--outputs count first listed]
 
-`A; B;+; C` with a key of 110 values over one stream, in sliding windows. `equal`: but for the columns that they show;
+`A; B;+; C` with a key of 110 values over one stream, in sliding windows. `columns`: but for the columns that they show;
 `windows`: each has a length of its own; `thresholds`: each asks other values of A and B. Output: COUNT(*) of each end
 (`count`), the first match of each instant (`first`), or all matches (`listed`). CPU time per event, of coded events in
 batches of 1,000, and how many matches an event has; the last column is beside one query in the same process, both
@@ -35,7 +35,7 @@ KEYS: Final = 110
 TICK: Final = 1_000_000
 BATCH: Final = 1000
 BATCHES: Final = 30
-KINDS: Final = ("equal", "windows", "thresholds")
+KINDS: Final = ("columns", "windows", "thresholds")
 OUTPUTS: Final = ("count", "first", "listed")
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#integer"
 
@@ -44,7 +44,7 @@ def text_of(kind: str, output: str, number: int) -> str:
     """Query `number` of a kind."""
     window = 900 - (8 * number if kind == "windows" else 0)
     bound = number // 2 if kind == "thresholds" else 0
-    shown = ("?x", "?k", "?y")[: 1 + number % 3] if kind == "equal" else ("?k", "?x")
+    shown = ("?x", "?k", "?y")[: 1 + number % 3] if kind == "columns" else ("?k", "?x")
     select = "(ENDTIME() AS ?t) (COUNT(*) AS ?n)" if output == "count" else " ".join(shown)
     behind = {"count": "GROUP BY (ENDTIME())", "first": "LIMIT 1", "listed": ""}[output]
     gpms = "\n".join(
@@ -99,7 +99,7 @@ def main() -> None:
     options.add_argument("--kinds", nargs="+", default=[*KINDS], choices=KINDS)
     options.add_argument("--outputs", nargs="+", default=[*OUTPUTS], choices=OUTPUTS)
     chosen = options.parse_args()
-    print(f"{machine()}\n\n| queries that differ in | output | queries | matches per event | µs per event | beside one |")
+    print(f"{machine()}\n\n| differ in | output | queries | matches per event | µs per event | beside one |")
     print("|---|---|---:|---:|---:|---:|")
     for kind in chosen.kinds:
         for output in chosen.outputs:

@@ -89,6 +89,9 @@ class IntervalRun(KbRun):
             return None
         return Concern(dict.fromkeys(self._plan.streams, self._keys), needed=self._stamps.predicates)
 
+    def reserve(self) -> None:
+        assert self._work is self._begun
+
     def _pattern_keys(self) -> frozenset[Key] | None:
         patterns = [p.places for plan in self._plan.plans for p in everything(plan) if isinstance(p, TriplePlan)]
         return keys_of([(predicate, object_) for _, predicate, object_ in patterns], self._terms)

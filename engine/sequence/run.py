@@ -95,6 +95,10 @@ class SequenceRun:
     def _memory(self, memory: k.Memory) -> None:
         self._allocated = memory
 
+    def reserve(self) -> None:
+        """Have memory, whatever comes."""
+        assert self._memory is self._allocated
+
     @property
     def _scalars(self) -> NDArray[np.int64]:
         return _NOTHING_YET if self._allocated is None else self._allocated.scalars
