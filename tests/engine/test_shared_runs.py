@@ -1,7 +1,8 @@
 """Queries that share a clock and the matching against each of them alone.
 
-Queries come and go at random moments, some of them alike; one forgets, all are saved and restored; batches have late and simultaneous events; one query settles by itself, the KB
-changes. After every step each query's matches, late events and counters must be those of its lonely twin.
+Queries come and go at random moments, some of them alike; batches have late and simultaneous events; one query settles
+by itself or forgets what it has seen, all are saved and restored, the KB changes. After every step each query's
+matches, late events and counters must be those of its lonely twin.
 """
 
 from __future__ import annotations
@@ -324,3 +325,17 @@ def test_queries_that_find_the_same_matches_find_them_once() -> None:
     assert (first.others, third.others) == (1, 0)
     drill.runs.remove(first)
     assert second.others == 0
+
+
+def test_a_query_without_rows_has_no_memory_for_partial_matches() -> None:
+    """Nor one that has been saved and restored so; the first row brings it."""
+    drill = Drill(1)
+    for _ in range(3):
+        drill.register_one(query("A; N!: B", WINDOWS[1], A=KEYED, N=KEYED, B=KEYED))
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(time, "c") for time in range(5)]))
+    drill.save()
+    for pair in drill.pairs:
+        assert pair.shared.finder.sequence.bytes == 0
+        assert (pair.shared.records, pair.shared.waits, pair.shared.deadline) == (0, False, None)
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(6, "a")]))
+    assert all(pair.shared.finder.sequence.bytes for pair in drill.pairs)
