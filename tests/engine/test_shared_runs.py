@@ -337,5 +337,5 @@ def test_a_query_without_rows_has_no_memory_for_partial_matches() -> None:
     for pair in drill.pairs:
         assert pair.shared.finder.sequence.bytes == 0
         assert (pair.shared.records, pair.shared.waits, pair.shared.deadline) == (0, False, None)
-    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(6, "a")]))
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(6, "a"), Reading(7, "c")]))
     assert all(pair.shared.finder.sequence.bytes for pair in drill.pairs)
