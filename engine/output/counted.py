@@ -20,7 +20,7 @@ from oxiseq.engine.sequence.states import RUN_START, Value
 from oxiseq.engine.sequence.tables import SequenceTables
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
-from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, OnClose
+from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction
 from oxiseq.grammar.scope import subexpressions
 
 
@@ -46,11 +46,6 @@ class CountedEntries:
         self._slots = [_Slots.of(key) for key in compiled.keys]
         self._terms = terms
 
-    @property
-    def by_window(self) -> bool:
-        """Whether all matches of one window may be counted together."""
-        return isinstance(self._summary.report, OnClose) and not self._summary.instantly
-
     def instants(self, found: Sequence[Counts], start: int, numbers: InstantNumbers | None) -> Iterator[Instant]:
         """The counts by their ends, in order. `start`: the window's t; `numbers`: where clocks are not times."""
         entries: dict[int, dict[tuple[object, ...], Entry]] = {}
@@ -65,7 +60,7 @@ class CountedEntries:
         window = self._summary.window
         for bucket in sorted(entries):
             clock = bucket
-            if self.by_window and window is not None:
+            if self._summary.by_window and window is not None:
                 clock = start + bucket * window.size
             time = clock if numbers is None else numbers.time(clock)
             yield Instant(time, clock, list(entries[bucket].values()))

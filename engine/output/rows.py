@@ -5,6 +5,7 @@ Row ids count up for ever; the store holds those from `base` on and forgets from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +16,7 @@ from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
-_FIRST: Final = 64
+_FIRST: Final = 16
 """Rows that there is room for to begin with."""
 
 
@@ -85,12 +86,14 @@ class RowStore:
         b = self._block
         return RowBlock(b.letter[at], b.time[at], b.clock[at], b.stored[at], b.epoch[at])
 
-    def save(self, ids: NDArray[np.bool_], terms: SavedTerms) -> State:
-        """The rows held; `ids`: which of the stored columns are terms. The epochs' answers are the caller's."""
+    def save(self, columns: Sequence[int], ids: NDArray[np.bool_], terms: SavedTerms) -> State:
+        """The rows held, with these of the stored columns; `ids`: which of those are terms. The epochs' answers are the
+        caller's."""
         block = self.block
-        terms.ids(block.stored[:, ids])
+        stored = block.stored[:, columns]
+        terms.ids(stored[:, ids])
         rows = {name: getattr(block, name) for name in _COLUMNS}
-        return {**rows, "base": self.base, "forgotten": self._forgotten_epochs}
+        return {**rows, "stored": stored, "base": self.base, "forgotten": self._forgotten_epochs}
 
     def restore(
         self, state: State, epochs: list[dict[str, KbAnswer]], ids: NDArray[np.bool_], terms: KnownTerms

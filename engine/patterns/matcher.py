@@ -27,6 +27,7 @@ from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
+from oxiseq.engine.matching.tables import build_tables
 from oxiseq.engine.patterns.operators import CHUNK, OperatorMatcher
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
 from oxiseq.engine.terms.blanks import KbBlanks
@@ -145,9 +146,9 @@ class StreamMatcher:
         if found is None:
             found = list(self.nothing)
             self.filled = ()
-            if self.plan.tables is not None and len(batch):
+            if self.plan.kernel and len(batch):
                 if self._kernel is None:
-                    self._kernel = _Kernel(self.plan.tables, self._limits)
+                    self._kernel = _Kernel(build_tables(self.plan.native, self._terms), self._limits)
                 self._run(batch, self._kernel, found)
         for request, conditions in self.plan.everywhere:
             n = len(batch) if all(passes(c, (), self._terms)[0] for c in conditions) else 0

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from pyoxigraph import BlankNode, Variable
 
 from oxiseq.engine.expressions.program import compile_program
-from oxiseq.engine.kernels.matching.records import MatchTables
 from oxiseq.engine.matching.bgp import basic_patterns, canonical
 from oxiseq.engine.matching.conditions import Condition, condition
-from oxiseq.engine.matching.tables import NativeFilter, NativeGpm, build_tables
+from oxiseq.engine.matching.tables import NativeFilter, NativeGpm
 from oxiseq.engine.patterns.operator_plan import OperatorGpm, compile_operators
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Expression, TriplePattern
@@ -51,18 +50,22 @@ class StreamPlan:
     """How the requests of one stream are answered; each is in exactly one of the three groups."""
 
     requests: tuple[GpmRequest, ...]
-    tables: MatchTables | None
     kernel: tuple[KernelGpm, ...]
-    """In the order of the tables' GPM numbers. Behind the requests stand those of the operators' basic patterns."""
+    """By the kernel's numbers. Behind the requests stand those of the operators' basic patterns."""
     everywhere: tuple[tuple[int, tuple[Condition, ...]], ...]
     """Requests with an empty pattern: one empty mapping on every event, if the conditions hold."""
     operators: tuple[OperatorGpm, ...]
     memo: tuple[Condition, ...]
     """Conditions that have a memo table, in the order of the tables."""
     native: tuple[NativeGpm, ...]
-    """What the tables were made of, beside `kernel`."""
+    """What the kernel's tables are made of (matching/tables.py), beside `kernel`."""
     leaves: tuple[tuple[str, int], ...] = ()
     """What the kernel matches beside whole requests, numbered behind them: of which GPM, in how many columns."""
+
+    @property
+    def slots(self) -> int:
+        """How many triple patterns the kernel looks for; equal ones of several GPMs are one."""
+        return len({step.slot for gpm in self.native for step in gpm.instance.patterns})
 
     @property
     def all_native(self) -> bool:
@@ -90,10 +93,8 @@ def compile_stream(requests: Sequence[GpmRequest], terms: TermDictionary) -> Str
     compiler = _Compiler(terms, len(requests))
     for number, request in enumerate(requests):
         compiler.add(number, request)
-    tables = build_tables(compiler.native, terms) if compiler.native else None
     return StreamPlan(
         tuple(requests),
-        tables,
         tuple(compiler.kernel),
         tuple(compiler.everywhere),
         tuple(compiler.operators),
@@ -103,7 +104,7 @@ def compile_stream(requests: Sequence[GpmRequest], terms: TermDictionary) -> Str
     )
 
 
-def combine(plans: Sequence[StreamPlan], terms: TermDictionary) -> tuple[StreamPlan, tuple[tuple[int, int], ...]]:
+def combine(plans: Sequence[StreamPlan]) -> tuple[StreamPlan, tuple[tuple[int, int], ...]]:
     """One plan for the kernel's GPMs of several, and for each of its leaves the (plan, request) it stands for.
 
     BGPs that are equal become one instance, also those of different plans.
@@ -127,8 +128,7 @@ def combine(plans: Sequence[StreamPlan], terms: TermDictionary) -> tuple[StreamP
             native.append(replace(compiled, filters=filters))
             owners.append((number, gpm.request))
             leaves.append((plan.name(gpm.request), plan.widths[gpm.request]))
-    made = build_tables(native, terms) if native else None
-    whole = StreamPlan((), made, tuple(kernel), (), (), tuple(memo), tuple(native), tuple(leaves))
+    whole = StreamPlan((), tuple(kernel), (), (), tuple(memo), tuple(native), tuple(leaves))
     return whole, tuple(owners)
 
 

@@ -123,19 +123,25 @@ class QueryPlan:
         return tuple(dict.fromkeys(e for condition in conditions for e in exists_in(condition)))
 
 
-def compile_query(query: Query, terms: TermDictionary, *, listing: bool = False) -> QueryPlan:
+def compile_query(
+    query: Query, terms: TermDictionary, *, listing: bool = False, wanted: frozenset[Variable] = frozenset()
+) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
-    where these could be counted."""
+    where these could be counted; `wanted`: rows keep these variables for other answers, too."""
     seen = overview(query)
-    plan = _compile(seen, terms, None)
+    plan = _compile(seen, terms, None, wanted)
     if plan.summary is None or listing:
         return plan
     enriched = (name for name, gpm in plan.gpms.items() if gpm.enriched)
     because = listed_because(plan.summary, seen, plan.automaton.ambiguous, enriched, plan.sequence.graph)
-    return replace(plan, listed=because) if because is not None else _compile(seen, terms, carried(plan.summary))
+    if because is not None:
+        return replace(plan, listed=because)
+    return _compile(seen, terms, carried(plan.summary), wanted)
 
 
-def _compile(seen: Overview, terms: TermDictionary, told_apart: frozenset[Variable] | None) -> QueryPlan:
+def _compile(
+    seen: Overview, terms: TermDictionary, told_apart: frozenset[Variable] | None, also: frozenset[Variable]
+) -> QueryPlan:
     """`told_apart`: matches are counted, apart by the values of these variables."""
     query = seen.query
     parts = dict(seen.parts)
@@ -154,6 +160,7 @@ def _compile(seen: Overview, terms: TermDictionary, told_apart: frozenset[Variab
     positive = {letter for position in automaton.positions for letter in position.letters}
     order = [g.name for g in query.gpms if any(g.name in letter for letter in positive)]
     answer = answer_of(seen, [parts[name] for name in order])
+    answer = replace(answer, wanted=answer.wanted | also)
     summary = summary_of(seen, answer)
     compared = _compared(sequence, parts, by)
     streams = tuple(dict.fromkeys(s.iri.value for s in query.streams))

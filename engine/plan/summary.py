@@ -56,6 +56,11 @@ class SummaryPlan:
     window: Window | None
 
     @property
+    def by_window(self) -> bool:
+        """Whether all matches of one window may be counted together."""
+        return isinstance(self.report, OnClose) and not self.instantly
+
+    @property
     def grouped(self) -> bool:
         """Whether there may be other than one group."""
         return bool(self.keys)

@@ -69,6 +69,9 @@ class AloneRun(ABC):
         """The streams have ended."""
         self.order.close()
 
+    def reserve(self) -> None:  # noqa: B027  most have it from the beginning
+        """Have the memory that the first event needs, so that `bytes` tells of it."""
+
     @abstractmethod
     def advance(self) -> Sequence[Any]:
         """Work through all that is complete by now; the batches of matches found."""

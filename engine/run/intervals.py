@@ -7,7 +7,7 @@ Instants are worked through many at a time, unless rules feed each other: then o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 import numpy as np
@@ -25,11 +25,11 @@ from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.flow.epsparql.rows import Rows
 from oxiseq.engine.flow.epsparql.rules import Rules
 from oxiseq.engine.flow.epsparql.stamps import Stamps
-from oxiseq.engine.flow.epsparql.standing import Query
+from oxiseq.engine.flow.epsparql.standing import Query, Standing
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow.facts import read_rows
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.run.concern import Concern, keys_of
+from oxiseq.engine.run.concern import Concern, Key, keys_in, keys_of, predicate_of
 from oxiseq.engine.run.resets import Resets
 from oxiseq.engine.run.with_kb import KbRun
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -73,25 +73,10 @@ class IntervalRun(KbRun):
         """Of the KB that has been handed out."""
         self._stamps = Stamps(terms)
         self._one_by_one = plan.one_by_one
-        self._arriving = Arriving(
-            terms, 1 if self._one_by_one else CHUNK if plan.answered.uses is None else _CHOSEN
-        )
-        self._known = Known()
-        self._strata = [(stratum.recursive, self._rules(stratum)) for stratum in plan.strata]
-        self._query = Query(plan.answered, plan.distinct, terms)
-        if not self._strata:
-            self._query.standing.read(self._arriving.facts)
-        self._parts = [*(rules.standing for _, rules in self._strata), *self._query.parts]
+        self._most = 1 if self._one_by_one else CHUNK if plan.answered.uses is None else _CHOSEN
+        self._begun: _Operators | None = None  # a query among many may never see an event that concerns it
+        self._keys = self._pattern_keys()
         terms.register(self)
-
-    def _rules(self, stratum: Stratum) -> Rules:
-        """Rules at work."""
-        found = []
-        for number in stratum.rules:
-            form = self._plan.rules[number].form
-            assert isinstance(form, Construct)
-            found.append((form, self._plan.derived[number]))
-        return Rules(found, self._terms, stratum.recursive)
 
     @property
     def plan(self) -> IntervalPlan:
@@ -100,11 +85,32 @@ class IntervalRun(KbRun):
     @property
     def concern(self) -> Concern | None:
         """An answer ends with an event that a pattern of the query, or of a rule, has a triple of."""
-        patterns = [p.places for plan in self._plan.plans for p in everything(plan) if isinstance(p, TriplePlan)]
-        keys = keys_of([(predicate, object_) for _, predicate, object_ in patterns], self._terms)
-        if keys is None:
+        if self._keys is None:
             return None
-        return Concern(dict.fromkeys(self._plan.streams, keys), needed=self._stamps.predicates)
+        return Concern(dict.fromkeys(self._plan.streams, self._keys), needed=self._stamps.predicates)
+
+    def reserve(self) -> None:
+        assert self._work is self._begun
+
+    def _pattern_keys(self) -> frozenset[Key] | None:
+        patterns = [p.places for plan in self._plan.plans for p in everything(plan) if isinstance(p, TriplePlan)]
+        return keys_of([(predicate, object_) for _, predicate, object_ in patterns], self._terms)
+
+    @property
+    def _work(self) -> _Operators:
+        if self._begun is None:
+            self._begun = _Operators(self._plan, self._terms, self._most)
+        return self._begun
+
+    @property
+    def _parts(self) -> Sequence[Standing]:
+        return () if self._begun is None else self._begun.parts
+
+    def _are_nothing(self, events: EventBatch) -> bool:
+        """Whether nothing comes of events that are the first ones."""
+        if self._begun is not None or self._keys is None:
+            return False
+        return next(keys_in(events, self._keys, {predicate_of(key) for key in self._keys}), None) is None
 
     @property
     def reads_kb(self) -> bool:
@@ -139,11 +145,14 @@ class IntervalRun(KbRun):
         events = merged(self._arrivals.take(passed))
         if not len(events):
             return
+        if self._are_nothing(events):
+            self._completed = int(events.time[-1])
+            return
         version = self._kb.version
         if version != self._version:
             self._learn()
             self._version = version
-        for piece in self._arriving.pieces(events, self._stamps.starts(events).start):
+        for piece in self._work.arriving.pieces(events, self._stamps.starts(events).start):
             found = self._step(piece)
             if found:
                 yield self._answers(found)
@@ -157,44 +166,48 @@ class IntervalRun(KbRun):
             part.forget(self._completed + 1, now=now)
 
     def _tidy(self, *, now: bool) -> None:
-        self._arriving.tick = self._query.tidy(self._arriving.tick, now=now)
+        if self._begun is not None:
+            arriving = self._begun.arriving
+            arriving.tick = self._begun.query.tidy(arriving.tick, now=now)
 
     def _learn(self) -> None:
         """Hand out what the knowledge base holds at the instant."""
+        arriving = self._work.arriving
         self._tidy(now=True)
-        tick = self._arriving.tick
-        self._arriving.tick = max(part.learn(self._knowledge.now, tick) for part in self._parts)
+        arriving.tick = max(part.learn(self._knowledge.now, arriving.tick) for part in self._parts)
 
     def _step(self, piece: Piece) -> Buffer:
         """Complete instants, to the fixpoint of the rules and the query's answers."""
-        tick = piece.tick
-        if self._strata:
-            known = self._arriving.facts.delta
-            for recursive, rules in self._strata:
+        tick, work = piece.tick, self._work
+        if work.strata:
+            known = work.arriving.facts.delta
+            for recursive, rules in work.strata:
                 known = self._closed(known, rules, piece) if recursive else rules.derive_all(known, piece.since)
-            self._query.standing.feed(known)
+            work.query.standing.feed(known)
             tick = int(known.at[0])
-        return self._query.step(piece.since, tick)
+        return work.query.step(piece.since, tick)
 
     def _closed(self, known: Delta, rules: Rules, piece: Piece) -> Delta:
         """One instant, with all that rules make of it, round by round."""
-        self._known.begin()
-        known = new = self._known.new(known)
+        seen = self._work.known
+        seen.begin()
+        known = new = seen.new(known)
         rounds = 0
         while len(new):
             made = rules.derive(at_tick(new, self._next_tick()), piece.since, again=rounds > 0)
             rounds += 1
             if not len(made):
                 break
-            new = self._known.new(made)
+            new = seen.new(made)
             known = Delta.concat([known, new], FACT)
             _guard(rounds, len(known))
         rules.standing.finish(at_tick(known, self._next_tick()), piece.since)
         return at_tick(known, self._next_tick())
 
     def _next_tick(self) -> int:
-        self._arriving.tick += 1
-        return self._arriving.tick - 1
+        arriving = self._work.arriving
+        arriving.tick += 1
+        return arriving.tick - 1
 
     def _answers(self, found: Buffer) -> MatchBatch:
         count = len(found)
@@ -227,7 +240,8 @@ class IntervalRun(KbRun):
         complete when it changed; its blank nodes keep their ids."""
         self._tidy(now=True)
         return {
-            "matches": self.matches, "tick": self._arriving.tick, "resets": self.resets.save(),
+            "matches": self.matches, "resets": self.resets.save(),
+            "tick": None if self._begun is None else self._begun.arriving.tick,
             "faults": self.faults.save(), "completed": self._completed, "arrivals": self._arrivals.save(terms),
             "parts": [part.flow.save(terms) for part in self._parts],
             "blanks": self._blanks.save(terms), "kept": self._kb.save(terms),
@@ -239,7 +253,8 @@ class IntervalRun(KbRun):
         self.resets, self.faults = Resets.restored(state["resets"]), Faults.restored(state["faults"])
         self._arrivals.restore(state["arrivals"], terms)
         self._blanks.restore(state["blanks"], terms)
-        self._arriving.tick = int(state["tick"])
+        if state["tick"] is not None:
+            self._work.arriving.tick = int(state["tick"])
         for part, saved in zip(self._parts, state["parts"], strict=True):
             part.flow.restore(saved, terms)
         self._kb.restore(state["kept"], terms)
@@ -260,6 +275,29 @@ class IntervalRun(KbRun):
     def bytes(self) -> int:
         """How large what is kept is."""
         return sum(part.flow.bytes for part in self._parts)
+
+
+class _Operators:
+    """What is at work for a query once something may come of an event. `most`: facts of a piece."""
+
+    def __init__(self, plan: IntervalPlan, terms: TermDictionary, most: int) -> None:
+        self.arriving = Arriving(terms, most)
+        self.known = Known()
+        self.strata = [(stratum.recursive, _rules(stratum, plan, terms)) for stratum in plan.strata]
+        self.query = Query(plan.answered, plan.distinct, terms)
+        if not self.strata:
+            self.query.standing.read(self.arriving.facts)
+        self.parts: Sequence[Standing] = [*(rules.standing for _, rules in self.strata), *self.query.parts]
+
+
+def _rules(stratum: Stratum, plan: IntervalPlan, terms: TermDictionary) -> Rules:
+    """Rules at work."""
+    found = []
+    for number in stratum.rules:
+        form = plan.rules[number].form
+        assert isinstance(form, Construct)
+        found.append((form, plan.derived[number]))
+    return Rules(found, terms, stratum.recursive)
 
 
 def _guard(rounds: int, triples: int) -> None:

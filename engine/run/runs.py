@@ -41,7 +41,7 @@ class Runs:
         self._number[run] = self._count
         self._count += 1
         if not isinstance(run, AloneRun):
-            self._shared.add(run, start)
+            self._shared.add(run, start, shares=shares)
         elif not (shares and isinstance(run, RspRun) and self._is_together(run)):
             self._apart.add(run)
 

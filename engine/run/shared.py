@@ -5,7 +5,8 @@
 Queries with the same streams, lateness and start are of one *kind*. A kind's queries are in one *group* as long as
 their clocks are in the same state; one that was registered later, or has settled by itself, has a clock of its own
 until both are in the same state again. So a query's matches are exactly those that it finds alone: it sees the same
-instants, matched by the same kernel. Tables are made anew, between batches, when a query has come or gone.
+instants, matched by the same kernel. Tables are made anew, between batches, when a query has come or gone. Those that
+are alike and have seen the same find their matches together (alike.py).
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.patterns.matcher import Rows, StreamMatcher
 from oxiseq.engine.patterns.plan import StreamPlan, combine
+from oxiseq.engine.run.alike import share, share_again
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.clock import Clock, Instants
+from oxiseq.engine.run.finder import Finder
 from oxiseq.engine.run.query import CHUNK, QueryRun
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -78,14 +81,18 @@ class SharedRuns:
         self._passes: dict[Kind, _Pass] = {}
         self._count = 0
         self._stepped: set[QueryRun] = set()
+        self._by_themselves: set[QueryRun] = set()
 
     def stepped(self) -> set[QueryRun]:
         """Those that have worked on an instant since the last call."""
         stepped, self._stepped = self._stepped, set()
         return stepped
 
-    def add(self, run: QueryRun, start: int | None = None) -> None:
-        """A query that has not seen any event yet; `start` as it was given."""
+    def add(self, run: QueryRun, start: int | None = None, *, shares: bool = True) -> None:
+        """A query that has not seen any event yet; `start` as it was given. shares: it may find its matches together
+        with others."""
+        if not shares:
+            self._by_themselves.add(run)
         self._number[run] = self._count
         self._count += 1
         kind = run.plan.streams, run.lateness, start
@@ -98,8 +105,10 @@ class SharedRuns:
         group = self._group(run)
         self._leave(group, run)
         self._passes.pop(group.kind, None)
+        run.finder.users -= bool(run.others)
         del self._number[run]
         self._stepped.discard(run)
+        self._by_themselves.discard(run)
 
     def save(self, terms: SavedTerms) -> State:
         """The state of all queries, in order of registration; clocks that they share once."""
@@ -108,7 +117,12 @@ class SharedRuns:
             {"start": group.kind[2], "clock": group.clock.save(terms), "runs": [place[run] for run in group.runs]}
             for group in self._all()
         ]
-        return {"groups": groups, "runs": [run.save(terms) for run in place if isinstance(run, QueryRun)]}
+        alike: dict[Finder, list[int]] = {}
+        for run, i in place.items():
+            if isinstance(run, QueryRun) and run.others:
+                alike.setdefault(run.finder, []).append(i)
+        runs = [run.save(terms) for run in place if isinstance(run, QueryRun)]
+        return {"groups": groups, "runs": runs, "alike": list(alike.values())}
 
     def restore(self, state: State, runs: Sequence[QueryRun], terms: KnownTerms) -> None:
         """Go on from a saved state, with runs that have not seen any event; when there are none yet."""
@@ -119,6 +133,8 @@ class SharedRuns:
                 runs[i].restore(state["runs"][i], clock, terms)
             kind = members[0].plan.streams, clock.lateness, None if start is None else int(start)
             self._enter(_Group(kind, clock, members, set(members), set(members)))
+        for places in state["alike"]:
+            share_again([runs[i] for i in places])
         self._number = {run: number for number, run in enumerate(runs)}
         self._count = len(runs)
 
@@ -202,7 +218,9 @@ class SharedRuns:
         if len(group.runs) == 1:
             return group
         self._leave(group, run)
+        self._passes.pop(group.kind, None)
         run.follow(group.clock.copy())
+        run.leave()
         alone = _Group(group.kind, run.clock, [run], {run}, {run})
         self._enter(alone)
         return alone
@@ -250,6 +268,8 @@ class SharedRuns:
         self, group: _Group, found: dict[QueryRun, list[MatchBatch]], errors: dict[QueryRun, Exception]
     ) -> None:
         """What the clock hands out next: matches and errors are put with those that are there already."""
+        if len(group.runs) > 1 and group.kind not in self._passes:
+            self._passes[group.kind] = self._pass(group.kind)
         instants = group.clock.take()
         apart = group.apart
         for run in apart:
@@ -265,31 +285,34 @@ class SharedRuns:
         if len(apart) < len(group.runs):
             self._work_together(group, apart, instants, found, errors)
 
+    def _pass(self, kind: Kind) -> _Pass:
+        """For the queries that there are; those that have not seen an instant may share."""
+        runs = [run for group in self._groups[kind] for run in group.runs]
+        share([run for run in runs if not run.instants and run not in self._by_themselves], self._terms)
+        return _Pass(runs, self._terms)
+
     def _work_together(
         self, group: _Group, apart: Iterable[QueryRun], instants: Instants,
         found: dict[QueryRun, list[MatchBatch]], errors: dict[QueryRun, Exception],
     ) -> None:
-        matching = self._passes.get(group.kind)
-        if matching is None:
-            runs = [run for g in self._groups[group.kind] for run in g.runs]
-            matching = self._passes[group.kind] = _Pass(runs, self._terms)
+        matching = self._passes[group.kind]
         total = len(instants.time)
-        here = None if len(group.runs) == len(matching.runs) and not apart else set(group.runs).difference(apart)
+        here = None if len(group.runs) == matching.count and not apart else set(group.runs).difference(apart)
         for low in range(0, max(total, 1), CHUNK):
             part = instants.slice(low, low + CHUNK)
             last = low + CHUNK >= total
             rows = matching.rows(part)
             if rows is None:  # one query's limit: each by itself, so that the others do not suffer
-                rows = {run: None for run in group.runs if run not in apart}
+                rows = dict.fromkeys(matching.runs)
             for run in tuple(group.watchful):
-                if run not in rows and (here is None or run in here):
-                    rows[run] = run.nothing
-            for run, one in rows.items():
+                if run.finder not in rows and (here is None or run in here):
+                    rows[run.finder] = run.finder.nothing
+            for finder, run in [(each, run) for each in rows for run in matching.runs.get(each, ())]:
                 if run in errors or (here is not None and run not in here):
                     continue
                 self._stepped.add(run)
                 try:
-                    batches = run.step(part, one, last)
+                    batches = run.step(part, rows[finder] if run.finder is finder else None, last)
                 except Exception as error:
                     errors[run] = error
                     continue
@@ -302,21 +325,25 @@ class SharedRuns:
 
 
 class _Pass:
-    """One pass over the events of a kind's streams for all its queries."""
+    """One pass over the events of a kind's streams for all its queries. `runs`: by what finds their matches."""
 
     def __init__(self, runs: Sequence[QueryRun], terms: TermDictionary) -> None:
-        self.runs = runs
+        self.runs: dict[Finder, list[QueryRun]] = {}
+        for run in runs:
+            self.runs.setdefault(run.finder, []).append(run)
+        self._finders = list(self.runs)
+        self.count = len(runs)
         self._matchers: list[StreamMatcher | None] = []
         self._owners: list[tuple[tuple[int, int], ...]] = []
         for stream in range(len(runs[0].plan.streams)):
-            plans = [run.plan.requests[stream] or _NO_REQUESTS for run in runs]
-            plan, owners = combine(plans, terms)
+            plans = [finder.plan.requests[stream] or _NO_REQUESTS for finder in self._finders]
+            plan, owners = combine(plans)
             self._matchers.append(StreamMatcher(plan, terms) if plan.kernel else None)
             self._owners.append(owners)
 
-    def rows(self, part: Instants) -> dict[QueryRun, list[list[Rows]] | None] | None:
-        """The rows of the queries that have some; None when a limit was passed."""
-        found: dict[QueryRun, list[list[Rows]] | None] = {}
+    def rows(self, part: Instants) -> dict[Finder, list[list[Rows]] | None] | None:
+        """The rows of those that have some; None when a limit was passed."""
+        found: dict[Finder, list[list[Rows]] | None] = {}
         for stream, matcher in enumerate(self._matchers):
             if matcher is None or not len(part.batches[stream]):
                 continue
@@ -327,12 +354,12 @@ class _Pass:
             owners = self._owners[stream]
             for request in matcher.filled:
                 number, own = owners[request]
-                run = self.runs[number]
-                mine = found.get(run)
+                finder = self._finders[number]
+                mine = found.get(finder)
                 if mine is None:
-                    mine = found[run] = run.nothing
+                    mine = found[finder] = finder.nothing
                 mine[stream][own] = rows[request]
         return found
 
 
-_NO_REQUESTS = StreamPlan((), None, (), (), (), (), ())
+_NO_REQUESTS = StreamPlan((), (), (), (), (), ())

@@ -76,7 +76,7 @@ class SequenceRun:
         self._terms = terms
         self._ask = ask
         self._capacities = sizes = capacities or Capacities()
-        self._memory = allocate(compiled, sizes)
+        self._allocated: k.Memory | None = None  # a query among many may never have a row
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._no_rows = RowBuffer.empty(compiled)
         self._generation = terms.generation
@@ -86,17 +86,35 @@ class SequenceRun:
         self.oldest_row = 0
 
     @property
+    def _memory(self) -> k.Memory:
+        if self._allocated is None:
+            self._allocated = allocate(self._compiled, self._capacities)
+        return self._allocated
+
+    @_memory.setter
+    def _memory(self, memory: k.Memory) -> None:
+        self._allocated = memory
+
+    def reserve(self) -> None:
+        """Have memory, whatever comes."""
+        assert self._memory is self._allocated
+
+    @property
+    def _scalars(self) -> NDArray[np.int64]:
+        return _NOTHING_YET if self._allocated is None else self._allocated.scalars
+
+    @property
     def waits(self) -> bool:
         """Whether the clock alone may complete a match: something waits for its window to close, or a bound to pass."""
-        return bool(self._memory.scalars[k.WAITING])
+        return bool(self._scalars[k.WAITING])
 
     @property
     def deadline(self) -> int | None:
         """A match may be complete when the clock has passed this (in the window's unit, µs unless it counts instants);
         None if only another event can complete one."""
-        memory = self._memory
         if not self.waits:
             return None
+        memory = self._memory
         due = [int(memory.closings["close"][0])] if memory.scalars[k.CLOSINGS] else []
         tables = self._compiled.tables
         for edge in tables.aged[int(tables.sizes[k.MOVING]) : int(tables.sizes[k.AGEING])].tolist():
@@ -162,12 +180,15 @@ class SequenceRun:
 
     def take_counts(self) -> list[Counts]:
         """What has been counted since the last call, of a run that counts matches instead of listing them."""
-        counts, self._counts = [*self._counts, take_counts(self._memory)], []
+        if self._allocated is not None:
+            self._counts.append(take_counts(self._allocated))
+        counts, self._counts = self._counts, []
         return counts
 
     def collect(self) -> None:
         """Free the nodes that are dead now, and learn `oldest_row`."""
-        self._free(again=False)
+        if self._allocated is not None:
+            self._free(again=False)
 
     def _free(self, again: bool) -> None:
         """Free dead nodes; `again`: that has not helped just before."""
@@ -186,42 +207,44 @@ class SequenceRun:
     def save(self, terms: SavedTerms) -> State:
         """Its state between batches, without what is dead."""
         self.collect()
-        return {"memory": save_memory(self._memory, self._compiled, terms), "oldest": self.oldest_row}
+        memory = None if self._allocated is None else save_memory(self._allocated, self._compiled, terms)
+        return {"memory": memory, "oldest": self.oldest_row}
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         """Go on from a saved state."""
-        self._memory = restore_memory(state["memory"], self._compiled, self._capacities, terms)
+        if state["memory"] is not None:
+            self._memory = restore_memory(state["memory"], self._compiled, self._capacities, terms)
         self.oldest_row = int(state["oldest"])
 
     def held_ids(self) -> tuple[AnyIds, ...]:
         """The live keys, some of which may be dead by now; other values stand among the terms."""
-        return held_ids(self._memory)
+        return () if self._allocated is None else held_ids(self._allocated)
 
     @property
     def live(self) -> dict[str, int]:
         """Numbers of live records, for tests of leaks and for explanations."""
-        s = self._memory.scalars
+        s = self._scalars
         return {"nodes": int(s[matches.NODE_TOP]), "groups": int(s[k.GROUP_COUNT]), "buckets": int(s[k.BUCKET_COUNT]),
                 "aged": int(s[k.AGED_COUNT]), "touched": int(s[k.TOUCHED]), "bytes": self.bytes}
 
     @property
     def waiting(self) -> tuple[int, ...]:
         """Groups at each edge, in the order of the state graph's edges; some may be dead by now."""
-        used = self._memory.groups["edge"][: int(self._memory.scalars[k.GROUP_TOP])]
+        used = self._memory.groups["edge"][: int(self._scalars[k.GROUP_TOP])]
         counts = np.bincount(used[used >= 0], minlength=len(self._compiled.graph.edges))
         return tuple(counts.tolist())
 
     @property
     def records(self) -> int:
         """Nodes, groups, buckets and runs in age segments together."""
-        s = self._memory.scalars
+        s = self._scalars
         counts = (matches.NODE_TOP, k.GROUP_COUNT, k.BUCKET_COUNT, k.AGED_COUNT)
         return sum([int(s[count]) for count in counts])
 
     @property
     def bytes(self) -> int:
         """Of all arrays."""
-        return sum([a.nbytes for a in self._memory])
+        return 0 if self._allocated is None else sum([a.nbytes for a in self._allocated])
 
     def _drain(self, parts: list[Found], waves: list[NDArray[np.int64]]) -> None:
         s = self._memory.scalars
@@ -249,6 +272,8 @@ class SequenceRun:
 
 
 _ROW_IDS = np.zeros(0, np.int64)
+_NOTHING_YET = np.zeros(k.SCALARS, np.int64)
+"""What a run without memory counts."""
 _NOTHING = Found(np.zeros(0, np.int64), np.zeros(1, np.int64))
 
 

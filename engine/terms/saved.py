@@ -87,3 +87,10 @@ class KnownTerms:
     def numbers(self) -> NDArray[np.int64]:
         """By saved id the id here, for kernels."""
         return self._numbers
+
+
+class SameTerms(KnownTerms):
+    """The terms of the dictionary itself, for a state that goes on beside the one that was saved."""
+
+    def __init__(self, terms: TermDictionary) -> None:
+        self._numbers = np.arange(len(terms))

@@ -50,7 +50,10 @@ class Budget:
 
     def check(self, run: AnyRun) -> None:
         """Raises BudgetError when a run that has not seen anything is beyond it."""
-        if self.bytes is not None and run.bytes > self.bytes:
+        if self.bytes is None:
+            return
+        run.reserve()
+        if run.bytes > self.bytes:
             raise BudgetError(f"a state budget of {self.bytes:,} bytes: without any event it is {run.bytes:,}")
 
     def watch(self) -> Watch:

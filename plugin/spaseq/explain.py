@@ -19,6 +19,7 @@ from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.counting import carried
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
 from oxiseq.engine.plan.summary import SummaryPlan
+from oxiseq.engine.run.alike import why_alone
 from oxiseq.engine.sequence.positions import START, Letter
 from oxiseq.engine.sequence.states import PARTITION, Check, Edge, GuardCheck, Value, ValueKind, own_filters
 from oxiseq.grammar.algebra import (
@@ -71,6 +72,14 @@ _REPORTS: Mapping[type, str] = {
 }
 
 
+def _sharing(plan: QueryPlan) -> str:
+    why = why_alone(plan)
+    looks = "the look at each event, with queries that read its streams"
+    if why is not None:
+        return f"{looks}; it finds matches by itself: {why}"
+    return f"{looks}; what it finds, with those that differ only in what they tell of it and began at the same event"
+
+
 class _Explainer:
     def __init__(self, plan: QueryPlan, kb: KnowledgeBase | None) -> None:
         self.plan = plan
@@ -87,6 +96,7 @@ class _Explainer:
             window=window_text(query.window),
             clauses=tuple(self.clauses()),
             correlation=correlation(plan).text(),
+            sharing=_sharing(plan),
             streams=tuple(self.stream(s.name, s.iri.value) for s in query.streams),
             gpms=tuple(self.gpm(g.name) for g in query.gpms if g.name in plan.gpms),
             states=tuple(self.states()),
@@ -146,8 +156,7 @@ class _Explainer:
 
     def stream(self, name: str, iri: str) -> StreamFacts:
         request = self.plan.requests[self.plan.streams.index(iri)]
-        tables = request.tables if request is not None else None
-        return StreamFacts(name, iri, 0 if tables is None else len(tables.slots))
+        return StreamFacts(name, iri, 0 if request is None else request.slots)
 
     def gpm(self, name: str) -> GpmFacts:
         gpm = self.plan.gpms[name]

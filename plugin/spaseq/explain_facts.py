@@ -98,7 +98,7 @@ class StateFacts:
 @dataclass(frozen=True, slots=True)
 class SpaseqFacts:
     """All facts about one compiled query. `correlation`: by which key its events could be dealt out to several runs, as
-    on Spark, or why not."""
+    on Spark, or why not; `sharing`: what it shares with other queries that are registered beside it."""
 
     form: str
     columns: tuple[str, ...]
@@ -106,6 +106,7 @@ class SpaseqFacts:
     window: str
     clauses: tuple[str, ...]
     correlation: str
+    sharing: str
     streams: tuple[StreamFacts, ...]
     gpms: tuple[GpmFacts, ...]
     states: tuple[StateFacts, ...]

@@ -21,6 +21,7 @@ def _lines(explanation: SpaseqFacts) -> Iterator[str]:
     yield f"window: {explanation.window}"
     yield from explanation.clauses
     yield f"dealt out to several runs, as on Spark: {explanation.correlation}"
+    yield f"shares: {explanation.sharing}"
     yield ""
     yield "streams"
     for stream in explanation.streams:

@@ -119,4 +119,4 @@ def test_leading_negations_leave_their_table_with_the_window() -> None:
 def test_distinct_remembers_no_more_than_a_window(window: str) -> None:
     driven = Driven(query("A; B", WINDOWS[window], "SELECT DISTINCT ?av", A=KEYED, B=KEYED))
     plateau(driven, [Reading(i, "ab"[i % 2], value=i % 7) for i in range(5_000)])
-    assert len(driven.run._writer._seen) <= 2 * WINDOW
+    assert len(driven.run.teller._writer._seen) <= 2 * WINDOW

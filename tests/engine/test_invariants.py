@@ -72,7 +72,7 @@ def test_invariants_hold_after_every_instant(name: str, capacities: Capacities |
     for number, reading in enumerate(random_readings(11, 120, "abcn")):
         driven.push([reading])
         driven.count()
-        state = driven.run._sequence._memory
+        state = driven.run.finder.sequence._memory
         assert_groups(state, driven.plan.sequence.tables)
         if number % 10 == 0:
             assert_nodes(state)

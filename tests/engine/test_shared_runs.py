@@ -1,7 +1,8 @@
 """Queries that share a clock and the matching against each of them alone.
 
-Queries come and go at random moments; batches have late and simultaneous events; one query settles by itself, the KB
-changes. After every step each query's matches, late events and counters must be those of its lonely twin.
+Queries come and go at random moments, some of them alike; batches have late and simultaneous events; one query settles
+by itself or forgets what it has seen, all are saved and restored, the KB changes. After every step each query's
+matches, late events and counters must be those of its lonely twin.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.shared import Outcome, SharedRuns
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import SameTerms, SavedTerms
 
 OTHER = E + "s2"
 KEYED = "KEYED"
@@ -61,6 +63,35 @@ def random_query(dice: random.Random) -> str:
     return dice.choice(makers)()
 
 
+def alike(dice: random.Random) -> list[str]:
+    """Queries that find the same matches; some tell the same of them."""
+    by = dice.choice(["", "", "PARTITION BY ?k"])
+    window = dice.choice(WINDOWS[:3] if by else WINDOWS)
+    bound = dice.randint(1, 20)
+    sequence, gpms = dice.choice([
+        ("A; B+", {"A": KEYED, "B": KEYED}), ("A: B", {"A": KEYED, "B": f"{KEYED} FILTER(?bv > ?av)"}),
+        ("A; B;+; C", {"A": KEYED, "B": KEYED, "C": KEYED}), ("A: N!: B", {"A": KEYED, "N": KEYED, "B": KEYED}),
+        ("N!; A", {"N": KEYED, "A": KEYED}), ("A; N!", {"A": KEYED, "N": KEYED}),
+    ])  # fmt: skip
+    if sequence == "A; N!" and not window:
+        window = WINDOWS[1]
+    strategy = dice.choice(["", "", "", "NEXT ", "MAX "])
+    limit = dice.choice(["", "", "LIMIT 2"])
+    shown = [
+        "*", "?k", "?a ?k", "?av", "DISTINCT ?k", f"(?av + {bound} AS ?more)", "(STARTTIME() AS ?from) ?a",
+        "(COUNT(*) AS ?n)", "?k (COUNT(*) AS ?n)", "(SUM(?av) AS ?sum)", "(ENDTIME() AS ?to) (COUNT(*) AS ?n)",
+    ]  # fmt: skip
+    texts = []
+    for chosen in dice.choices(shown, k=dice.choice([2, 3])):
+        over = "COUNT(*)" in chosen or "SUM" in chosen
+        distinct = "DISTINCT " if chosen.startswith("DISTINCT ") else ""
+        select = f"SELECT {strategy}{chosen}" if not distinct or not strategy else f"SELECT {chosen}"
+        keys = [word for word in ("?k", "ENDTIME()") if over and word in chosen]
+        behind = "".join(f" GROUP BY {key if key == '?k' else f'({key})'}" for key in keys)
+        texts.append(query(sequence, f"{window} {by}", select, **gpms) + behind + ("" if over else f" {limit}"))
+    return texts
+
+
 Row = tuple[int, tuple[int, ...], tuple[tuple[int, int], ...]]
 
 
@@ -93,6 +124,9 @@ class Pair:
         assert given_late == ([] if late is None else late.time.tolist())
         for name in ("events", "late", "instants", "matches", "open"):
             assert getattr(self.shared, name) == getattr(self.alone, name), (name, self.text)
+        if self.shared.finder.endless:  # rows go when they are collected
+            self.shared.collect()
+            self.alone.collect()
         mine, its = self.shared.state, self.alone.state
         assert mine["rows"] == its["rows"], self.text
 
@@ -111,9 +145,17 @@ class Drill:
         self.tagged = 0
 
     def register(self) -> None:
-        text = random_query(self.dice)
-        lateness = self.dice.choice([0, 0, 0, 4])
-        start = self.dice.choice([None, None, None, self.now + 3])
+        self.register_one(random_query(self.dice), self.dice.choice([0, 0, 0, 4]), self.a_start())
+
+    def register_alike(self) -> None:
+        lateness, start = self.dice.choice([0, 0, 0, 4]), self.a_start()
+        for text in alike(self.dice):
+            self.register_one(text, lateness, start)
+
+    def a_start(self) -> int | None:
+        return self.dice.choice([None, None, None, self.now + 3])
+
+    def register_one(self, text: str, lateness: int = 0, start: int | None = None) -> None:
         shared, alone = (
             QueryRun(compile_query(load(text), self.terms), self.terms, self.kb, start, lateness) for _ in range(2)
         )
@@ -169,12 +211,28 @@ class Drill:
         self.store.add(Quad(NamedNode(E + f"t{self.tagged}"), NamedNode(E + "tag"), number, NamedNode(E + "tags")))
         self.kb.touch()
 
+    def forget(self) -> None:
+        """One query gives up what it has seen."""
+        pair = self.dice.choice(self.pairs)
+        pair.shared.forget(0)
+        pair.alone.forget(0)
+
+    def save(self) -> None:
+        """All queries go on in runs that have been restored."""
+        named = SavedTerms(self.terms)
+        state, known = self.runs.save(named), SameTerms(self.terms)
+        restored = [QueryRun(pair.shared.plan, self.terms, self.kb) for pair in self.pairs]
+        self.runs = SharedRuns(self.terms)
+        self.runs.restore(state, restored, known)
+        for pair, run in zip(self.pairs, restored, strict=True):
+            pair.shared = run
+
     def step(self) -> None:
         if len(self.pairs) < 2:
             return self.register()
         step = self.dice.choice(
-            [self.register, self.push, self.push, self.push, self.push, self.push, self.punctuate, self.settle,
-             self.close, self.change_kb]
+            [self.register, self.register_alike, self.push, self.push, self.push, self.push, self.push, self.punctuate,
+             self.settle, self.close, self.change_kb, self.forget, self.save]
         )  # fmt: skip
         return step()
 
@@ -182,7 +240,9 @@ class Drill:
 @given(st.integers(0, 2**62))
 def test_each_query_finds_what_it_finds_alone(seed: int) -> None:
     drill = Drill(seed)
-    for _ in range(drill.dice.choice([3, 10])):
+    for _ in range(drill.dice.choice([1, 2])):
+        drill.register_alike()
+    for _ in range(drill.dice.choice([1, 4])):
         drill.register()
     for _ in range(30):
         drill.step()
@@ -236,3 +296,46 @@ def test_the_limit_of_one_query_does_not_cost_the_others_their_matches(monkeypat
     one, other = drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(2, "a")]))
     assert (one.run, len(one.matches[0]), one.error) == (fine, 1, None)
     assert other.run is wild and isinstance(other.error, LimitError)
+
+
+def test_queries_that_find_the_same_matches_find_them_once() -> None:
+    """Those that were registered before an instant; not one that came later, has a budget, or has gone on by itself."""
+    drill = Drill(1)
+    filters = {"A": KEYED, "B": KEYED}
+    drill.register_one(query("A; B", "WITHIN PT0.00001S", "SELECT ?a", **filters))
+    drill.register_one(query("A; B", "WITHIN PT0.00001S", "SELECT ?b ?k", **filters))
+    drill.register_one(query("A; B", "WITHIN PT0.00001S", "SELECT ?a", **filters))
+    drill.register_one(query("A; B", "WITHIN PT0.00002S", "SELECT ?a", **filters))
+    by_itself = QueryRun(drill.pairs[0].shared.plan, drill.terms, drill.kb)
+    drill.runs.add(by_itself, shares=False)
+    first, second, third, other = (pair.shared for pair in drill.pairs)
+    drill.push()
+    drill.now += 1
+    drill.push()
+    assert first.finder is second.finder is third.finder
+    assert first.teller is third.teller is not second.teller
+    assert (first.others, other.others, by_itself.others) == (2, 0, 0)
+    drill.register_one(query("A; B", "WITHIN PT0.00001S", "SELECT ?a", **filters))
+    late = drill.pairs[-1].shared
+    drill.now += 1
+    drill.push()
+    drill.push()
+    assert late.others == 0
+    drill.runs.settle(third)
+    assert (first.others, third.others) == (1, 0)
+    drill.runs.remove(first)
+    assert second.others == 0
+
+
+def test_a_query_without_rows_has_no_memory_for_partial_matches() -> None:
+    """Nor one that has been saved and restored so; the first row brings it."""
+    drill = Drill(1)
+    for _ in range(3):
+        drill.register_one(query("A; N!: B", WINDOWS[1], A=KEYED, N=KEYED, B=KEYED))
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(time, "c") for time in range(5)]))
+    drill.save()
+    for pair in drill.pairs:
+        assert pair.shared.finder.sequence.bytes == 0
+        assert (pair.shared.records, pair.shared.waits, pair.shared.deadline) == (0, False, None)
+    drill.runs.push(STREAM, readings_batch(drill.terms, [Reading(6, "a"), Reading(7, "c")]))
+    assert all(pair.shared.finder.sequence.bytes for pair in drill.pairs)

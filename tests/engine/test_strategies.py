@@ -94,6 +94,6 @@ def test_strategies_take_back_the_nodes_they_make() -> None:
         for n in range(3000):
             driven.push([Reading(n, "ab"[n % 2], value=n)])
             driven.advance()
-        driven.run._sequence.collect()
+        driven.run.finder.sequence.collect()
         used.append(driven.run.state["nodes"])
     assert used[0] == used[1] > 50

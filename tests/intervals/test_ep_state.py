@@ -62,6 +62,24 @@ def test_a_bound_on_the_duration_bounds_what_is_kept(name: str) -> None:
     assert max(kept) < 6_000
 
 
+def test_a_query_that_no_event_has_concerned_keeps_nothing() -> None:
+    """Nor does one that has been saved and restored so. What concerns it then is found, the knowledge base included."""
+    store = Store()
+    store.add(Quad(NamedNode("http://e/s3"), NamedNode("http://e/known"), Literal("yes")))
+    engine = Engine(load(f"{P} SELECT ?c ?y {{ {{ ?s :r ?b }} SEQ {{ ?s :q ?c . ?s :known ?y }} }}", "epsparql"), store)
+    run, others = engine.run, ((time, f"<http://e/s3> <http://e/p> {time} .") for time in range(100))
+    run.push("urn:s", encode_events(others, engine.terms))
+    assert run.advance() == []
+    assert (run.bytes, run.records, run.events) == (0, 0, 100)
+    run = restore(save(run, engine.terms), engine.plan, engine.terms, engine.kb)
+    assert run.bytes == 0
+    run.push("urn:s", encode_events([(100, "<http://e/s3> <http://e/r> 1 ."), price(101)], engine.terms))
+    run.close()
+    (found,) = run.advance()
+    assert [engine.terms.text(int(i)) for i in found.values[0]] == ["<http://e/c1>", '"yes"']
+    assert run.bytes > 0
+
+
 def test_without_a_bound_all_is_kept() -> None:
     engine = Engine(load(f"{P} SELECT * {{ {{ ?s :p ?a }} SEQ {{ ?s :r ?c }} }}", "epsparql"))
     engine.run.push("urn:s", encode_events(map(price, range(5_000)), engine.terms))

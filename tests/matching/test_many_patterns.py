@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Triple
 
 from oxiseq.engine.kernels.expressions import machine
-from oxiseq.engine.matching.tables import LADDER_FROM, MAX_SHARING
+from oxiseq.engine.matching.tables import LADDER_FROM, MAX_SHARING, build_tables
 from oxiseq.engine.patterns.matcher import StreamMatcher
 from oxiseq.engine.patterns.plan import combine, compile_stream
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -64,8 +64,7 @@ def test_thresholds_of_many_patterns(seed: int) -> None:
 def test_ladders_are_made() -> None:
     terms = TermDictionary()
     requests = [request(parsed(f"?x :p ?y FILTER(?y > {i})", f"G{i}")) for i in range(LADDER_FROM)]
-    few, many = compile_stream(requests[1:], terms).tables, compile_stream(requests, terms).tables
-    assert few is not None and many is not None
+    few, many = (build_tables(compile_stream(some, terms).native, terms) for some in (requests[1:], requests))
     assert (len(few.ladders), len(many.ladders)) == (0, 1)
     assert many.filters[:, 1].min() >= 0, "each of them is decided by doubles too"
     assert machine.ABOVE in many.code
@@ -114,7 +113,7 @@ def test_plans_are_combined(memo: bool, seed: int) -> None:
             gpms = [parsed(f"?x :p ?y . ?x :q ?z . FILTER({dice.choice(texts)})", g.name) for g in gpms]
         requests.append([request(gpm) for gpm in gpms])
     plans = [compile_stream(each, terms) for each in requests]
-    plan, owners = combine(plans, terms)
+    plan, owners = combine(plans)
     batch, _ = batch_of([random_event(dice, 20, odd=True) for _ in range(3)], terms)
     rows = StreamMatcher(plan, terms).rows(batch)
     together = [each.copied(width) for each, width in zip(rows, plan.widths, strict=True)]

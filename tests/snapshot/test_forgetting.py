@@ -29,7 +29,7 @@ NOW = 1_700_000_000_000_000
 def beginner(of: Life) -> Life:
     """Another run of the same query, at the same place in the stream, that has not worked on anything."""
     life = Life(of.text, of.kb_text, of.lateness, of.start, of.capacities)
-    life.run._start = of.run._start
+    life.run.finder.start = of.run.finder.start
     return life
 
 

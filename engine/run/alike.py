@@ -1,0 +1,73 @@
+"""Which queries find the same matches, and how those become one finder (shared.py).
+
+Queries are *alike* if they differ only in what they tell: columns, aggregates, HAVING, ORDER BY, DISTINCT, a LIMIT of
+rows of groups. Their sequence, windows, clauses and patterns are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from oxiseq.engine.plan.query import QueryPlan, compile_query
+from oxiseq.engine.run.finder import Finder, of_all
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.run.teller import Teller
+from oxiseq.engine.sequence.states import PARTITION
+from oxiseq.engine.terms.dictionary import TermDictionary
+
+
+def why_alone(plan: QueryPlan) -> str | None:
+    """Why a query finds its matches by itself, whatever others there are; None: together with those that are alike."""
+    if plan.asked_again:
+        return "a stateful filter asks its event's graph again"
+    if any(gpm.kb is not None or gpm.parts.in_place for gpm in plan.gpms.values()):
+        return "it asks the knowledge base, each query at its own time"
+    return None
+
+
+def found_by(plan: QueryPlan) -> Hashable:
+    """What is the same in the plans of queries that are alike and may share."""
+    query, summary = plan.query, plan.summary
+    return (
+        plan.streams, query.streams, query.sequence, query.gpms, query.window, query.partition, query.selection,
+        query.consumption, plan.sequence.clauses, plan.sequence.keys, plan.sequence.counted, plan.deferred,
+        PARTITION in plan.stored, plan.sequence.counted and summary is not None and summary.by_window,
+    )  # fmt: skip
+
+
+def told_by(plan: QueryPlan) -> Hashable:
+    """What is the same in the plans of alike queries that tell the same."""
+    query = plan.query
+    return query.form, query.summary, query.limit, query.filters
+
+
+def share(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
+    """Have queries that are alike share; none of them has seen an instant."""
+    alike: dict[Hashable, list[QueryRun]] = {}
+    for run in runs:
+        if why_alone(run.plan) is None:
+            alike.setdefault((id(run.clock), found_by(run.plan)), []).append(run)
+    for members in alike.values():
+        if len(members) > 1:
+            _make_one(members, terms)
+
+
+def _make_one(runs: Sequence[QueryRun], terms: TermDictionary) -> None:
+    plan = runs[0].plan
+    if any(run.plan.stored != plan.stored for run in runs):
+        wanted = frozenset(variable for run in runs for variable in run.plan.answer.wanted)
+        plan = compile_query(plan.query, terms, wanted=wanted)
+    finder, tellers = runs[0].finder.another(plan), dict[Hashable, Teller]()
+    for run in runs:
+        key = told_by(run.plan)
+        if key not in tellers:
+            tellers[key] = Teller(of_all(finder, run.plan), terms)
+        run.share(finder, tellers[key])
+
+
+def share_again(runs: Sequence[QueryRun]) -> None:
+    """The same for queries that have shared when they were saved; their states are the same."""
+    finders, tellers = dict[Hashable, Finder](), dict[Hashable, Teller]()
+    for run in runs:
+        stored = run.plan.stored
+        run.share(finders.setdefault(stored, run.finder), tellers.setdefault((stored, told_by(run.plan)), run.teller))

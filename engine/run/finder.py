@@ -1,0 +1,369 @@
+"""What a query finds: rows of its letters, the sequence at work on them, and the rows that its matches may hold.
+
+    complete instants ─ graph patterns ─ rows of letters ─ sequence run ─ **matches**, and counts of them
+
+Queries that differ only in what they tell of matches may have one finder: it works on each part of the instants once,
+whoever asks first (shared.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine.kb import KnowledgeBase
+from oxiseq.engine.kernels.sequence import letter_rows as lr
+from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
+from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.patterns.matcher import Rows
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.run.answers import KbAnswers
+from oxiseq.engine.run.clock import Instants
+from oxiseq.engine.run.letters import LetterRows, Source
+from oxiseq.engine.run.partitions import Partitions, Split
+from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
+from oxiseq.engine.sequence.counts import Counts
+from oxiseq.engine.sequence.memory import Capacities
+from oxiseq.engine.sequence.run import Found, SequenceRun
+from oxiseq.engine.sequence.states import PARTITION
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Instants to work on. `number`: of the first; `last`: what follows has no instant."""
+
+    instants: Instants
+    number: int
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a part of the instants brings. `until`: the smallest clock that may still come, in the window's unit;
+    `start`: the first clock of the first tumbling window."""
+
+    found: Found | None
+    counts: Sequence[Counts]
+    until: int
+    start: int
+
+
+class Finder:
+    """The running state of what a plan finds. `start`: the t of tumbling windows, None before the first instant;
+    `users`: how many queries have it. Of several, all are told of a part before its rows are forgotten."""
+
+    def __init__(
+        self, plan: QueryPlan, terms: TermDictionary, kb: KnowledgeBase, start: int | None, capacities: Capacities
+    ) -> None:
+        self.plan = plan
+        self.start = start
+        self.users = 0
+        self.answers = KbAnswers(plan, terms, kb)
+        self.capacities = capacities
+        self._terms, self._kb = terms, kb
+        self._letters = LetterRows(plan, terms, self.answers.exists)
+        requests = [request for request in plan.requests if request is not None]
+        self._partly_native = not all(request.all_native for request in requests)
+        self.asks_every_event = any(request.asks_every_event for request in requests)
+        self._part: Part | None = None
+        self._findings: Findings | Exception | None = None
+        self.begin()
+        terms.register(self)
+        window = plan.window
+        if window is not None and self.partitions is None:
+            settings = self._letters.settings
+            settings[lr.BY_NUMBER], settings[lr.SLIDING], settings[lr.WINDOW_SIZE] = (
+                window.events, window.sliding, window.size
+            )  # fmt: skip
+
+    def begin(self) -> None:
+        """Nothing has been seen."""
+        plan, exists = self.plan, self.answers.exists
+        self.sequence = SequenceRun(
+            plan.sequence, self._terms, self.capacities, None if exists is None else exists.ask
+        )
+        self.rows = RowStore(len(plan.stored))
+        self._deferred = _deferred(plan)
+        self.partitions: Partitions | None = None
+        if plan.query.partition is not None:
+            self.partitions = Partitions(plan, self.sequence, self.capacities.groups)
+        self._kept_rows = 0
+
+    def reserve(self) -> None:
+        """Have the memory that the first row needs."""
+        self.sequence.reserve()
+
+    def another(self, plan: QueryPlan) -> Finder:
+        """One that has not seen anything."""
+        return Finder(plan, self._terms, self._kb, self.start, self.capacities)
+
+    def copy(self) -> Finder:
+        """Another one in the same state; not where the knowledge base is asked."""
+        other = self.another(self.plan)
+        other.restore(self.save(SavedTerms(self._terms), self.plan), [], SameTerms(self._terms))
+        return other
+
+    def held_ids(self) -> Iterator[AnyIds]:
+        """The terms of all that it may still look at (see `TermDictionary`)."""
+        yield from self.rows.held_ids()
+        yield from self.sequence.held_ids()
+        if self.partitions is not None:
+            yield from self.partitions.held_ids()
+
+    # --- saved and restored -------------------------------------------------------------------------
+
+    def save(self, terms: SavedTerms, plan: QueryPlan) -> State:
+        """Its state between batches, with the stored columns of `plan`, of a query whose finder it is."""
+        sequence = self.sequence.save(terms)
+        if self.endless:
+            self._forget_unnamed()
+        columns = [self.plan.stored.index(variable) for variable in plan.stored]
+        return {
+            "start": self.start, "kept_rows": self._kept_rows, "sequence": sequence,
+            "rows": self.rows.save(columns, _are_terms(plan), terms),
+            "deferred": None if self._deferred is None else self._deferred.save(),
+            "partitions": None if self.partitions is None else self.partitions.table.save(terms),
+        }  # fmt: skip
+
+    def restore(self, state: State, epochs: list[dict[str, KbAnswer]], terms: KnownTerms) -> None:
+        """Go on from a saved state, of this plan; for one that has not seen any event. `epochs`: the KB's answers."""
+        start = state["start"]
+        self.start = None if start is None else int(start)
+        self._kept_rows = int(state["kept_rows"])
+        self.sequence.restore(state["sequence"], terms)
+        self.rows.restore(state["rows"], epochs, _are_terms(self.plan), terms)
+        if self._deferred is not None:
+            self._deferred.restore(state["deferred"])
+        if self.partitions is not None:
+            self.partitions.table.restore(state["partitions"], terms)
+
+    # --- instants → matches -------------------------------------------------------------------------
+
+    def rows_of(self, instants: Instants, found: Sequence[list[Rows]] | None = None) -> list[list[Rows]]:
+        """Per stream the rows of each request. `found`: what has been matched elsewhere, as far as the kernel does."""
+        matchers = self.answers.matchers
+        if found is None:
+            return [[] if matcher is None else matcher.rows(batch)
+                    for matcher, batch in zip(matchers, instants.batches, strict=True)]
+        if not self._partly_native:
+            return list(found)
+        return [[] if matcher is None else matcher.rows(batch, rows)
+                for matcher, batch, rows in zip(matchers, instants.batches, found, strict=True)]
+
+    @property
+    def nothing(self) -> list[list[Rows]]:
+        """Rows that are none, for `find`."""
+        return [[] if matcher is None else list(matcher.nothing) for matcher in self.answers.matchers]
+
+    def find(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
+        """What a part brings; the same for everyone who asks about one part. `found`: as for `rows_of`; `answers` of
+        the KB: None where they are still to be asked for. Raises what went wrong, also to everyone."""
+        if self._part is None or self._part.instants is not part.instants:
+            self.forget_due()
+            self._part = part
+            try:
+                self._findings = self._work(part, found, answers)
+            except Exception as error:
+                self._findings = error
+                raise
+        elif isinstance(self._findings, Exception):
+            raise self._findings
+        assert isinstance(self._findings, Findings)
+        return self._findings
+
+    def _work(self, part: Part, found: Sequence[list[Rows]] | None, answers: dict[str, KbAnswer] | None) -> Findings:
+        if answers is None:
+            answers, _ = self.answers.at(part.instants, 0)
+        rows = self.rows_of(part.instants, found)
+        exists = self.answers.exists
+        if exists is None:
+            return self._find(part, rows, answers)
+        exists.begin(part.instants.batches)
+        try:
+            return self._find(part, rows, answers)
+        finally:
+            exists.end()
+
+    def _find(self, part: Part, rows: Sequence[Sequence[Rows]], answers: dict[str, KbAnswer]) -> Findings:
+        instants, number, last = part.instants, part.number, part.last
+        times, count = instants.time, len(instants.time)
+        if count and self.start is None:
+            self.start = int(times[0])
+        split: Split | None = None
+        sources: list[Source] = []
+        if count and self.partitions is None:
+            sources = self._letters.sources(rows, instants.where, answers)
+        elif count and self.partitions is not None:
+            split = self.partitions.split(rows, instants.where, times, self.window_start)
+            if split is not None:
+                sources = self._letters.sources(rows, instants.where, answers, split.frame)
+        until = self._until(int(times[-1]) if count else None, number + count, last, instants.passed)
+        found: Found | None = None
+        if sources or self.waits:
+            self._count_by_window()
+            if sources:
+                self._write_rows(sources, times, number, answers, split)
+            passed = self._time_until(int(times[-1]) if count else None, last, instants.passed)
+            found = self.sequence.feed(self._letters.buffer if sources else None, until, self.rows.times, passed)
+            if self._deferred is not None:
+                self._deferred.hold(found, self.rows)
+                found = self._deferred.release(until, self.window_start, self._seen(bool(sources)))
+        counts = self.sequence.take_counts() if self.plan.sequence.counted else ()
+        return Findings(found, counts, until, self.window_start)
+
+    def _count_by_window(self) -> None:
+        plan = self.plan
+        if plan.sequence.counted and plan.summary is not None and plan.summary.by_window and plan.window is not None:
+            self.sequence.count_by(self.window_start, plan.window.size)
+
+    def _write_rows(
+        self, sources: list[Source], times: NDArray[np.int64], number: int, answers: dict[str, KbAnswer],
+        split: Split | None,
+    ) -> None:
+        """The letters' rows, into the buffer and the row store."""
+        settings = self._letters.settings
+        settings[lr.FIRST_NUMBER] = number if split is None else 0
+        if self.answers.reads_kb:
+            settings[lr.EPOCH] = self.rows.epoch(answers)
+        if self.plan.window is not None:
+            settings[lr.WINDOW_START] = self.window_start
+        if split is None:
+            self._letters.write(sources, times, self.rows)
+            return
+        self._letters.write(sources, times[split.instant], self.rows)
+        buffer = self._letters.buffer
+        rows, k = buffer.arrays, buffer.instants
+        at = rows.instant[:k].copy()
+        rows.instant[:k], rows.clock[:k], rows.tau[:k] = split.number[at], split.clock[at], split.tau[at]
+        rows.partition[:k], rows.moment[:k] = split.partition[at], number + split.instant[at]
+        if self.by_number:
+            counts = np.diff(rows.first[: k + 1])
+            self.rows.set_clocks(np.repeat(rows.clock[:k], counts))
+
+    def _seen(self, rows: bool) -> PartitionInstants | None:
+        """The instants that the run has just worked through, where each partition counts its own."""
+        if not rows or self.partitions is None or not self.by_number:
+            return None
+        k, arrays = self._letters.buffer.instants, self._letters.buffer.arrays
+        return PartitionInstants(arrays.partition[:k], arrays.instant[:k], arrays.moment[:k])
+
+    # --- time ---------------------------------------------------------------------------------------
+
+    @property
+    def waits(self) -> bool:
+        """Whether the clock alone may let it find something."""
+        return self.sequence.waits or (self._deferred is not None and self._deferred.waits)
+
+    @property
+    def deadlines(self) -> list[int]:
+        """When the clock has passed one of these (µs), something may be found; not if windows count instants."""
+        held = None if self._deferred is None else self._deferred.deadline(self.window_start)
+        return [each for each in (self.sequence.deadline, held) if each is not None]
+
+    @property
+    def window_start(self) -> int:
+        """The first clock of the first tumbling window."""
+        return 0 if self.by_number else self.start or 0
+
+    @property
+    def by_number(self) -> bool:
+        """Whether windows count instants."""
+        return self.plan.window is not None and self.plan.window.events
+
+    def _until(self, time: int | None, number: int, last: bool, passed: int) -> int:
+        """The smallest clock that may still come, in the window's unit, after the instant at `time`; the next
+        instant has this number."""
+        if passed >= AFTER_ALL and last:
+            return AFTER_ALL
+        if self.by_number and self.partitions is not None:
+            return BEFORE_ALL  # windows close when the partition goes on
+        if self.by_number:
+            return number
+        return self._time_until(time, last, passed)
+
+    def _time_until(self, time: int | None, last: bool, passed: int) -> int:
+        """The smallest time (µs) that may still come, after the instant at `time`."""
+        return passed if last or time is None else time + 1
+
+    # --- what goes ----------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> int:
+        """How many records its state has; some may be dead by now (`collect`)."""
+        partitions = 0 if self.partitions is None else self.partitions.table.live
+        held = 0 if self._deferred is None else self._deferred.held
+        return self.sequence.records + self.rows.held + partitions + held
+
+    @property
+    def bytes(self) -> int:
+        """How large its arrays are."""
+        partitions = 0 if self.partitions is None else self.partitions.table.bytes
+        return self.sequence.bytes + self.rows.bytes + partitions
+
+    def collect(self) -> None:
+        """Free what is dead now, so that `records` tells what lives."""
+        self.sequence.collect()
+        if self.endless:
+            self._forget_unnamed()
+
+    @property
+    def endless(self) -> bool:
+        """Whether time alone does not tell which rows are out of every window."""
+        window = self.plan.window
+        return window is None or (window.events and self.partitions is not None)
+
+    def _forget_unnamed(self) -> None:
+        """Drop rows before all that a node refers to, or a match held; nodes have been collected."""
+        oldest = self.sequence.oldest_row
+        if self._deferred is not None:
+            oldest = min(oldest, self._deferred.oldest_row)
+        self.rows.forget(BEFORE_ALL, oldest)
+        self._kept_rows = self.rows.held
+
+    def forget_due(self) -> None:
+        """Forget what the last part has made obsolete, of whose matches everybody has been told."""
+        part = self._part
+        if part is not None and len(part.instants.time):
+            self.forget(int(part.instants.time[-1]), part.number + len(part.instants.time) - 1)
+        self._part = self._findings = None
+
+    def forget(self, time: int, number: int) -> None:
+        """Drop rows that are out of every window, now that the instant of this time and number is over."""
+        window = self.plan.window
+        if self.endless:
+            if self.rows.held > 4 * max(self._kept_rows, 1024):
+                self.sequence.collect()
+                self._forget_unnamed()
+        elif window is not None and self.rows.held:
+            clock = number if window.events else time
+            start = self.window_start
+            floor = clock - window.size if window.sliding else start + (clock - start) // window.size * window.size
+            if self._deferred is not None and window.sliding:
+                floor -= window.size  # a match is held for a window's length after its end
+            self.rows.forget(floor, 0)
+
+
+def of_all(finder: Finder, plan: QueryPlan) -> QueryPlan:
+    """The plan of a query whose matches a finder finds: its own answer, made of the finder's rows."""
+    return replace(finder.plan, query=plan.query, answer=plan.answer, limit=plan.limit, summary=plan.summary,
+                   written=plan.written, listed=plan.listed)  # fmt: skip
+
+
+def _are_terms(plan: QueryPlan) -> NDArray[np.bool_]:
+    """Which of the stored columns hold terms."""
+    return np.array([v != PARTITION for v in plan.stored], np.bool_)
+
+
+def _deferred(plan: QueryPlan) -> DeferredMatches | None:
+    if not plan.deferred:
+        return None
+    selection = plan.query.selection
+    column = plan.stored.index(PARTITION) if plan.query.partition is not None else None
+    return DeferredMatches(selection.strategy if selection is not None else None, plan.window, column,
+                           plan.sequence.graph.longest_wait)  # fmt: skip

@@ -1,0 +1,147 @@
+"""What a query tells of the matches found: its columns, or rows of groups, and what it remembers of those told.
+
+Where it stands: finder → **answers**. Queries that tell the same of the same matches may have one teller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from oxiseq.engine.matching.enrich import KbAnswer
+from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.output.counted import CountedEntries
+from oxiseq.engine.output.entries import InstantNumbers, instants_of
+from oxiseq.engine.output.rows import RowStore
+from oxiseq.engine.output.summaries import Summaries
+from oxiseq.engine.output.write import AnswerWriter
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.run.finder import Findings, Part
+from oxiseq.engine.run.watermarks import AFTER_ALL
+from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.saved import KnownTerms, SameTerms, SavedTerms, State
+from oxiseq.grammar.algebra import OnClose
+
+
+class Teller:
+    """The running state of what a plan tells."""
+
+    def __init__(self, plan: QueryPlan, terms: TermDictionary) -> None:
+        self.plan: Final = plan
+        self._terms = terms
+        self._writer = AnswerWriter(plan, terms)
+        self._summaries = None if plan.summary is None else Summaries(plan.summary, terms)
+        self._counted = None
+        if plan.summary is not None and plan.sequence.counted:
+            self._counted = CountedEntries(plan.summary, plan.sequence, terms)
+        window = plan.window
+        self._numbers = InstantNumbers(2 * window.size) if window is not None and window.events else None
+        self._told: tuple[Findings, list[MatchBatch] | Exception] | None = None
+        terms.register(self)
+
+    def held_ids(self) -> Iterator[AnyIds]:
+        """The terms of all that it may still look at (see `TermDictionary`)."""
+        yield from self._writer.held_ids()
+        if self._summaries is not None:
+            yield from self._summaries.held_ids()
+
+    def tell(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
+        """The answers that a part of the instants gives; the same for everyone who asks about one part. Raises
+        LimitError, also to everyone."""
+        if self._told is None or self._told[0] is not findings:
+            try:
+                self._told = findings, self._answers(part, findings, rows)
+            except Exception as error:
+                self._told = findings, error
+        told = self._told[1]
+        if isinstance(told, Exception):
+            raise told
+        return list(told)
+
+    def forget_told(self) -> None:
+        """Everybody has been told."""
+        self._told = None
+
+    def _answers(self, part: Part, findings: Findings, rows: RowStore) -> list[MatchBatch]:
+        found = findings.found
+        batches = self._writer.write(found, rows) if found is not None and len(found) else []
+        if self._summaries is not None:
+            return self._summarised(self._summaries, batches, part, findings)
+        return batches
+
+    def _summarised(
+        self, summaries: Summaries, batches: list[MatchBatch], part: Part, findings: Findings
+    ) -> list[MatchBatch]:
+        """The rows of groups that matches, the instants and the clock's progress give."""
+        plan, times, number = self.plan, part.instants.time, part.number
+        assert plan.summary is not None
+        if self._numbers is not None and len(times):
+            self._numbers.see(times, number)
+        clocks = times if self._numbers is None else np.arange(number, number + len(times))
+        summaries.see(times, clocks, findings.start)
+        sliding = plan.window is not None and plan.window.sliding
+        if self._counted is not None:
+            found = self._counted.instants(findings.counts, findings.start, self._numbers)
+        else:
+            found = instants_of(batches, len(plan.summary.keys), sliding, self._numbers)
+        until = findings.until if findings.until >= AFTER_ALL else findings.until - self.undecided
+        rows = summaries.take(found, until, findings.start)
+        self._terms.hold(rows.values)
+        return [rows] if len(rows) else []
+
+    # --- time ---------------------------------------------------------------------------------------
+
+    @property
+    def watchful(self) -> bool:
+        """Whether it must be told of instants that bring nothing."""
+        return self._summaries is not None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the clock alone may let it tell something."""
+        return self._summaries is not None and self._summaries.waits
+
+    def deadlines(self, start: int) -> Sequence[int]:
+        """When the clock has passed one of these (µs), it has something to tell; `start`: the window's t."""
+        report = None if self._summaries is None else self._summaries.deadline(start)
+        return () if report is None else (report + self.undecided,)
+
+    @property
+    def undecided(self) -> int:
+        """How long before the clock, in the window's unit, matches may have ended that a negation has still to decide;
+        at a window's close it has decided all."""
+        plan = self.plan
+        if not plan.deferred or plan.summary is None or isinstance(plan.summary.report, OnClose):
+            return 0
+        return plan.window.size if plan.window is not None else plan.sequence.graph.longest_wait or 0
+
+    # --- what it keeps ------------------------------------------------------------------------------
+
+    @property
+    def records(self) -> int:
+        """How many rows, groups and matches it remembers."""
+        return self._writer.remembered + (0 if self._summaries is None else self._summaries.records)
+
+    def save(self, rows: RowStore, terms: SavedTerms) -> State:
+        """Its state between batches, and what the KB has answered for the rows held."""
+        return {
+            "answers": self._writer.save(rows, terms),
+            "summaries": None if self._summaries is None else self._summaries.save(terms),
+            "numbers": None if self._numbers is None else self._numbers.save(),
+        }
+
+    def copy(self, rows: RowStore) -> Teller:
+        """Another one in the same state; not where the knowledge base is asked."""
+        other = Teller(self.plan, self._terms)
+        other.restore(self.save(rows, SavedTerms(self._terms)), SameTerms(self._terms))
+        return other
+
+    def restore(self, state: State, terms: KnownTerms) -> list[dict[str, KbAnswer]]:
+        """Go on from a saved state, with one that has not told anything; the KB's answers for rows, by epoch."""
+        if self._summaries is not None:
+            self._summaries.restore(state["summaries"], terms)
+        if self._numbers is not None:
+            self._numbers.restore(state["numbers"])
+        return self._writer.restore(state["answers"], terms)
