@@ -96,6 +96,21 @@ def test_one_line_says_that_kernels_are_compiled(kernel: Kernel, monkeypatch: py
     processes[0].communicate()
 
 
+@pytest.mark.parametrize(("near", "first"), [(False, True), (True, False)])
+def test_a_first_run_is_one_without_any_kernel(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, near: bool, first: bool
+) -> None:
+    monkeypatch.setattr(first_run, "_on_disk", lambda kernel: False)
+    monkeypatch.setattr(first_run, "_any_near", lambda kernels: near)
+    said: list[str] = []
+    monkeypatch.setattr(first_run, "_announced", set())
+    first_run.announce([kernel], said.append)
+    first_run.announce([kernel], said.append)
+    (note,) = said
+    assert ("first run" in note) is first
+    assert "oxiseq warmup" in note
+
+
 def test_no_process_when_all_is_on_disk(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = started(monkeypatch, "")
     monkeypatch.setattr(first_run, "_on_disk", lambda kernel: True)
