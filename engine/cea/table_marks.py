@@ -198,8 +198,8 @@ def _window_values(cells: Cells | None, count: int) -> NDArray[np.float64]:
     if cells is None:
         return np.full(count, np.nan)
     if isinstance(cells, Numbers):
-        values = cells.values.astype(np.float64)
-        return np.where(cells.valid, values, np.nan) if len(cells.valid) else values
+        numbers = cells.values.astype(np.float64)
+        return np.where(cells.valid, numbers, np.nan) if len(cells.valid) else numbers
     values = [read(term) for term in cells.terms()]
     numeric = [float(v.number) if kinds.INTEGER <= v.kind <= kinds.DOUBLE else np.nan for v in values]
     return np.array([*numeric, np.nan], np.float64)[cells.codes]

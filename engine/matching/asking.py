@@ -87,7 +87,7 @@ class Asked:
         except RuntimeError:  # a function that Oxigraph does not know: `exact` knows that it is an error
             return
         assert isinstance(solutions, QuerySolutions)  # it is a SELECT
-        lines = solutions.serialize(format=QueryResultsFormat.TSV).split(b"\n")[1:-1]
+        lines = (solutions.serialize(format=QueryResultsFormat.TSV) or b"").split(b"\n")[1:-1]
         parts = [line.partition(b"\t") for line in lines]
         numbers = np.array([int(number) for number, _, _ in parts], np.int64)
         cells = [self._alike(cell) for _, _, cell in parts] if any(self._named) else [cell for _, _, cell in parts]

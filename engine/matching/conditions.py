@@ -133,8 +133,8 @@ def passes(condition: Condition, columns: Sequence[NDArray[np.integer]], terms: 
     if not condition.pure:
         return np.array([_holds(condition, row, terms) for row in ids], np.bool_)
     first, inverse = _distinct(ids)
-    known: NDArray[np.uint8] = _asked(condition).outcomes(ids[first], terms)[inverse]
-    return known == KNOWN_TRUE
+    holds: NDArray[np.bool_] = _asked(condition).outcomes(ids[first], terms) == KNOWN_TRUE
+    return holds[inverse]
 
 
 @lru_cache(1024)
