@@ -86,13 +86,9 @@ def _on_disk(kernel: Any) -> bool:
 
 
 def _note(kernels: Iterable[Any]) -> str:
-    """What is said of kernels that are not on disk."""
-    return MORE if _any_near([*kernels, advance.advance, match.match_events]) else NOTE
-
-
-def _any_near(kernels: Iterable[Any]) -> bool:
-    """Whether any kernel lies compiled in the folders of these: then it is no first run."""
-    return any(next(Path(kernel.stats.cache_path).glob("*.nbi"), None) is not None for kernel in kernels)
+    """What is said when some of these are not on disk: that it is a first run if no great kernel is."""
+    great = [*kernels, advance.advance, match.match_events]
+    return MORE if any(_on_disk(kernel) for kernel in great) else NOTE
 
 
 def _start() -> Popen[bytes] | None:
