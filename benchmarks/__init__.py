@@ -21,6 +21,8 @@
     machine.py    processor and versions
     sharing.py    a hundred queries over one window, over one: `python -m benchmarks.sharing`
     standing.py   a thousand queries over the store, from an update to a subscriber: `python -m benchmarks.standing`
+    batches.py    CEQL over tables in batches of few rows; partitions.py, PARTITION BY; filters.py, string functions;
+                  texts.py, events as Turtle and JSON-LD; start.py, a new process: `python -m benchmarks.batches`...
     spectra/      graph patterns over windows, incrementally and asked again
     soak/         one query over a hundred million events, counted a second time
 

@@ -1,9 +1,9 @@
 """Text → algebra.
 
 Where it stands: the first step of the flow. `parse` reads a text with a LALR parser (SPAseq's is built from
-`parsing/spaseq.lark` and `sparql.lark`, that of CEQL from `ceql.lark`, the others from `rsp.lark`, on first use in
-about 0.2 s, then a few milliseconds per query) and gives the algebra or a `QueryError` with its place. It does not
-ask whether names mean something: `checks` does.
+`parsing/spaseq.lark` and `sparql.lark`, that of CEQL from `ceql.lark`, the others from `rsp.lark`, on first use:
+tables.py) and gives the algebra or a `QueryError` with its place, in a few milliseconds. It does not ask whether names
+mean something: `checks` does.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Final, Literal, overload
 
 from lark import Lark, Token, Tree
@@ -33,6 +32,7 @@ from oxiseq.grammar.slips.rsp import RSP_RULES
 from oxiseq.grammar.slips.slip import Rule
 from oxiseq.grammar.slips.spaseq import COMMENT, RULES
 from oxiseq.grammar.slips.syntax_errors import explain
+from oxiseq.grammar.tables import lalr
 
 _RSP: Final[tuple[Language, ...]] = ("rspql", "spectra", "rsepql")
 """They share one grammar."""
@@ -46,19 +46,11 @@ _SLIPS: Final[Mapping[Language, tuple[Sequence[Rule], re.Pattern[str]]]] = {
 
 
 def lalr_parser(language: Language) -> Lark:
-    """The LALR parser of a language, built once per process."""
-    return _lalr_parser("rsp" if language in _RSP else language)
+    """The LALR parser of a language, made once per process."""
+    return _of_grammar("rsp" if language in _RSP else language)
 
 
-@cache
-def _lalr_parser(grammar: str) -> Lark:
-    return Lark.open(
-        str(Path(__file__).with_name("parsing") / f"{grammar}.lark"),
-        parser="lalr",
-        lexer="contextual",
-        propagate_positions=True,
-        maybe_placeholders=False,
-    )
+_of_grammar = cache(lalr)
 
 
 @overload

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset
 import pyarrow.parquet
 
 _ROWS = 1 << 16
@@ -36,7 +35,7 @@ class CodedText(io.RawIOBase):
     def __init__(self, folder: Path) -> None:
         self._texts = _texts(folder / "terms")
         self._size = coded_size(folder)
-        quads = pa.dataset.dataset(folder / "quads")
+        quads = _dataset(folder / "quads")
         self._rows, self._read = max(1, quads.count_rows()), 0
         self._batches = quads.to_batches(columns=["s", "p", "o", "g"], batch_size=_ROWS)
         self._held = memoryview(b"")
@@ -66,9 +65,16 @@ class CodedText(io.RawIOBase):
         return count
 
 
+def _dataset(folder: Path) -> Any:
+    """The Parquet files of a folder."""
+    from pyarrow import dataset  # noqa: PLC0415  imports pandas where it is installed, which takes half a second
+
+    return dataset.dataset(folder)
+
+
 def _texts(folder: Path) -> pa.Array:
     """Texts by id. Raises ValueError if the ids are not 0, 1, 2..."""
-    table = pa.dataset.dataset(folder).to_table(columns=["id", "text"])
+    table = _dataset(folder).to_table(columns=["id", "text"])
     table = table.take(pc.sort_indices(table["id"]))
     if not np.array_equal(table["id"].to_numpy(), np.arange(table.num_rows)):
         raise ValueError(f"{folder}: the ids of the terms are not 0, 1, 2...")

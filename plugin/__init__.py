@@ -24,6 +24,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from oxiseq.importing import loading
+
 if TYPE_CHECKING:
     from oxiseq.asking_why import why
     from oxiseq.ceql.event import ComplexEvent
@@ -62,7 +64,8 @@ def __getattr__(name: str) -> Any:
     """Names of the API are imported when they are first used: the engine takes a second to load (PEP 562)."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    with loading():
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     return found
 
 

@@ -27,6 +27,8 @@ NOTE: Final = (
     "first run, the kernels are compiled now and kept on disk "
     f"({'a minute' if PLAIN else '15 to 30 seconds'} on two free cores; `oxiseq warmup` does it ahead)"
 )
+MORE: Final = "kernels that this query needs are compiled now and kept on disk (`oxiseq warmup` compiles all of them)"
+"""The same where some have been compiled."""
 _LOG: Final = logging.getLogger("oxiseq")
 _PATIENCE: Final = 120.0
 """Seconds that the second process may take; it takes a tenth."""
@@ -42,7 +44,7 @@ def prepare(tell: Callable[[str], object] = _LOG.warning) -> None:
     if not _prepared.is_set():
         _prepared.set()
         if not is_compiled():
-            tell(NOTE)
+            tell(_note(()))
         compile_ahead()
 
 
@@ -51,7 +53,7 @@ def announce(kernels: Iterable[Any], tell: Callable[[str], object] = _LOG.warnin
     new = [kernel for kernel in kernels if kernel not in _announced]
     _announced.update(new)
     if not all(_on_disk(kernel) for kernel in new):
-        tell(NOTE)
+        tell(_note(new))
 
 
 def is_compiled() -> bool:
@@ -81,6 +83,12 @@ def _on_disk(kernel: Any) -> bool:
     source = Path(function.__code__.co_filename)
     name = f"{source.stem}.{function.__qualname__}-{function.__code__.co_firstlineno}.*.nbi"
     return any(Path(kernel.stats.cache_path).glob(name))
+
+
+def _note(kernels: Iterable[Any]) -> str:
+    """What is said when some of these are not on disk: that it is a first run if no great kernel is."""
+    great = [*kernels, advance.advance, match.match_events]
+    return MORE if any(_on_disk(kernel) for kernel in great) else NOTE
 
 
 def _start() -> Popen[bytes] | None:

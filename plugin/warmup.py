@@ -7,6 +7,8 @@ two processes (`first_run.prepare`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Final
 
@@ -93,24 +95,30 @@ _RULES: Final = ("CONSTRUCT { ?a <urn:w:n> ?s } { ?s <urn:w:n> ?a }",)
 _INTERVAL_EVENTS: Final = 150
 
 
-def warm_up() -> float:
-    """Compile every kernel that is not on disk yet; returns the seconds that it took."""
+def warm_up(tell: Callable[[int, int, str], object] = lambda done, all, what: None) -> float:
+    """Compile every kernel that is not on disk yet; returns the seconds that it took.
+
+    `tell` is called before each step: how many are done, how many there are, and what is compiled now.
+    """
     begun = perf_counter()
-    kb = RdfStore()
-    kb.load("".join(_facts(i) for i in range(3)).encode(), format=RdfFormat.N_QUADS)
+    rdf = RdfStore()
+    rdf.load("".join(_facts(i) for i in range(3)).encode(), format=RdfFormat.N_QUADS)
+    kb = StoreKb(rdf)
     prepare(lambda note: None)
+    steps: list[tuple[str, Callable[[], object]]] = []
     for form, window, seq in _QUERIES:
-        _answer(_TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS), StoreKb(kb))
-    _read()
-    for text in _CEQL:
-        _answer_ceql(text)
-    for text in _INTERVALS:
-        _answer_intervals(text)
+        text = _TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS)
+        steps.append(("sequences", partial(_answer, text, kb)))
+    steps.append(("reading of files", _read))
+    steps += [("tuple events", partial(_answer_ceql, text)) for text in _CEQL]
+    steps += [("intervals", partial(_answer_intervals, text)) for text in _INTERVALS]
     for report in Report:
-        for text in _WINDOWS:
-            _answer_windows(load(text, "rspql"), report, StoreKb(kb))
-    _answer_windows(load(_EVENTS_IN_TIME, "rsepql"), Report.ISTREAM, StoreKb(kb))
-    _answer_together(StoreKb(kb))
+        steps += [("windows", partial(_answer_windows, load(text, "rspql"), report, kb)) for text in _WINDOWS]
+    steps.append(("windows", partial(_answer_windows, load(_EVENTS_IN_TIME, "rsepql"), Report.ISTREAM, kb)))
+    steps.append(("queries that share", partial(_answer_together, kb)))
+    for done, (what, step) in enumerate(steps):
+        tell(done, len(steps), what)
+        step()
     return perf_counter() - begun
 
 

@@ -44,17 +44,22 @@ class ColumnNotes:
             self._asked.setdefault(window.value, []).append((_NUMBERS, f"WITHIN ... [{window.value}]"))
         self._known: set[tuple[str, pa.DataType]] = set()
 
-    def look(self, batch: TupleRows) -> None:
-        """Look at the types of a batch's columns."""
+    def look(self, batch: TupleRows) -> bool:
+        """Look at the types of a batch's columns; whether another batch of its schema can tell nothing more."""
+        whole = True
         for name, asked in self._asked.items():
             column = batch.column(name)
-            if column is None or (name, column.type) in self._known or column.null_count == len(column):
+            if column is None or (name, column.type) in self._known:
+                continue
+            if column.null_count == len(column):
+                whole = False
                 continue
             self._known.add((name, column.type))
             holds = _kind_of(column.type)
             for kind, text in asked:
                 if holds is not None and holds != kind:
                     self._say(name, holds, kind, text, column)
+        return whole
 
     def _say(self, name: str, holds: str, kind: str, text: str, column: pa.Array) -> None:
         told = f"the column {name!r} holds {holds}{_example(column) if holds == _TEXT else ''}, and {text} "

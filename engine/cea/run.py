@@ -40,6 +40,8 @@ from oxiseq.grammar.algebra import Consumption
 from oxiseq.grammar.ceql_algebra import AttributeWindow
 
 _COLLECT_EVERY = 1 << 14
+_FEW = 128
+"""So many events of a batch are copied to where the kernel looks anyhow: that is cheaper than to tell it where."""
 _COUNTERS = [k.SERIAL, k.TOUCHED, k.BEHIND]
 """Scalars that go on when partial matches are given up. The cache remembers numbers that SERIAL had."""
 _U64, _I64 = np.dtype(np.uint64), np.dtype(np.int64)
@@ -104,13 +106,15 @@ class CeaRun:
         silent = -1 if all(plan.masks) else SILENT
         self._chooser = Chooser(strategy, capacities.nodes // 4, silent) if strategy is not None else None
         self._pointers: dict[type, tuple[object, Pointers]] = {}
+        self._few = k.Events(np.zeros((_FEW, plan.words), np.uint64), *(np.zeros(_FEW, np.int64) for _ in range(3)))
+        self._few_pointers = Pointers(self._few)
         self._collected = 0
         self._rebuilt = -1
         self._tau = k.BEFORE_ALL
 
     def feed(self, events: MarkedEvents) -> FoundEvents:
         """Take in a batch; the complex events that end in it."""
-        self._events = self._arrays(events)
+        self._events = self._placed(self._arrays(events))
         scalars = self._memory.scalars
         self._memory = more_parts(self._memory, int(self._events.partition.max(initial=-1)) + 1)
         self._holders.append(self._events.symbol, self._events.partition)
@@ -235,6 +239,18 @@ class CeaRun:
             clocks, cuts = attribute_clocks(events.attribute.astype(np.float64), float(window.size.value))
             return k.Events(symbol, partition, clocks, cuts)
         return k.Events(symbol, partition, time, time)
+
+    def _placed(self, events: k.Events) -> k.Events:
+        """The same where the kernel will look."""
+        count = len(events.partition)
+        if count > _FEW:
+            return events
+        few = k.Events(*[array[:count] for array in self._few])
+        for there, array in zip(few, events, strict=True):
+            there[:] = array
+        self._few_pointers.shorten(count)
+        self._pointers[k.Events] = few, self._few_pointers
+        return few
 
     def _point(self, arrays: k.Cache | k.Memory | k.Events) -> int:
         """The address of the pointer table of a group of arrays, made anew only when the group has been replaced."""

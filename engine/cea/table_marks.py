@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +28,7 @@ from oxiseq.engine.cea.marks import Marks, symbols
 from oxiseq.engine.cea.partitions import Partitions, distinct_numbers
 from oxiseq.engine.cea.ranges import Range, as_array, compared, range_of
 from oxiseq.engine.errors import EventError
-from oxiseq.engine.events.cells import Cells, Coded, Numbers, read_cells, texts
+from oxiseq.engine.events.cells import Cells, Coded, Numbers, cell_terms, read_cells, texts
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.expressions.exact import holds
 from oxiseq.engine.expressions.values import read
@@ -71,6 +72,9 @@ class TableMarker:
         self._known: list[dict[Any, int]] = [{} for _ in by]
         self._renumbered = partitions.renumbered
         self._columns = ColumnNotes(facts, window)
+        self._asked = tuple(dict.fromkeys((*facts.attributes, *by, *([window] if window else ()))))
+        self._layout: _Layout | None = None
+        self._type_numbers = _Recent(self._of_types)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -85,9 +89,13 @@ class TableMarker:
     def mark(self, batch: TupleRows) -> Marks:
         """The marks of the rows, in their order. Raises EventError for a column that cannot be an attribute."""
         count = len(batch)
-        self._columns.look(batch)
-        cells = self._cells(batch)
-        type_of = self._type_of(batch)
+        layout = self._layout
+        if layout is None or not layout.schema.equals(batch.rows.schema) or layout.type != batch.naming.type:
+            layout = self._layout = _Layout.of(batch, self._asked)
+        if not layout.noted:
+            layout.noted = self._columns.look(batch)
+        cells = {a: read_cells(batch.rows.column(place), a.value) for a, place in layout.places.items()}
+        type_of = self._type_of(batch, layout)
         facts = np.zeros((count, self._facts.words), np.uint64)
         for attribute, single in self._single.items():
             if attribute in cells:
@@ -102,26 +110,18 @@ class TableMarker:
             symbols(self._facts, facts, type_of), batch.time, self._partitions.numbers(numbers, count), window
         )
 
-    def _cells(self, batch: TupleRows) -> dict[Variable, Cells]:
-        """The columns that are asked for and there."""
-        asked = dict.fromkeys((*self._facts.attributes, *self._by, *([self._window] if self._window else ())))
-        columns = {a: batch.column(a.value) for a in asked}
-        return {a: read_cells(c, a.value) for a, c in columns.items() if c is not None}
-
-    def _type_of(self, batch: TupleRows) -> NDArray[np.int64]:
-        name = batch.naming.type
-        column = batch.column(name)
-        assert column is not None, "readers see to it"
-        if not _is_text(column.type):
-            raise EventError(None, None, f"the column {name!r} holds {column.type}; the names of types are text")
+    def _type_of(self, batch: TupleRows, layout: _Layout) -> NDArray[np.int64]:
         out = np.empty(len(batch), np.int64)
         if not len(batch):
             return out
-        cells = read_cells(column, name)
+        cells = read_cells(batch.rows.column(layout.type_place), layout.type)
         assert isinstance(cells, Coded)
-        numbers = [-1, *(self._types.get(text, -1) for text in cells.values.to_pylist())]
-        kernels.type_numbers(cells.codes, np.array(numbers, np.int64), out)
+        kernels.type_numbers(cells.codes, self._type_numbers.of(cells.values), out)
         return out
+
+    def _of_types(self, names: pa.Array) -> NDArray[np.int64]:
+        """i64[1 + names]: their numbers, that of no type first."""
+        return np.array([-1, *(self._types.get(text, -1) for text in names.to_pylist())], np.int64)
 
     def _numbers(self, attribute: int, cells: Cells | None, count: int) -> NDArray[np.int64]:
         """Numbers of a column's values, -1 where it has none."""
@@ -153,6 +153,28 @@ class TableMarker:
         return np.where(cells.present, numbers[inverse], -1)
 
 
+@dataclass(slots=True)
+class _Layout:
+    """Where the columns that are asked for stand in tables of one schema. `noted`: all has been said of them."""
+
+    schema: pa.Schema
+    type: str
+    type_place: int
+    places: dict[Variable, int]
+    noted: bool = False
+
+    @classmethod
+    def of(cls, batch: TupleRows, asked: Sequence[Variable]) -> _Layout:
+        """That of a batch. Raises EventError if the names of types are no text."""
+        schema, name = batch.rows.schema, batch.naming.type
+        type_place = schema.get_field_index(name)
+        kind = schema.field(type_place).type
+        if not _is_text(kind):
+            raise EventError(None, None, f"the column {name!r} holds {kind}; the names of types are text")
+        places = {a: schema.get_field_index(a.value) for a in asked}
+        return cls(schema, name, type_place, {a: place for a, place in places.items() if place >= 0})
+
+
 def _sorted(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     distinct, inverse = np.unique(keys, return_inverse=True)
     return distinct, inverse.astype(np.int64)
@@ -176,7 +198,8 @@ def _window_values(cells: Cells | None, count: int) -> NDArray[np.float64]:
     if cells is None:
         return np.full(count, np.nan)
     if isinstance(cells, Numbers):
-        return np.where(cells.present, cells.values.astype(np.float64), np.nan)
+        numbers = cells.values.astype(np.float64)
+        return np.where(cells.valid, numbers, np.nan) if len(cells.valid) else numbers
     values = [read(term) for term in cells.terms()]
     numeric = [float(v.number) if kinds.INTEGER <= v.kind <= kinds.DOUBLE else np.nan for v in values]
     return np.array([*numeric, np.nan], np.float64)[cells.codes]
@@ -193,7 +216,7 @@ class _Attribute:
         self._leaves = {i: facts.leaves[i] for i in leaves}
         self._ranges: dict[int, _Ranges] = {}
         self._values: dict[Any, NDArray[np.uint64]] = {}
-        self._last: tuple[pa.Array, NDArray[np.uint64]] | None = None
+        self._of_codes = _Recent(self._facts_of)
         what = [compared(leaf) for leaf in self._leaves.values()]
         self._equalities = all(
             w is not None and w[0] in ("=", "!=") and read(w[2]).kind == kinds.STRING for w in what
@@ -206,7 +229,7 @@ class _Attribute:
         if not self._leaves:
             return
         if isinstance(cells, Coded):
-            kernels.look_up(cells.codes, self._of_codes(cells), facts)
+            kernels.look_up(cells.codes, self._of_codes.of(cells.values), facts)
             return
         if cells.kind not in self._ranges:
             self._ranges[cells.kind] = _Ranges(self._leaves, cells.kind)
@@ -216,16 +239,11 @@ class _Attribute:
             truth = _by_distinct_value(expression, cells)
             facts[truth, leaf >> 6] |= np.uint64(1 << (leaf & 63))
 
-    def _of_codes(self, cells: Coded) -> NDArray[np.uint64]:
+    def _facts_of(self, values: pa.Array) -> NDArray[np.uint64]:
         """u64[1 + values, words]: the facts by code, those of a missing value first."""
-        if self._last is not None and _same(self._last[0], cells.values):
-            return self._last[1]
-        if self._equalities and _is_text(cells.values.type) and len(cells.values):
-            words = self._of_texts(cells.values)
-        else:
-            words = np.concatenate([np.zeros((1, self._words), np.uint64), self._of_values(cells)])
-        self._last = (cells.values, words)
-        return words
+        if self._equalities and _is_text(values.type) and len(values):
+            return self._of_texts(values)
+        return np.concatenate([np.zeros((1, self._words), np.uint64), self._of_values(values)])
 
     def _of_texts(self, values: pa.Array) -> NDArray[np.uint64]:
         """Only the texts that leaves name are looked at one by one."""
@@ -238,11 +256,11 @@ class _Attribute:
         words = np.stack([self._of_term(Literal(text)) for text in (*self._named, other)])
         return np.concatenate([np.zeros((1, self._words), np.uint64), words[place]])
 
-    def _of_values(self, cells: Coded) -> NDArray[np.uint64]:
+    def _of_values(self, values: pa.Array) -> NDArray[np.uint64]:
         if len(self._values) > _MOST_KNOWN:
             self._values.clear()
-        out = np.zeros((len(cells.values), self._words), np.uint64)
-        for i, term in enumerate(cells.terms()):
+        out = np.zeros((len(values), self._words), np.uint64)
+        for i, term in enumerate(cell_terms(values)):
             words = self._values.get(term)
             if words is None:
                 words = self._values[term] = self._of_term(term)
@@ -258,12 +276,22 @@ class _Attribute:
         return words
 
 
-def _same(a: pa.Array, b: pa.Array) -> bool:
-    """Whether two arrays are the same memory; one of them is kept, so that no other can come to stand there."""
-    places = [None if x is None else (x.address, x.size) for x in a.buffers()]
-    return a.type == b.type and (len(a), a.offset) == (len(b), b.offset) and places == [
-        None if x is None else (x.address, x.size) for x in b.buffers()
-    ]  # fmt: skip
+class _Recent:
+    """What was made of an Arrow array, for batches that share it. `make`: array → what is kept by it."""
+
+    def __init__(self, make: Callable[[pa.Array], NDArray[Any]]) -> None:
+        self._make = make
+        self._memory: list[Any] = []
+        self._of: tuple[pa.Array, NDArray[Any]] | None = None
+        """The array is kept, so that no other can come to stand in its memory."""
+
+    def of(self, values: pa.Array) -> NDArray[Any]:
+        """The same for the same memory."""
+        places = [None if x is None else (x.address, x.size) for x in values.buffers()]
+        memory = [values.type, len(values), values.offset, *places]
+        if self._of is None or memory != self._memory:
+            self._memory, self._of = memory, (values, self._make(values))
+        return self._of[1]
 
 
 def _by_distinct_value(expression: Expression, cells: Numbers) -> NDArray[np.int64]:

@@ -29,6 +29,7 @@ from oxiseq.engine.terms.normal import XSD, normalise
 
 _ALL_THERE: Final = np.zeros(0, np.bool_)
 _NO_CODE: Final = -1
+_INT64, _FLOAT64 = pa.int64(), pa.float64()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,9 @@ def read_cells(column: pa.Array, name: str) -> Cells:
     if pa.types.is_uint64(kind) and len(column) and (pc.max(column).as_py() or 0) > np.iinfo(np.int64).max:
         return _coded(column.dictionary_encode())  # beyond 64 bits: as terms
     if pa.types.is_integer(kind):
-        return _numbers(kinds.INTEGER, column, pa.int64())
+        return _numbers(kinds.INTEGER, column, _INT64)
     if pa.types.is_floating(kind):
-        return _numbers(kinds.DOUBLE if pa.types.is_float64(kind) else kinds.FLOAT, column, pa.float64())
+        return _numbers(kinds.DOUBLE if pa.types.is_float64(kind) else kinds.FLOAT, column, _FLOAT64)
     if _is_text(kind) or any(is_one(kind) for is_one in _TERMS):
         return _coded(column.dictionary_encode())
     raise EventError(None, None, f"the column {name!r} holds {kind}, which is no attribute of an event")
@@ -101,7 +102,7 @@ def _numbers(kind: int, column: pa.Array, wide: pa.DataType) -> Numbers:
         valid = np.array(column.is_valid().to_numpy(zero_copy_only=False), np.bool_)
         column = column.fill_null(0)
     dtype = np.int64 if kind == kinds.INTEGER else np.float64
-    return Numbers(kind, _own(column.cast(wide), dtype), valid)
+    return Numbers(kind, _own(column if column.type == wide else column.cast(wide), dtype), valid)
 
 
 def _coded(column: pa.DictionaryArray) -> Coded:

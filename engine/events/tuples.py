@@ -12,7 +12,6 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -27,6 +26,7 @@ from oxiseq.engine.events.report import ReadReport
 from oxiseq.engine.events.tables import FORMAT_KEY
 from oxiseq.engine.events.time import OUTSIDE, outside
 from oxiseq.engine.events.units import TimeUnit, all_as_microseconds, check_unit
+from oxiseq.engine.kinds import FIRST_TIME, LAST_TIME
 
 BATCH_ROWS: Final = 1 << 16
 """Rows of a batch at most, so that memory does not grow with a table."""
@@ -187,12 +187,15 @@ def _check(schema: pa.Schema, naming: Naming, name: str) -> None:
 
 
 def _cut(batches: Iterable[pa.RecordBatch], naming: Naming, name: str) -> Iterator[TupleRows]:
-    for batch in chain(batches):
-        _check(batch.schema, naming, name)
+    unit = naming.unit
+    for batch in batches:
+        place = batch.schema.get_field_index(naming.time)
+        if place < 0 or batch.schema.get_field_index(naming.type) < 0:
+            _check(batch.schema, naming, name)
         for low in range(0, batch.num_rows, BATCH_ROWS):
-            part = batch.slice(low, BATCH_ROWS)
-            yield TupleRows(_times(part.column(naming.time), naming, name), part, naming)
-            naming = _settled(naming)
+            part = batch if batch.num_rows <= BATCH_ROWS else batch.slice(low, BATCH_ROWS)
+            yield TupleRows(_times(part.column(place), naming.time, unit, name), part, naming)
+            unit = unit or "us"  # the first batch's integers were microseconds, if no unit is given
 
 
 def _settled(naming: Naming) -> Naming:
@@ -200,8 +203,7 @@ def _settled(naming: Naming) -> Naming:
     return replace(naming, unit="us") if naming.unit is None else naming
 
 
-def _times(column: pa.Array, naming: Naming, name: str) -> NDArray[np.int64]:
-    title = naming.time
+def _times(column: pa.Array, title: str, unit: TimeUnit | None, name: str) -> NDArray[np.int64]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if column.null_count:
@@ -215,7 +217,7 @@ def _times(column: pa.Array, naming: Naming, name: str) -> NDArray[np.int64]:
             raise EventError(name, None, f"the column {title!r}: not whole microseconds in 64 bits: {error}") from error
     elif pa.types.is_integer(kind):
         try:
-            column = column.cast(pa.int64())
+            column = column if pa.types.is_int64(kind) else column.cast(pa.int64())
         except pa.ArrowInvalid as error:
             raise EventError(name, None, f"the column {title!r}: {error}") from error
     else:
@@ -223,9 +225,12 @@ def _times(column: pa.Array, naming: Naming, name: str) -> NDArray[np.int64]:
     times = np.array(np.from_dlpack(column), np.int64)
     if pa.types.is_integer(kind) and len(times):
         try:
-            if naming.unit is None:
-                check_unit(int(times.min()), int(times.max()), title)
-            times = all_as_microseconds(times, naming.unit)
+            if unit is None:
+                low, high = int(times.min()), int(times.max())
+                check_unit(low, high, title)
+                if low >= FIRST_TIME and high <= LAST_TIME:
+                    return times
+            times = all_as_microseconds(times, unit)
         except EventError as error:
             raise EventError(name, None, error.reason) from None
     if len(wrong := outside(times)):

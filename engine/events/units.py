@@ -36,11 +36,13 @@ def as_microseconds(value: int, unit: TimeUnit | None) -> int:
 
 def all_as_microseconds(values: NDArray[np.int64], unit: TimeUnit | None) -> NDArray[np.int64]:
     """i64[n] likewise. Raises EventError for times beyond 64-bit microseconds."""
+    if unit is None or unit == "us":
+        return values
     if unit == "ns":
         return values // 1_000
-    factor = _FACTORS[unit or "us"]
+    factor = _FACTORS[unit]
     if len(values) and max(int(values.max()), -int(values.min())) > INT64_MAX // factor:
-        raise EventError(None, None, f"a time beyond 64-bit microseconds, in {_NAMES[unit or 'us']}")
+        raise EventError(None, None, f"a time beyond 64-bit microseconds, in {_NAMES[unit]}")
     return values * factor
 
 

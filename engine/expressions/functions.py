@@ -9,21 +9,25 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from pyoxigraph import NamedNode, QuerySolutions, Store, Variable
+from pyoxigraph import BlankNode, NamedNode, QuerySolutions, Store, Variable
 
 from oxiseq.engine.expressions.values import ExpressionError
-from oxiseq.engine.terms.texts import Term
+from oxiseq.engine.terms.texts import Term, term_text
 
 IMPURE: Final = frozenset({"RAND", "NOW", "UUID", "STRUUID", "BNODE"})
 """Functions whose answer is not fixed by their arguments."""
 
 _INFIX: Final = frozenset({"+", "-", "*", "/", "=", "!=", "<", ">", "<=", ">="})
 _EMPTY: Final = Store()
+_ANY_BLANK: Final = BlankNode("any")
 
 
 def ask(name: str, args: tuple[Term, ...]) -> Term:
     """The value of a built-in function or an infix operator on terms. Raises ExpressionError."""
-    answer = _ask(name, args) if name in IMPURE else _ask_once(name, args)
+    if name in IMPURE:
+        answer = _ask(name, args)
+    else:  # no function tells one blank node from another
+        answer = _ask_once(name, tuple(_ANY_BLANK if isinstance(arg, BlankNode) else arg for arg in args))
     if answer is None:
         raise ExpressionError(name)
     return answer
@@ -40,7 +44,7 @@ def _ask(name: str, args: tuple[Term, ...]) -> Term | None:
     text = f"SELECT {' '.join(names)} ({call} AS ?r) {{}}"
     given: dict[Variable, Term] = {Variable(f"a{i}"): arg for i, arg in enumerate(args)}
     if name == "=":  # Oxigraph compares terms, not values, where it substitutes both
-        text, given = f"SELECT ({args[0]} = {args[1]} AS ?r) {{}}", {}
+        text, given = f"SELECT ({term_text(args[0])} = {term_text(args[1])} AS ?r) {{}}", {}
     try:
         solutions = _EMPTY.query(text, substitutions=given)
     except RuntimeError:  # a function that Oxigraph does not know

@@ -7,13 +7,13 @@ filled by one store query for all terms that a batch asks about (matching.md, se
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, QuerySolutions, Store, Variable
+from pyoxigraph import Literal, Variable
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.exact import ExpressionError, evaluate, truth
@@ -21,21 +21,11 @@ from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.expressions.program import compile_program, is_native
 from oxiseq.engine.expressions.values import read
 from oxiseq.engine.kernels.expressions.machine import TRUE, UNDECIDED, truth_column
+from oxiseq.engine.matching.asking import KNOWN_TRUE, NOT_KNOWN, Asked
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.texts import Term
 from oxiseq.engine.terms.value import literal_value
-from oxiseq.grammar.algebra import Call, Expression, FunctionCall
-from oxiseq.grammar.render import render_expression
+from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.scope import expression_variables, subexpressions
-
-NOT_KNOWN: Final = 0
-MEMO_FALSE: Final = 1
-MEMO_TRUE: Final = 2
-MEMO_ERROR: Final = 3
-
-_EMPTY: Final = Store()
-_CHUNK: Final = 20_000
-"""Terms of one store query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +64,7 @@ class ConditionMemo:
     """Outcomes by term id, a table per condition: u8[tables, terms], 0 where nobody has asked yet."""
 
     def __init__(self, conditions: Sequence[Condition], terms: TermDictionary) -> None:
-        self._conditions = [_Batched(c) for c in conditions]
+        self._conditions = [Asked(c.expression, c.variables) for c in conditions]
         self._terms = terms
         self.table = np.zeros((max(len(conditions), 1), 1), np.uint8)
         self._generation = terms.generation
@@ -97,100 +87,9 @@ class ConditionMemo:
         row = self.table[table]
         missing = np.unique(ids[row[ids] == NOT_KNOWN])
         if len(missing):
-            terms = [self._terms.term(int(i)) for i in missing]
-            row[missing] = self._conditions[table].ask(terms)
+            row[missing] = self._conditions[table].outcomes(missing[:, None], self._terms)
         outcomes: NDArray[np.uint8] = row[ids]
         return outcomes
-
-
-class _Batched:
-    """A condition whose functions are asked for many terms at once; its operators stay with `exact`."""
-
-    def __init__(self, condition: Condition) -> None:
-        self.variable = condition.variables[0]
-        self.calls: dict[Expression, Variable] = {}
-        self.expression = self._lift(condition.expression)
-
-    def _lift(self, e: Expression) -> Expression:
-        """Replace each function call that holds no operator by a variable."""
-        if isinstance(e, (Call, FunctionCall)):
-            if expression_variables(e) and _only_functions(e):
-                return self.calls.setdefault(e, Variable(f"f{len(self.calls)}_{self.variable.value}"))
-            args = tuple(self._lift(arg) for arg in e.args)
-            return Call(e.name, args) if isinstance(e, Call) else FunctionCall(e.function, args)
-        return e
-
-    def ask(self, terms: Sequence[Term]) -> list[int]:
-        """The outcome for each term."""
-        answers: list[dict[Variable, Term]] = [{self.variable: term} for term in terms]
-        if self.calls:
-            for start in range(0, len(terms), _CHUNK):
-                self._ask_calls(answers[start : start + _CHUNK])
-        return [self._outcome(mapping) for mapping in answers]
-
-    def _ask_calls(self, answers: list[dict[Variable, Term]]) -> None:
-        rows = []
-        for i, mapping in enumerate(answers):
-            term = mapping[self.variable]
-            if isinstance(term, (NamedNode, Literal)):
-                rows.append(f"({i} {term})")
-            else:  # VALUES takes no blank nodes
-                self._ask_one(mapping)
-        binds = " ".join(f"BIND({render_expression(e)} AS ?{v.value})" for e, v in self.calls.items())
-        text = f"SELECT * {{ VALUES (?oxiseq_row ?{self.variable.value}) {{ {' '.join(rows)} }} {binds} }}"
-        try:
-            solutions = _EMPTY.query(text)
-        except RuntimeError:  # a function that Oxigraph does not know: an error for every term
-            return
-        assert isinstance(solutions, QuerySolutions)  # it is a SELECT
-        for solution in solutions:
-            mapping = answers[int(solution["oxiseq_row"].value)]
-            for v in self.calls.values():
-                if (found := solution[v]) is not None:
-                    mapping[v] = found
-
-    def _ask_one(self, mapping: dict[Variable, Term]) -> None:
-        for e, v in self.calls.items():
-            try:
-                mapping[v] = evaluate(e, mapping)
-            except ExpressionError:
-                continue
-
-    def _outcome(self, mapping: Mapping[Variable, Term]) -> int:
-        try:
-            return MEMO_TRUE if truth(read(evaluate(self.expression, mapping))) else MEMO_FALSE
-        except ExpressionError:
-            return MEMO_ERROR
-
-
-_OPERATORS: Final = frozenset(
-    [
-        "=",
-        "!=",
-        "<",
-        ">",
-        "<=",
-        ">=",
-        "&&",
-        "||",
-        "!",
-        "+",
-        "-",
-        "*",
-        "/",
-        "NEGATE",
-        "PLUS",
-        "IN",
-        "BOUND",
-        "IF",
-        "COALESCE",
-        "SAMETERM",
-    ]
-) | {"NOT IN"}
-
-
-def _only_functions(e: Expression) -> bool:
-    return all(not isinstance(x, Call) or x.name not in _OPERATORS for x in subexpressions(e))
 
 
 class ConditionFilter:
@@ -228,15 +127,31 @@ def passes(condition: Condition, columns: Sequence[NDArray[np.integer]], terms: 
 
     Asked once per distinct row, unless the condition is impure.
     """
-    n = len(columns[0]) if columns else 1
     if not columns:
-        return np.full(n, _holds(condition, (), terms))
+        return np.full(1, _holds(condition, (), terms))
     ids = np.stack(columns, axis=1)
     if not condition.pure:
         return np.array([_holds(condition, row, terms) for row in ids], np.bool_)
-    distinct, inverse = np.unique(ids, axis=0, return_inverse=True)
-    answers = np.array([_holds(condition, row, terms) for row in distinct], np.bool_)
-    return answers[inverse.reshape(-1)]
+    first, inverse = _distinct(ids)
+    holds: NDArray[np.bool_] = _asked(condition).outcomes(ids[first], terms) == KNOWN_TRUE
+    return holds[inverse]
+
+
+@lru_cache(1024)
+def _asked(condition: Condition) -> Asked:
+    return Asked(condition.expression, condition.variables)
+
+
+def _distinct(ids: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The numbers of one row each of those that are alike, and of each row the place of its like among them. NumPy
+    does it several times slower for rows than for numbers."""
+    keys = ids[:, 0].astype(np.uint64)
+    for column in ids.T[1:]:
+        if len(keys) and keys.max() >> np.uint64(32):  # two ids fit, then the pairs are numbered
+            keys = np.unique(keys, return_inverse=True)[1].astype(np.uint64)
+        keys = keys << np.uint64(32) | column.astype(np.uint64)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return first, inverse
 
 
 def _holds(condition: Condition, ids: Sequence[int] | NDArray[np.integer], terms: TermDictionary) -> bool:

@@ -26,7 +26,8 @@ from oxiseq.engine.kernels.matching.records import MatchTables
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.kernels.terms.columns import TermColumns
-from oxiseq.engine.matching.conditions import MEMO_TRUE, ConditionMemo, passes
+from oxiseq.engine.matching.asking import KNOWN_TRUE
+from oxiseq.engine.matching.conditions import ConditionMemo, passes
 from oxiseq.engine.matching.tables import build_tables
 from oxiseq.engine.patterns.operators import CHUNK, OperatorMatcher
 from oxiseq.engine.patterns.plan import KernelGpm, StreamPlan
@@ -212,7 +213,7 @@ class StreamMatcher:
             if not columns:
                 holds = np.full(len(asked), passes(condition, (), self._terms)[0])
             elif table >= 0:
-                holds = self._memo.outcomes(table, columns[0]) == MEMO_TRUE
+                holds = self._memo.outcomes(table, columns[0]) == KNOWN_TRUE
             else:
                 holds = passes(condition, columns, self._terms)
             keep[asked[~holds]] = False

@@ -130,6 +130,9 @@ class Merging(Watermarks[_Waiting]):
         An event of the stream s at the time t has its place when no event can come any more that stands before it: on
         every stream r with the watermark w, (t, s) is at most (w, r).
         """
+        if len(self._streams) == 1:
+            done = self._streams[0].up_to(self._streams[0].at(self.lateness))
+            return (Marks.concat(done), np.zeros(sum(map(len, done)), np.int64)) if done else None
         mark, last = min((waiting.at(self.lateness), s) for s, waiting in enumerate(self._streams))
         parts: list[Marks] = []
         sizes = []

@@ -207,10 +207,11 @@ class Split:
                 keep = values == frame.columns[variable][row]
                 row, number = row[keep], number[keep]
         where = self.places[np.searchsorted(self.keys, frame.where[row] * room + number)]
-        order = np.argsort(where, kind="stable")
-        row = row[order]
+        if len(where) > 1 and (where[1:] < where[:-1]).any():
+            order = np.argsort(where, kind="stable")
+            row, where, number = row[order], where[order], number[order]
         columns = {v: c[row] for v, c in frame.columns.items()}
-        return Frame(where[order], {**columns, PARTITION: (number[order] + 1).astype(np.uint32)})
+        return Frame(where, {**columns, PARTITION: (number + 1).astype(np.uint32)})
 
     def _frame_of_one(self, plan: GpmPlan, frame: Frame) -> Frame:
         """`frame` where a single event is in a single partition."""
@@ -252,11 +253,14 @@ class Partitions:
             return None
         partition = self.table.number(values, self._forgettable())
         room = len(self.table.count)
-        members = np.unique(event * room + partition)
-        keys, first = np.unique(instant * room + partition, return_index=True)
-        order = np.lexsort((first, keys // room))
-        places = np.empty(len(keys), np.int64)
-        places[order] = np.arange(len(keys))
+        keys, first = _first_of_each(instant * room + partition)
+        members = keys if len(found) == 1 else np.unique(event * room + partition)
+        if _ascend(keys // room):
+            order = places = np.arange(len(keys))
+        else:
+            order = np.lexsort((first, keys // room))
+            places = np.empty(len(keys), np.int64)
+            places[order] = np.arange(len(keys))
         instant, partition = keys[order] // room, keys[order] % room
         number = self._count(partition)
         clock, tau = self._clocks(times[instant], number, start)
@@ -306,7 +310,10 @@ class Partitions:
             if not bound.all():
                 whole = bound.all(axis=1)
                 bound, at = bound[whole], at[whole]
-            events.append(member.stream * instants + at)
+            event = member.stream * instants + at
+            if np.array_equal(event, events[-1]) and np.array_equal(bound, values[-1]):
+                continue  # as the GPM before says
+            events.append(event)
             places.append(at)
             values.append(bound)
         return np.concatenate(events), np.concatenate(places), np.concatenate(values)
@@ -340,6 +347,19 @@ class Partitions:
             whole: NDArray[np.bool_] = self.table.count % window.size == 0
             return whole
         return np.ones(len(self.table.count), np.bool_)
+
+
+def _ascend(keys: I64) -> bool:
+    """Whether each is larger than the one before."""
+    return bool((keys[1:] > keys[:-1]).all())
+
+
+def _first_of_each(keys: I64) -> tuple[I64, I64]:
+    """The distinct keys, ascending, and where each stands first."""
+    if _ascend(keys):
+        return keys, np.arange(len(keys))
+    distinct, first = np.unique(keys, return_index=True)
+    return distinct, first
 
 
 def _no_values(by: tuple[Variable, ...]) -> Ids:

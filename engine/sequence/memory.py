@@ -107,10 +107,12 @@ def table_size(records: int) -> int:
     return 1 << max(3, (2 * records).bit_length())
 
 
-def grow(S: k.Memory, need: int, compiled: SequenceTables, tau: int) -> k.Memory:
-    """Memory with twice the room for what the kernel has asked for (`need`)."""
+def grow(
+    T: Pointers, memory: Pointers, S: k.Memory, need: int, compiled: SequenceTables, tau: int
+) -> k.Memory:
+    """Memory with twice the room for what the kernel has asked for (`need`). `T`, `memory`: as of `make_nodes`."""
     if need == k.NEED_GROUPS and compiled.clauses.partitioned:
-        call(sweep, Pointers(compiled.tables), Pointers(S))
+        call(sweep, T, memory)
         if 2 * int(S.scalars[k.GROUP_COUNT]) < len(S.groups):
             return S
     if need == k.NEED_GROUPS:

@@ -161,7 +161,8 @@ class SequenceRun:
                 self._memory = more_limbs(self._memory) if need == matches.NEED_LIMBS else more_tallies(self._memory)
             else:
                 opened = int(rows.arrays.tau[at]) if at < rows.instants else k.BEFORE_ALL
-                self._memory = grow(self._memory, need, self._compiled, opened)
+                memory = self._memory
+                self._memory = grow(self._point(tables), self._point(memory), memory, need, self._compiled, opened)
         self._drain(parts, waves)
         found = _joined(parts)
         return _by_end(found, np.concatenate(waves), positions) if parts and self._defers else found

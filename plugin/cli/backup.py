@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from oxiseq.cli.options import location_option, quiet_option
+from oxiseq.importing import loading
 
 
 @click.command("backup", short_help="Copy what a server keeps beside its store.")
@@ -21,7 +22,8 @@ def backup_command(file: Path, location: Path, quiet: bool) -> None:
     \b
     oxiseq backup --location data backups/monday.oxiseq
     """
-    from oxiseq.cli.backing import back_up  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.cli.backing import back_up  # noqa: PLC0415  loads the engine: see __init__.py
 
     size = back_up(location, file)
     if not quiet:

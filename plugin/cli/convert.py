@@ -8,6 +8,7 @@ import click
 
 from oxiseq.cli.options import on_error_option, quiet_option, time_predicate_option
 from oxiseq.cli.request import ConvertRequest, OnError
+from oxiseq.importing import loading
 
 FORMATS = ("nquads", "trig", "jelly", "arrow", "parquet")
 
@@ -30,6 +31,7 @@ def convert_command(
     \b
     oxiseq convert quotes.nq.gz quotes.arrow
     """
-    from oxiseq.cli.converting import convert_events  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.cli.converting import convert_events  # noqa: PLC0415  loads the engine: see __init__.py
 
     convert_events(ConvertRequest(source, target, from_, to, time_predicate, on_error, quiet))

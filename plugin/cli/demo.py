@@ -6,6 +6,8 @@ from importlib.util import find_spec
 
 import click
 
+from oxiseq.importing import loading
+
 
 @click.command("demo", short_help="Find patterns in real stock quotes.")
 @click.pass_context
@@ -20,6 +22,7 @@ def demo_command(ctx: click.Context) -> None:
         ctx.exit(1)
     from rich.console import Console  # noqa: PLC0415  with the next one
 
-    from oxiseq.demo import show  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.demo import show  # noqa: PLC0415  loads the engine: see __init__.py
 
     show(Console())

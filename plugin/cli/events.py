@@ -8,6 +8,7 @@ import click
 
 from oxiseq.cli.options import Duration, quiet_option, time_predicate_option, time_unit_option
 from oxiseq.cli.request import EventsRequest, TimeUnit
+from oxiseq.importing import loading
 
 
 @click.command("events", short_help="Make event tables of raw logs, in order of time.")
@@ -43,7 +44,8 @@ def events_command(
     oxiseq events logs/*.csv --mapping quote.rq --output quotes
     oxiseq run rises.spaseq --stream S=quotes
     """
-    from oxiseq.cli.arranging import arrange_events  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.cli.arranging import arrange_events  # noqa: PLC0415  loads the engine: see __init__.py
 
     arrange_events(
         EventsRequest(

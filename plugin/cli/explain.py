@@ -8,6 +8,7 @@ from typing import IO, Literal
 import click
 
 from oxiseq.cli.options import QueryFile, QuerySource, language_option
+from oxiseq.importing import loading
 
 
 @click.command("explain", short_help="Tell what a query is compiled to; draw it.")
@@ -39,7 +40,8 @@ def explain_command(
     oxiseq explain rises.spaseq --svg rises.svg
     oxiseq explain rises.spaseq --dot | dot -Tpng > rises.png
     """
-    from oxiseq.cli.explaining import explained, written  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.cli.explaining import explained, written  # noqa: PLC0415  loads the engine: see __init__.py
 
     explanation = explained(replace(query, chosen=language), kbs, rules)
     click.echo(written(explanation, form or "text", svg), nl=False)

@@ -8,6 +8,7 @@ import click
 
 from oxiseq.cli.options import Iri, quiet_option
 from oxiseq.cli.request import Engine, LoadRequest
+from oxiseq.importing import loading
 
 
 @click.command("load", short_help="Load a big knowledge base into a store.")
@@ -46,7 +47,8 @@ def load_command(
     oxiseq load people.csv --mapping people.rq --location kb
     oxiseq load dump/ --location kb --engine spark --memory 8g
     """
-    from oxiseq.cli.loading import load_kb  # noqa: PLC0415  loads pyarrow: see __init__.py
+    with loading():
+        from oxiseq.cli.loading import load_kb  # noqa: PLC0415  loads pyarrow: see __init__.py
 
     load_kb(
         LoadRequest(

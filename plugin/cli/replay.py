@@ -12,6 +12,7 @@ from oxiseq.cli.options import GENERATED_AT, QueryFile, QuerySource, Time, locat
 from oxiseq.cli.request import ReplayRequest, RunRequest
 from oxiseq.cli.run import run_command
 from oxiseq.grammar import LANGUAGES
+from oxiseq.importing import loading
 
 _AS_IN_RUN: Final = (
     "kbs", "format_", "output", "start", "lateness", "late", "report", "instants", "consumption", "sort", "quiet",
@@ -37,7 +38,8 @@ def replay_command(
     \b
     oxiseq replay rises.spaseq --location data --from 2024-05-01T10:00:00Z --to 2024-05-01T11:00:00Z
     """
-    from oxiseq.cli.replaying import replay_log  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.cli.replaying import replay_log  # noqa: PLC0415  loads the engine: see __init__.py
 
     run = RunRequest(
         replace(query, chosen=language), (), format=format_, columns=("type", "time", None),

@@ -19,6 +19,7 @@ from oxiseq.cli.options import (
     time_unit_option,
 )
 from oxiseq.cli.request import OnError, RunRequest, TimeUnit
+from oxiseq.importing import loading
 
 FORMATS = ("table", "json", "csv", "tsv", "arrow", "parquet", "nquads")
 
@@ -83,7 +84,8 @@ def run_command(
     oxiseq run sells.ceql -s Stock=trades.csv -f json
     oxiseq run averages.rspql -s readings.nq.gz --report RSTREAM
     """
-    from oxiseq.cli.running import run_query  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.cli.running import run_query  # noqa: PLC0415  loads the engine: see __init__.py
 
     run_query(
         RunRequest(

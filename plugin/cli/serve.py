@@ -13,6 +13,7 @@ from oxiseq.cli.config import ENVIRONMENT, config_options, print_if_asked
 from oxiseq.cli.options import Duration
 from oxiseq.cli.request import ServeRequest
 from oxiseq.durations import UNITS
+from oxiseq.importing import loading
 
 SECOND: Final = UNITS["s"]
 _LONGEST_WAIT: Final = 24 * UNITS["d"]
@@ -125,7 +126,8 @@ def serve_command(ctx: click.Context, /, **options: Any) -> None:
     """
     if print_if_asked(ctx):
         return
-    from oxiseq.cli.serving import serve  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.cli.serving import serve  # noqa: PLC0415  loads the engine: see __init__.py
 
     serve(request_of(options))
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from oxiseq.importing import loading
+
 
 @click.command("test", short_help="Run tests of queries (*.oxitest.toml).")
 @click.argument("files", metavar="FILES...", nargs=-1, required=True,
@@ -27,7 +29,8 @@ def test_command(
     oxiseq test alarms.oxitest.toml
     oxiseq test examples -k absence
     """
-    from oxiseq.cli.testing import run_tests  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.cli.testing import run_tests  # noqa: PLC0415  loads the engine: see __init__.py
 
     if not run_tests(files, only, stop=exitfirst, why=not no_why, quiet=quiet):
         ctx.exit(1)

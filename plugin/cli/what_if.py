@@ -10,6 +10,7 @@ import click
 from oxiseq.cli.options import GENERATED_AT, Duration, QueryFile, QuerySource, Time, time_unit_option
 from oxiseq.cli.request import HistoryRequest, TimeUnit
 from oxiseq.grammar.languages import LANGUAGES
+from oxiseq.importing import loading
 
 
 @click.command("what-if", short_help="Tell which matches a draft gains and loses.")
@@ -45,7 +46,8 @@ def what_if_command(
     oxiseq what-if draft.spaseq --against rises.spaseq --stream S1=quotes.nq
     oxiseq what-if draft.spaseq --against rises.spaseq --location data --from 2024-05-01
     """
-    from oxiseq.cli.history import tell_difference  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.cli.history import tell_difference  # noqa: PLC0415  loads the engine: see __init__.py
 
     request = HistoryRequest(streams, location, kbs, begin, end, start, lateness, GENERATED_AT,
                              (type_column, time_column, time_unit), rules=rules)  # fmt: skip

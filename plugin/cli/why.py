@@ -18,6 +18,7 @@ from oxiseq.cli.options import (
 )
 from oxiseq.cli.request import HistoryRequest, OnError, TimeUnit
 from oxiseq.grammar.languages import LANGUAGES
+from oxiseq.importing import loading
 
 
 @click.command("why", short_help="Tell why a query matches, and why not.")
@@ -69,7 +70,8 @@ def why_command(
     oxiseq why rises.spaseq --stream S1=quotes.nq --from 2024-05-01T10:00:00Z --to 2024-05-01T11:00:00Z
     oxiseq why rises.spaseq --location data --prov > matches.trig
     """
-    from oxiseq.cli.history import tell_why  # noqa: PLC0415  loads the engine: see __init__.py
+    with loading():
+        from oxiseq.cli.history import tell_why  # noqa: PLC0415  loads the engine: see __init__.py
 
     request = HistoryRequest(streams, location, kbs, begin, end, start, lateness, time_predicate,
                              (type_column, time_column, time_unit), instants or None, consumption, rules,

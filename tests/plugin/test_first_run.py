@@ -96,6 +96,20 @@ def test_one_line_says_that_kernels_are_compiled(kernel: Kernel, monkeypatch: py
     processes[0].communicate()
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_first_run_is_one_without_any_great_kernel(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    monkeypatch.setattr(first_run, "_on_disk", lambda asked: compiled and asked is not kernel)
+    monkeypatch.setattr(first_run, "_announced", set())
+    said: list[str] = []
+    first_run.announce([kernel], said.append)
+    first_run.announce([kernel], said.append)
+    (note,) = said
+    assert ("first run" in note) is not compiled
+    assert "oxiseq warmup" in note
+
+
 def test_no_process_when_all_is_on_disk(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     processes = started(monkeypatch, "")
     monkeypatch.setattr(first_run, "_on_disk", lambda kernel: True)

@@ -43,6 +43,10 @@ class Pointers:
         self.address = address_of(self._table)
         """What the kernels take."""
 
+    def shorten(self, rows: int) -> None:
+        """The kernels see so many rows of each array, no more than it has."""
+        self._table[1::WORDS] = rows
+
 
 Memory = TypeVar("Memory", bound=NamedTuple)
 
@@ -64,6 +68,8 @@ class Replaceable(Generic[Memory]):
 
 def address_of(array: Array) -> int:
     """The address of an array's first element, for kernels; whoever asks keeps the array alive."""
+    if array.dtype.names is not None:
+        return array.ctypes.data  # the other way describes all fields
     return int(array.__array_interface__["data"][0])  # a third of what `ctypes.data` takes
 
 

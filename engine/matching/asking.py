@@ -1,0 +1,178 @@
+"""A condition asked for many rows of terms at once.
+
+Where it stands: ids of rows → **outcomes** (conditions.py). Function calls are answered by one store query for all
+rows, in columns of text; operators stay with `exact`, which sees each distinct set of the calls' answers once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pyoxigraph import Literal, QueryResultsFormat, QuerySolutions, Store, Variable, parse_query_results
+
+from oxiseq.engine.expressions.exact import ExpressionError, evaluate, truth
+from oxiseq.engine.expressions.values import read
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.algebra import Call, Expression, FunctionCall
+from oxiseq.grammar.render import render_expression
+from oxiseq.grammar.scope import expression_variables, subexpressions
+
+NOT_KNOWN: Final = 0
+KNOWN_FALSE: Final = 1
+KNOWN_TRUE: Final = 2
+KNOWN_ERROR: Final = 3
+
+_EMPTY: Final = Store()
+_CHUNK: Final = 20_000
+"""Rows of one store query."""
+_FEW: Final = 8
+"""As many rows are asked faster one by one."""
+_ROW: Final = "oxiseq_row"
+_UNBOUND: Final = "UNDEF"
+_IN_VALUES: Final = ('"', "<", "U")
+"""How the text of a term begins that VALUES takes (`<<(` is refused apart): no blank node, no triple term."""
+
+
+class Asked:
+    """The condition `expression` on rows of ids of `variables`, 0 where one is unbound."""
+
+    def __init__(self, expression: Expression, variables: Sequence[Variable]) -> None:
+        self._variables = tuple(variables)
+        self._calls: dict[Expression, Variable] = {}
+        self._expression = self._lift(expression)
+        own = expression_variables(self._expression) - set(self._calls.values())
+        self._own = tuple(i for i, v in enumerate(self._variables) if v in own)
+        """Which variables are asked for beside the calls."""
+        self._named = [_named_texts(self._expression, v) for v in self._calls.values()]
+        names = " ".join(f"?{v.value}" for v in self._variables)
+        answers = [Variable(_ROW), *self._calls.values()]
+        binds = " ".join(f"BIND({render_expression(e)} AS ?{v.value})" for e, v in self._calls.items())
+        self._head = f"SELECT {' '.join(map(str, answers))} {{ VALUES (?{_ROW} {names}) {{ "
+        self._tail = f" }} {binds} }}"
+        self._answers_head = "\t".join(str(v) for v in self._calls.values()).encode() + b"\n"
+
+    def _lift(self, e: Expression) -> Expression:
+        """Replace each function call that holds no operator by a variable."""
+        if isinstance(e, (Call, FunctionCall)):
+            if expression_variables(e) and _only_functions(e):
+                return self._calls.setdefault(e, Variable(f"oxiseq_call{len(self._calls)}"))
+            args = tuple(self._lift(arg) for arg in e.args)
+            return Call(e.name, args) if isinstance(e, Call) else FunctionCall(e.function, args)
+        return e
+
+    def outcomes(self, rows: NDArray[np.integer], terms: TermDictionary) -> NDArray[np.uint8]:
+        """u8[k]: KNOWN_FALSE, KNOWN_TRUE or KNOWN_ERROR for each row of ids, u32[k, variables]."""
+        found = np.zeros(len(rows), np.uint8)
+        if self._calls and len(rows) > _FEW:
+            for start in range(0, len(rows), _CHUNK):
+                self._ask(rows[start : start + _CHUNK], terms, found[start : start + _CHUNK])
+        for i in np.flatnonzero(found == NOT_KNOWN).tolist():
+            found[i] = self._outcome(self._mapping(rows[i], terms))
+        return found
+
+    def _ask(self, rows: NDArray[np.integer], terms: TermDictionary, found: NDArray[np.uint8]) -> None:
+        """Fill in the outcomes of the rows that VALUES takes."""
+        columns = [_texts(terms, column) for column in rows.T]
+        texts = [
+            f"({i} {' '.join(row)})" for i, row in enumerate(zip(*columns, strict=True)) if all(map(_is_plain, row))
+        ]
+        try:
+            solutions = _EMPTY.query(f"{self._head}{' '.join(texts)}{self._tail}")
+        except RuntimeError:  # a function that Oxigraph does not know: `exact` knows that it is an error
+            return
+        assert isinstance(solutions, QuerySolutions)  # it is a SELECT
+        lines = (solutions.serialize(format=QueryResultsFormat.TSV) or b"").split(b"\n")[1:-1]
+        parts = [line.partition(b"\t") for line in lines]
+        numbers = np.array([int(number) for number, _, _ in parts], np.int64)
+        cells = [self._alike(cell) for _, _, cell in parts] if any(self._named) else [cell for _, _, cell in parts]
+        distinct = dict.fromkeys(cells)
+        answers = dict(zip(distinct, self._read(distinct), strict=True))
+        if not self._own:
+            known = {cell: self._outcome(mapping) for cell, mapping in answers.items()}
+            found[numbers] = [known[cell] for cell in cells]
+            return
+        for i, cell in zip(numbers.tolist(), cells, strict=True):
+            own = {self._variables[v]: terms.term(int(rows[i, v])) for v in self._own if rows[i, v]}
+            found[i] = self._outcome({**answers[cell], **own})
+
+    def _alike(self, cells: bytes) -> bytes:
+        """Answers of the same outcome: a text that the expression does not name, where it only looks for some, is like
+        any other such."""
+        parts = cells.split(b"\t")
+        for i, named in enumerate(self._named):
+            cell = parts[i]
+            if named and cell not in named and cell[:1] == cell[-1:] == b'"':
+                parts[i] = _other(named)
+        return b"\t".join(parts)
+
+    def _read(self, cells: Iterable[bytes]) -> Iterable[dict[Variable, Term]]:
+        """What lines of answers say."""
+        lines = self._answers_head + b"".join([cell + b"\n" for cell in cells])
+        solutions = parse_query_results(lines, QueryResultsFormat.TSV)
+        assert isinstance(solutions, QuerySolutions)  # it has variables
+        for solution in solutions:
+            yield {v: term for v in self._calls.values() if (term := solution[v]) is not None}
+
+    def _mapping(self, row: NDArray[np.integer], terms: TermDictionary) -> dict[Variable, Term]:
+        """The variables of a row and the calls' answers, one by one."""
+        given = {v: terms.term(int(i)) for v, i in zip(self._variables, row, strict=True) if i != 0}
+        mapping = dict(given)
+        for e, v in self._calls.items():
+            try:
+                mapping[v] = evaluate(e, given)
+            except ExpressionError:
+                continue
+        return mapping
+
+    def _outcome(self, mapping: Mapping[Variable, Term]) -> int:
+        try:
+            return KNOWN_TRUE if truth(read(evaluate(self._expression, mapping))) else KNOWN_FALSE
+        except ExpressionError:
+            return KNOWN_ERROR
+
+
+def _named_texts(e: Expression, call: Variable) -> frozenset[bytes]:
+    """The texts, as TSV has them, that an expression compares a call's answer with, if it does nothing else with it."""
+    comparisons = [x for x in subexpressions(e) if isinstance(x, Call) and call in x.args]
+    asked = [arg for x in comparisons for arg in x.args if arg != call]
+    uses = sum(x == call for x in subexpressions(e))
+    simple = all(x.name in _EQUALITIES and x.args.count(call) == 1 for x in comparisons) and all(
+        isinstance(arg, Literal) and str(arg)[-1] == '"' and "\\" not in str(arg) for arg in asked
+    )
+    return frozenset(str(arg).encode() for arg in asked) if simple and uses == len(comparisons) else frozenset()
+
+
+@cache
+def _other(named: frozenset[bytes]) -> bytes:
+    """A text that is none of these."""
+    return b'"' + b"x" * max(map(len, named)) + b'"'
+
+
+def _texts(terms: TermDictionary, ids: NDArray[np.integer]) -> list[str]:
+    """As SPARQL writes them."""
+    data, ends = terms.texts(ids)
+    text = data.tobytes()
+    return [str(text[a:b], "utf-8") if a < b else _UNBOUND for a, b in pairwise(ends.tolist())]
+
+
+def _is_plain(text: str) -> bool:
+    return text[0] in _IN_VALUES and text[1] != "<"
+
+
+_EQUALITIES: Final = frozenset({"=", "!=", "IN", "NOT IN"})
+_OPERATORS: Final = frozenset(
+    {
+        "=", "!=", "<", ">", "<=", ">=", "&&", "||", "!", "+", "-", "*", "/", "NEGATE", "PLUS", "IN", "NOT IN", "BOUND",
+        "IF", "COALESCE", "SAMETERM",
+    }
+)  # fmt: skip
+
+
+def _only_functions(e: Expression) -> bool:
+    return all(not isinstance(x, Call) or x.name not in _OPERATORS for x in subexpressions(e))
