@@ -62,7 +62,9 @@ def render(query: AnyQuery) -> str:
     lines.append("}")
     lines += writer.clauses_of_groups(query.summary.group_by, query.summary.having, query.summary.order_by, "")
     if query.limit is not None:
-        lines.append(f"LIMIT {query.limit.count}")
+        lines.append(f"LIMIT {query.limit.count}" + (f" OFFSET {query.limit.offset}" if query.limit.offset else ""))
+    if query.sample is not None:
+        lines.append(f"SAMPLE {query.sample.count}" + (f" SEED {query.sample.seed}" if query.sample.seed else ""))
     if query.summary.report is not None:
         lines.append(render_when(query.summary.report))
     return "\n".join(lines) + "\n"

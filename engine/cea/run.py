@@ -132,6 +132,7 @@ class CeaRun:
                 keep_all(self._memory.parts[partition : partition + 1])
             elif need == matches.NEED_CHOICE:
                 assert self._chooser is not None, "the sizes say that a strategy chooses"
+                begin_choice(self._memory)
                 self._memory = self._chooser.choose(self._memory, _POSITIONS, 0)
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
                 self._learn(need)

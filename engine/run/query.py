@@ -21,6 +21,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.counted import CountedEntries
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
 from oxiseq.engine.output.entries import InstantNumbers, instants_of
+from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.output.summaries import Summaries
 from oxiseq.engine.output.write import AnswerWriter
@@ -82,10 +83,13 @@ class QueryRun:
         """Nothing has been seen."""
         plan = self.plan
         exists = self._answers.exists
-        self._sequence = SequenceRun(
-            plan.sequence, self._terms, self._capacities, None if exists is None else exists.ask
-        )
         self._rows = RowStore(len(plan.stored))
+        picker = None
+        if plan.ranking is not None and plan.sequence.clauses.picks:
+            picker = MatchPicker(plan, plan.ranking, self._rows, self._terms)
+        self._sequence = SequenceRun(
+            plan.sequence, self._terms, self._capacities, None if exists is None else exists.ask, picker
+        )
         self._writer = AnswerWriter(plan, self._terms)
         self._deferred = _deferred(plan)
         self._partitions: Partitions | None = None
