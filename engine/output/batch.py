@@ -34,6 +34,12 @@ class MatchBatch:
         return MatchBatch(self.time[index], self.values[index], ends, self.event_letter[flat],
                           self.event_time[flat])
 
+    def by_end(self) -> MatchBatch:
+        """The same in order of their ends: a match whose trailing negation waits completes later than it ends."""
+        if (self.time[1:] >= self.time[:-1]).all():
+            return self
+        return self.take(np.argsort(self.time, kind="stable"))
+
     @classmethod
     def concat(cls, batches: list[MatchBatch], columns: int) -> MatchBatch:
         """Several batches as one."""

@@ -8,10 +8,10 @@ question, some 0.1 ms each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from pyoxigraph import BlankNode, NamedNode, QuerySolutions, RdfFormat, Store, parse
+from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions, RdfFormat, Store, Variable, parse
 
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.expressions.exists import Ids, graph_of
@@ -63,9 +63,10 @@ class ExistsMatcher:
         number = ids[graph_of(test.gpm)]
         if number not in self._loaded:
             self._load(number)
+        given = {v: self._term(i) for v in test.given or () if (i := ids.get(v, 0))}
         found = self._store.query(
-            self._texts[test], default_graph=_name(number),
-            substitutions={v: self._term(i) for v in test.given or () if (i := ids.get(v, 0))},
+            _with_literals(self._texts[test], given), default_graph=_name(number),
+            substitutions={v: term for v, term in given.items() if not isinstance(term, Literal)},
         )  # fmt: skip
         assert isinstance(found, QuerySolutions)  # it is a SELECT
         return any(True for _ in found) is not test.negated
@@ -85,6 +86,15 @@ class ExistsMatcher:
         """As it stands in the store: the KB's blank nodes have labels of their own there."""
         label = self._copied.labels.get(i)
         return self._terms.term(i) if label is None else BlankNode(label)
+
+
+def _with_literals(text: str, given: Mapping[Variable, Term]) -> str:
+    """The question with its literals in VALUES: what Oxigraph substitutes itself it compares as a term by `=`."""
+    literals = {v: term for v, term in given.items() if isinstance(term, Literal)}
+    if not literals:
+        return text
+    values = f"VALUES ({' '.join(map(str, literals))}) {{ ({' '.join(map(str, literals.values()))}) }}"
+    return text.replace("WHERE {", f"WHERE {{ {values}", 1)
 
 
 def _name(number: int) -> NamedNode:

@@ -78,7 +78,8 @@ class Bucket:
         for iri in self._work.order.given:
             self._run.punctuate(iri, AFTER_ALL if close else watermark)
         found = [self._own(batch) for batch in self._run.advance()]
-        return Outcome([batch for batch in found if len(batch)], late, self._waits_for(watermark))
+        matches = MatchBatch.concat(found, len(self._work.plan.answer.columns)).by_end()
+        return Outcome([matches] if len(matches) else [], late, self._waits_for(watermark))
 
     def save(self) -> bytes:
         """The state for the next step, in whatever process."""

@@ -150,8 +150,8 @@ def sorted_batch(shape: Shape, batches: Batches, *, ties: bool = False) -> Match
         times = batch.time.tolist()
         keys = [batch.event_time[a:b].tolist() for a, b in pairwise(batch.ends)]
         batch = batch.take(np.array(sorted(range(len(batch)), key=lambda i: (times[i], keys[i])), np.int64))
-    elif not (batch.time[1:] >= batch.time[:-1]).all():
-        batch = batch.take(np.argsort(batch.time, kind="stable"))
+    else:
+        batch = batch.by_end()
     shape.terms.hold(batch.values)
     return batch
 

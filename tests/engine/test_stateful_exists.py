@@ -125,6 +125,15 @@ def test_a_blank_node_of_an_earlier_event_is_not_in_this_one() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.parametrize(("value", "found"), [("1.0", 1), ("1", 1), ("1e0", 1), ("2.0", 0), ('"1"', 0)])
+def test_an_earlier_value_is_compared_as_a_value(value: str, found: int) -> None:
+    """Oxigraph's `=` compares what it substitutes as a term; of a text and a number it is an error either way."""
+    text = query_text("A; B", bodies={"A": "?a :kind :a ; :k ?ka", "B": "FILTER EXISTS { ?o :is ?m FILTER(?m = ?ka) }"})
+    head = "@prefix : <http://e/> .\n"
+    events = [(1, head + ":a :kind :a ; :k 1 ."), (2, f"{head}:x :is {value} .")]
+    assert len(oxiseq.run(text, streams={"S1": events, "S2": []})) == found
+
+
 def test_what_only_its_own_event_decides_stays_with_the_pattern() -> None:
     text = query_text("A; B", bodies={"B": "+ FILTER EXISTS { ?b :k ?kb . ?o :kind :x }"})
     plan = compile_query(load(text), TermDictionary())

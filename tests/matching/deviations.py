@@ -5,7 +5,9 @@
    Ours looks at the variables that the texts of both sides bind (SPARQL 1.2; also in continuous SPARQL).
 3. Order: `:a < :a` is false for Oxigraph, `false < true` an error; for us the former is an error, the latter true. (At
    the top of a GPM the reference compares by itself.)
-4. How often `!(:p|^:q)` has a pair that is there in both directions: twice, once for Oxigraph. It is seen by COUNT.
+4. EXISTS of an inner group whose pattern names what only the group's neighbours bind: Oxigraph may let it see their
+   values, by the order in which it joins.
+5. How often `!(:p|^:q)` has a pair that is there in both directions: twice, once for Oxigraph. It is seen by COUNT.
 """
 
 from __future__ import annotations
@@ -26,7 +28,14 @@ from oxiseq.grammar.algebra import (
     PatternElement,
     SubSelect,
 )
-from oxiseq.grammar.scope import certain_variables, exists_in, inner_groups, subexpressions
+from oxiseq.grammar.scope import (
+    certain_variables,
+    exists_in,
+    inner_groups,
+    mentioned_variables,
+    subexpressions,
+    visible_variables,
+)
 
 _ORDERS = frozenset(["<", ">", "<=", ">="])
 
@@ -34,10 +43,11 @@ _ORDERS = frozenset(["<", ">", "<=", ">="])
 def stands_apart(gpm: Gpm, event: Sequence[Triple]) -> bool:
     """Whether the two may differ on an event."""
     inside = [group for top in _inner(gpm.pattern) for group in _groups(top)]
+    around = frozenset(visible_variables(gpm.pattern))
     every = [element for group in (gpm.pattern, *inside) for element in group.elements]
     return (
         any(_unknown_ends(e, event) for e in every)
-        or any(_unlike_minus(group) or _orders(group) for group in inside)
+        or any(_unlike_minus(group) or _orders(group) or _looks_outside(group, around) for group in inside)
         or (any(map(_both_ways, every)) and any(isinstance(e, SubSelect) for e in every))
     )
 
@@ -71,6 +81,14 @@ def _unlike_minus(group: Group) -> bool:
         and not certain_variables(Group(group.elements[:i])) & certain_variables(element.pattern)
         for i, element in enumerate(group.elements)
     )
+
+
+def _looks_outside(group: Group, around: frozenset[Variable]) -> bool:
+    """around: the variables of the group and its neighbours."""
+    conditions = [element.condition for element in group.elements if isinstance(element, Filter)]
+    patterns = [exists.pattern for each in conditions for exists in exists_in(each)]
+    beyond = around.difference(visible_variables(group))
+    return any(beyond & mentioned_variables(pattern) for pattern in patterns)
 
 
 def _orders(group: Group) -> bool:
