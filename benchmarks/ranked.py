@@ -2,8 +2,8 @@
 
     python -m benchmarks.ranked [--loops 16 30 100 200]
 
-`A : B:+ : C` over one A, n B's and one C: 2^n - 1 matches end with the C. CPU time (median of seven runs) from the C on,
-rows written out; all that comes before is the same for every query. `list` is the plain query, up to 16 B's.
+`A : B:+ : C` over one A, n B's and one C: 2^n - 1 matches end with the C. CPU time (median of seven runs) from the C
+on, rows written out; all that comes before is the same for every query. `list` is the plain query, up to 16 B's.
 """
 
 from __future__ import annotations
@@ -26,9 +26,13 @@ from oxiseq.grammar import load
 E: Final = "http://example.org/"
 MOST_LISTED: Final = 16
 TAILS: Final = {
-    "list": "", "best 10 by SUM(?v)": "ORDER BY DESC(SUM(?v)) LIMIT 10", "latest 10": "ORDER BY DESC(STARTTIME()) LIMIT 10",
-    "shortest 10 by COUNT(B)": "ORDER BY COUNT(B) LIMIT 10", "sample of 10": "SAMPLE 10", "any 10": "LIMIT 10",
-}  # fmt: skip
+    "list": "",
+    "best 10 by SUM(?v)": "ORDER BY DESC(SUM(?v)) LIMIT 10",
+    "latest 10": "ORDER BY DESC(STARTTIME()) LIMIT 10",
+    "shortest 10 by COUNT(B)": "ORDER BY COUNT(B) LIMIT 10",
+    "sample of 10": "SAMPLE 10",
+    "any 10": "LIMIT 10",
+}
 
 
 def text(tail: str) -> str:

@@ -1,4 +1,4 @@
-"""ORDER BY, LIMIT, OFFSET and SAMPLE on matches (semantics.md 2.6b) on random queries and streams: against the reference,
+"""ORDER BY, LIMIT, OFFSET and SAMPLE on matches (semantics.md 2.6b), random: against the reference,
 and on the compact set against listing.
 
 A situation's own query gives the sequence, the patterns and the clauses; what it shows and how it ranks is drawn.

@@ -22,7 +22,7 @@ from oxiseq.engine.matches.memory import put_matches
 from oxiseq.engine.matches.sampling import sample
 from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.plan.query import QueryPlan
-from oxiseq.engine.plan.ranking import LISTED, MOST_LISTED, Amount, RankKey, RankOf, Ranking, Summand, TimeOf
+from oxiseq.engine.plan.ranking import LISTED, MOST_LISTED, Amount, Ranking, RankKey, RankOf, Summand, TimeOf
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.order import order_key
 

@@ -81,6 +81,11 @@ class Clauses:
     partitioned: bool = False
     picks: bool = False
 
+    @property
+    def chooses(self) -> bool:
+        """Whether not all matches of an instant are enumerated."""
+        return self.strategy is not None or self.picks
+
 
 NO_CLAUSES: Final = Clauses()
 
@@ -189,7 +194,7 @@ class _TableBuilder:
         deciding = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and e.waits]
         sizes = [max(self.width, 1), max(self.wide, 1), max(most, 1), size,
                  int(self.window is not None and self.window.sliding), int(self.window is not None),
-                 self.clauses.limit, int(self.clauses.strategy is not None or self.clauses.picks), self.clauses.consumes,
+                 self.clauses.limit, int(self.clauses.chooses), self.clauses.consumes,
                  int(self.clauses.partitioned),
                  int(self.clauses.partitioned and self.window is not None and self.window.events),
                  len(aged), len(aged) + len(deciding)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oxiseq.grammar.algebra import Aggregate, Ask, Select
+from oxiseq.grammar.checking.common import check_sample
 from oxiseq.grammar.checking.output import check_expression
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import error
@@ -15,6 +16,7 @@ from oxiseq.grammar.scope import subexpressions
 
 def check_ranking(seen: Overview) -> Iterator[Finding]:
     """Which of the matches that end at one instant are told, and in what order."""
+    yield from check_sample(seen.query)
     yield from _sample(seen)
     if summarises(seen):
         return
@@ -44,14 +46,9 @@ def _sample(seen: Overview) -> Iterator[Finding]:
     query, sample = seen.query, seen.query.sample
     if sample is None:
         return
-    if sample.count == 0:
-        yield error("sample", "SAMPLE 0 leaves no match", sample.span, "SAMPLE takes a number above 0")
     if summarises(seen):
         hint = "leave it out; SAMPLE(?v) is one of the values of a group"
         yield error("sample", "SAMPLE draws among matches, and the answer has a row per group", sample.span, hint)
-    elif query.limit is not None:
-        message = "SAMPLE says how many matches there are, and so does LIMIT"
-        yield error("sample", message, sample.span, "leave one of them out")
     elif isinstance(query.form, Ask):
         yield error("sample", "ASK tells that there is a match, not which", sample.span, "write SELECT")
     elif isinstance(query.form, Select) and query.form.distinct:

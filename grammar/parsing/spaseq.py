@@ -37,7 +37,6 @@ from oxiseq.grammar.algebra import (
     Projection,
     Query,
     Repeat,
-    Sample,
     Select,
     Sequence,
     SequenceElement,
@@ -82,7 +81,7 @@ class SpaseqBuilder(ClauseBuilder):
             self.limited(tree),
             tuple(Filter(self.expression(f.children[0]), span=where(f)) for f in trees(tree, "filter")),
             self.summary(tree),
-            self.sample(tree),
+            self.sample(trees(tree, "sample")),
             span=where(tree),
             text=self.text,
         )
@@ -228,11 +227,6 @@ class SpaseqBuilder(ClauseBuilder):
         """LIMIT with its OFFSET."""
         limit, offsets = self.limit(trees(tree, "limit")), trees(tree, "offset")
         return limit if limit is None or not offsets else replace(limit, offset=self.whole(offsets[0].children[0]))
-
-    def sample(self, tree: Tree[Token]) -> Sample | None:
-        """SAMPLE k SEED n."""
-        found = trees(tree, "sample")
-        return Sample(*(self.whole(t) for t in found[0].children), span=where(found[0])) if found else None
 
     def report(self, node: Tree[Token]) -> When:
         """When an answer over matches is reported."""

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.plan.ranking import order_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.texts import Term
-from oxiseq.engine.plan.ranking import order_of
 from oxiseq.grammar.algebra import Limit, Query, Select, Summary
 from oxiseq.grammar.levels import summarises
 from oxiseq.grammar.places import overview
