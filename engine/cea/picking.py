@@ -33,7 +33,7 @@ class EventPicker:
         self._seed = "" if query.sample is None else f"{query.sample.seed} {render_ceql(query)}"
 
     def pick(self, S: Memory, position: int) -> Memory:
-        """Memory whose finals stand for what is told of the complex events that end at `position`. Raises LimitError."""
+        """Memory whose finals stand for what is told of what ends at `position`. Raises LimitError."""
         found = FrozenMatches(S)
         if not found.exceeds(0):
             return S

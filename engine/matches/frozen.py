@@ -65,12 +65,14 @@ class FrozenMatches:
     @property
     def pos(self) -> NDArray[np.int64]:
         """Of each node of the set the id and place of its row; -1 for one that has none."""
-        return self._memory.pos[: self._size]
+        found: NDArray[np.int64] = self._memory.pos[: self._size]
+        return found
 
     @property
     def begins(self) -> NDArray[np.bool_]:
         """Of each node of the set whether its row begins matches."""
-        return (self.pos >= 0) & (self._memory.kids[: self._size, 0] < 0)
+        found: NDArray[np.bool_] = (self.pos >= 0) & (self._memory.kids[: self._size, 0] < 0)
+        return found
 
     def at(self, i: int) -> Places:
         """The i-th match, from 0 on. Raises IndexError."""

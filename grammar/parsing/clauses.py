@@ -59,7 +59,10 @@ class ClauseBuilder(SparqlBuilder):
     def sample(self, nodes: Items[Tree[Token]]) -> Sample | None:
         """SAMPLE k SEED n."""
         node = self.only(nodes, "SAMPLE", "sample")
-        return None if node is None else Sample(*(self.whole(t) for t in node.children), span=where(node))
+        if node is None:
+            return None
+        count, *seed = (self.whole(t) for t in node.children)
+        return Sample(count, seed[0] if seed else 0, span=where(node))
 
     def time(self, number: Token, unit: Token) -> int:
         """`30 MINUTES` in microseconds."""

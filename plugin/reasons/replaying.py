@@ -60,7 +60,8 @@ def answered(
     bare = replace(query, form=Select(None), limit=Limit(MOST), consumption=None, summary=Summary(), sample=None)
     if as_is:
         seen = overview(query)
-        limit, summary = Limit(MOST), Summary()
+        limit: Limit | None = Limit(MOST)
+        summary = Summary()
         if not summarises(seen):
             limit = None if query.sample is not None else query.limit or limit
             summary = Summary(order_by=order_of(seen))
