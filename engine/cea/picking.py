@@ -32,13 +32,13 @@ class EventPicker:
         self._limit = None if query.limit is None else query.limit.count
         self._seed = "" if query.sample is None else f"{query.sample.seed} {render_ceql(query)}"
 
-    def pick(self, S: Memory, position: int) -> Memory:
-        """Memory whose finals stand for what is told of what ends at `position`. Raises LimitError."""
+    def pick(self, S: Memory, time: int) -> Memory:
+        """Memory whose finals stand for what is told of what ends at one event, at `time` (µs). Raises LimitError."""
         found = FrozenMatches(S)
         if not found.exceeds(0):
             return S
         if self._sample is not None:
-            numbers = sample(found.count, self._sample.count, f"{self._seed} {position}")
+            numbers = sample(found.count, self._sample.count, f"{self._seed} {time}")
             picked = [found.at(i) for i in numbers]
             if self._order is not None:
                 picked.sort(key=lambda rows: int(rows[0]), reverse=self._order.descending)

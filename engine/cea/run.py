@@ -133,7 +133,7 @@ class CeaRun:
                 partition = int(self._events.partition[at])
                 keep_all(self._memory.parts[partition : partition + 1])
             elif need == matches.NEED_CHOICE:
-                self._memory = self._chosen(int(scalars[k.BASE]) + at)
+                self._memory = self._chosen(int(events.time[at]))
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
                 self._learn(need)
             else:
@@ -244,11 +244,11 @@ class CeaRun:
             known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
         return known[1].address
 
-    def _chosen(self, position: int) -> k.Memory:
-        """Of what ends at `position` what the strategy keeps, and of that what is asked for."""
+    def _chosen(self, time: int) -> k.Memory:
+        """Of what ends at an event at `time` what the strategy keeps, and of that what is asked for."""
         begin_choice(self._memory)
         memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
-        return memory if self._picker is None else self._picker.pick(memory, position)
+        return memory if self._picker is None else self._picker.pick(memory, time)
 
     def _free(self, again: bool) -> None:
         """Free dead nodes in the midst of a batch or at its end."""

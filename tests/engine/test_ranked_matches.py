@@ -23,6 +23,7 @@ from oxiseq.engine.matches.memory import put_matches
 from oxiseq.engine.matches.sampling import sample
 from oxiseq.engine.output import ranked
 from oxiseq.engine.plan import query as planning
+from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.snapshot.saving import restore, save
@@ -247,3 +248,12 @@ def test_a_run_goes_on_from_its_snapshot(tail: str) -> None:
 def test_explain_says_how(tail: str, says: str) -> None:
     plan = compile_query(load(query("A : B:+ : C") + " " + tail), TermDictionary())
     assert any(says in clause for clause in explain(plan).clauses)
+
+
+@pytest.mark.parametrize("tail", ["ORDER BY ?av", "SAMPLE 2"])
+def test_a_ranking_over_all_values_is_not_dealt_out(tail: str) -> None:
+    text = query("A : B", "WITHIN 1 MINUTE {}", A="KEYED", B="KEYED")
+    whole = compile_query(load(text.replace("{}", "", 1) + " " + tail), TermDictionary())
+    assert correlation(whole).reason == "ORDER BY and SAMPLE choose among the matches of all values"
+    parted = compile_query(load(text.replace("{}", "PARTITION BY ?k", 1) + " " + tail), TermDictionary())
+    assert correlation(parted).reason == ""
