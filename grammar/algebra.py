@@ -501,9 +501,19 @@ class Consumption:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """`LIMIT`: at most so many matches per completing event."""
+    """`LIMIT`: at most so many matches per completing event; `OFFSET`: without the first ones."""
 
     count: int
+    offset: int = 0
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`SAMPLE k SEED n`: k distinct matches per completing event, each set of k as likely as any other."""
+
+    count: int
+    seed: int = 0
     span: Span = span_field()
 
 
@@ -538,7 +548,7 @@ When: TypeAlias = OnChange | OnClose | Every
 @dataclass(frozen=True, slots=True)
 class Summary:
     """What stands behind WHERE and makes one row of many matches (semantics.md 2.6b): GROUP BY, HAVING, ORDER BY and
-    REPORT. All empty in a query whose answer has a row per match."""
+    REPORT. In a query whose answer has a row per match ORDER BY orders those of an instant, and the rest is empty."""
 
     group_by: tuple[Expression | tuple[Expression, Variable], ...] = ()
     having: tuple[Expression, ...] = ()
@@ -623,6 +633,7 @@ class Query:
     filters: tuple[Filter, ...] = ()
     """FILTERs behind SEQ: on the whole match (semantics.md 2.5b)."""
     summary: Summary = Summary()
+    sample: Sample | None = None
     span: Span = span_field()
     text: str = field(default="", compare=False, repr=False)
     """What it was parsed from, so that later errors can show the place."""

@@ -12,7 +12,17 @@ from typing import TypeAlias
 
 from pyoxigraph import Literal, Variable
 
-from oxiseq.grammar.algebra import Consumption, Expression, Limit, Partition, Selection, Span, Window, span_field
+from oxiseq.grammar.algebra import (
+    Consumption,
+    Expression,
+    Limit,
+    Partition,
+    Sample,
+    Selection,
+    Span,
+    Window,
+    span_field,
+)
 
 # --- conditions of FILTER -------------------------------------------------------------------------
 
@@ -122,6 +132,14 @@ class AttributeWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class StartOrder:
+    """`ORDER BY START`: of the complex events that end at one event the earliest first, or the latest."""
+
+    descending: bool
+    span: Span = span_field()
+
+
+@dataclass(frozen=True, slots=True)
 class CeqlQuery:
     """A CEQL query. `columns` is None for `*`, `selection` None for ALL; a `Window` is always sliding.
 
@@ -137,6 +155,8 @@ class CeqlQuery:
     partition: Partition | None = None
     consumption: Consumption | None = None
     limit: Limit | None = None
+    order: StartOrder | None = None
+    sample: Sample | None = None
     span: Span = span_field()
     text: str = field(default="", compare=False, repr=False)
     """What it was parsed from, so that later errors can show the place."""

@@ -23,6 +23,7 @@ from oxiseq.grammar.checking.lints import lint
 from oxiseq.grammar.checking.names import check_names
 from oxiseq.grammar.checking.output import check_output
 from oxiseq.grammar.checking.patterns import check_patterns
+from oxiseq.grammar.checking.ranking import check_ranking
 from oxiseq.grammar.checking.rsp import RSP_CHECKS
 from oxiseq.grammar.checking.scope import check_scope
 from oxiseq.grammar.checking.sequence import check_sequence
@@ -43,6 +44,7 @@ CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
     check_scope,
     check_output,
     check_summary,
+    check_ranking,
     check_functions,
     lint,
 )

@@ -181,6 +181,21 @@ def negation(element: SequenceElement) -> Not | None:
     return inner if isinstance(inner, Not) else None
 
 
+def always(element: SequenceElement) -> frozenset[str]:
+    """The GPMs that every match of it has an event of."""
+    match element:
+        case Atom(name):
+            return frozenset((name,))
+        case Not() | Maybe():
+            return frozenset()
+        case Repeat(item, least):
+            return always(item) if least else frozenset()
+        case Disjunction(items):
+            return frozenset.intersection(*map(always, items))
+        case _:
+            return frozenset().union(*map(always, children(element)))
+
+
 def skippable(element: SequenceElement) -> bool:
     """Whether some expansion of its `?` leaves no positive atom."""
     match element:

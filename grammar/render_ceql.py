@@ -21,9 +21,10 @@ from oxiseq.grammar.ceql_algebra import (
     Holds,
     Iterated,
     Named,
+    StartOrder,
 )
 from oxiseq.grammar.parsing.clauses import MICROSECONDS
-from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.grammar.render_clauses import render_consumption, render_sample
 from oxiseq.grammar.render_sparql import SparqlWriter
 
 _TERMS = SparqlWriter()
@@ -52,9 +53,18 @@ def render_ceql(query: CeqlQuery) -> str:
         lines.append(render_window(query.window))
     if query.consumption is not None:
         lines.append(render_consumption(query.consumption))
+    if query.order is not None:
+        lines.append(render_order(query.order))
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit.count}")
+    if query.sample is not None:
+        lines.append(render_sample(query.sample))
     return "\n".join(lines) + "\n"
+
+
+def render_order(order: StartOrder) -> str:
+    """ORDER BY."""
+    return f"ORDER BY START {'DESC' if order.descending else 'ASC'}"
 
 
 def render_window(window: Window | AttributeWindow) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from oxiseq.grammar.algebra import Consumption, Every, OnChange, When
+from oxiseq.grammar.algebra import Consumption, Every, OnChange, Sample, When
 from oxiseq.grammar.parsing.clauses import MICROSECONDS
 
 
 def render_consumption(consumption: Consumption) -> str:
     """CONSUME BY."""
     return f"CONSUME BY {'ANY' if consumption.whole_query else 'PARTITION'}"
+
+
+def render_sample(sample: Sample) -> str:
+    """SAMPLE."""
+    return f"SAMPLE {sample.count}" + (f" SEED {sample.seed}" if sample.seed else "")
 
 
 def amount(size: int) -> str:

@@ -41,12 +41,13 @@ from oxiseq.first_run import prepare
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
 
-_TEXT: Final = "PREFIX : <urn:w:> {form} {window} FROM STREAM S <urn:w:S> WHERE {{ SEQ({seq}) {gpms} }}"
+_TEXT: Final = "PREFIX : <urn:w:> {form} {window} FROM STREAM S <urn:w:S> WHERE {{ SEQ({seq}) {gpms} }} {tail}"
 _GPMS: Final = (
     "DEFINE GPM A ON S { ?s :v ?a FILTER(?a > 1 && ?a < 1000.5) GRAPH ?g { ?s :name ?n } } "
     "DEFINE GPM B ON S { ?s :v ?b OPTIONAL { ?s :w ?w } FILTER(?b > 0) FILTER(?b > ?a) } "
     "DEFINE GPM C ON S { ?t :v ?c FILTER(?c + 0.1 > ?a * 1.5 && STRLEN(STR(?c)) < 9 + ?a) } "
     "DEFINE GPM D ON S { ?s :w ?d . ?s :v ?e FILTER(STRLEN(STR(?e)) < 9) } "
+    "DEFINE GPM D2 ON S { ?s :v ?f } "
     "DEFINE GPM N ON S { ?s :w ?m GRAPH ?h { ?s :weight ?x } FILTER(?x < ?m) } "
 )
 _QUERIES: Final = (
@@ -56,6 +57,7 @@ _QUERIES: Final = (
     ("SELECT ?s", "", "(A & D); (B | C)"),
     ("SELECT ?d ?e", "", "D"),
     ("SELECT MAX ?d", "WITHIN 5 EVENTS SLIDING PARTITION BY ?s CONSUME BY ANY", "D:+; A"),
+    ("SELECT ?d", "", "D; D2", "ORDER BY ?d LIMIT 1"),
 )
 _WINDOWS: Final = (
     "PREFIX : <urn:w:> SELECT * FROM STREAM :S [RANGE 10 SECONDS SLIDE 2 SECONDS] WHERE { ?s :v ?a . ?s :w ?b . "
@@ -106,8 +108,8 @@ def warm_up(tell: Callable[[int, int, str], object] = lambda done, all, what: No
     kb = StoreKb(rdf)
     prepare(lambda note: None)
     steps: list[tuple[str, Callable[[], object]]] = []
-    for form, window, seq in _QUERIES:
-        text = _TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS)
+    for form, window, seq, *tail in _QUERIES:
+        text = _TEXT.format(form=form, window=window, seq=seq, gpms=_GPMS, tail=" ".join(tail))
         steps.append(("sequences", partial(_answer, text, kb)))
     steps.append(("reading of files", _read))
     steps += [("tuple events", partial(_answer_ceql, text)) for text in _CEQL]

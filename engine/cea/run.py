@@ -23,6 +23,7 @@ from oxiseq.engine.cea.memory import (
     keep_parts,
     more_parts,
 )
+from oxiseq.engine.cea.picking import EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
@@ -34,10 +35,10 @@ from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.matches.choice import Chooser
-from oxiseq.engine.matches.memory import more_out
+from oxiseq.engine.matches.memory import begin_choice, more_out
 from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.algebra import Consumption
-from oxiseq.grammar.ceql_algebra import AttributeWindow
+from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 
 _COLLECT_EVERY = 1 << 14
 _FEW = 128
@@ -105,6 +106,7 @@ class CeaRun:
         strategy = selection.strategy if selection is not None and not plan.strict else None
         silent = -1 if all(plan.masks) else SILENT
         self._chooser = Chooser(strategy, capacities.nodes // 4, silent) if strategy is not None else None
+        self._picker = EventPicker(plan.query) if _picks(plan.query) else None
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._few = k.Events(np.zeros((_FEW, plan.words), np.uint64), *(np.zeros(_FEW, np.int64) for _ in range(3)))
         self._few_pointers = Pointers(self._few)
@@ -135,8 +137,7 @@ class CeaRun:
                 partition = int(self._events.partition[at])
                 keep_all(self._memory.parts[partition : partition + 1])
             elif need == matches.NEED_CHOICE:
-                assert self._chooser is not None, "the sizes say that a strategy chooses"
-                self._memory = self._chooser.choose(self._memory, _POSITIONS, 0)
+                self._memory = self._chosen(int(events.time[at]))
             elif need in (k.NEED_SYMBOL, k.NEED_STATE):
                 self._learn(need)
             else:
@@ -259,6 +260,12 @@ class CeaRun:
             known = self._pointers[type(arrays)] = arrays, Pointers(arrays)
         return known[1].address
 
+    def _chosen(self, time: int) -> k.Memory:
+        """Of what ends at an event at `time` what the strategy keeps, and of that what is asked for."""
+        begin_choice(self._memory)
+        memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
+        return memory if self._picker is None else self._picker.pick(memory, time)
+
     def _free(self, again: bool) -> None:
         """Free dead nodes in the midst of a batch or at its end."""
         scalars = self._memory.scalars
@@ -330,7 +337,7 @@ def _sizes(plan: CeaPlan, capacities: Capacities) -> NDArray[np.int64]:
     sizes[k.DISORDER] = capacities.disorder
     sizes[k.KIND], sizes[k.SIZE] = kind_of(query)
     sizes[k.LIMIT] = query.limit.count if query.limit is not None else matches.NO_LIMIT
-    sizes[k.CHOOSES] = query.selection is not None and not plan.strict
+    sizes[k.CHOOSES] = (query.selection is not None and not plan.strict) or _picks(query)
     match query.consumption:
         case None:
             sizes[k.CONSUME] = k.KEEP_ALL
@@ -338,6 +345,10 @@ def _sizes(plan: CeaPlan, capacities: Capacities) -> NDArray[np.int64]:
             sizes[k.CONSUME] = k.FORGET_ALL if whole_query else k.FORGET_PARTITION
     sizes[k.WORDS] = plan.words
     return sizes
+
+
+def _picks(query: CeqlQuery) -> bool:
+    return query.order is not None or query.sample is not None
 
 
 def _plain(array: Array, dtype: np.dtype[Any]) -> Array:

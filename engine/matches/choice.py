@@ -44,13 +44,12 @@ class Chooser:
         self._for_classes(max(capacity, 2))
 
     def choose(self, S: M, positions: NDArray[np.int64], offset: int) -> M:
-        """Memory whose finals, all of one cut, are those that the strategy keeps; `scalars[CHOSEN]` says so.
+        """Memory whose finals, all of one cut, are those that the strategy keeps.
 
         Nodes that it makes stand behind `scalars[NODE_BASE]`, for the kernel to take back after their enumeration. For
         `positions` and `offset` see kernels/matches/choice. Raises LimitError.
         """
         scalars, nodes = S.scalars, S.nodes
-        scalars[k.CHOSEN], scalars[k.NODE_BASE] = 1, scalars[k.NODE_TOP]
         finals = S.finals[: scalars[k.FINALS]]
         finals = np.ascontiguousarray(finals[nodes["maxs"][finals[:, 0]] >= finals[:, 1]])
         if not len(finals):

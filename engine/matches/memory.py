@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 import numpy as np
@@ -50,6 +51,31 @@ def more_out(S: M) -> M:
     if len(S.out_ends) >= _MOST_OUT and S.scalars[k.OUT_MATCHES]:
         return S
     return widen(S, "out_rows", "out_ends", "out_marks")
+
+
+def begin_choice(S: M) -> None:
+    """Of the finals of an instant some are to be chosen; nodes made for them are taken back when they have been
+    enumerated."""
+    S.scalars[k.CHOSEN], S.scalars[k.NODE_BASE] = 1, S.scalars[k.NODE_TOP]
+
+
+def put_matches(S: M, found: Sequence[Array]) -> M:
+    """These matches, each its rows' `pos`, become what the finals stand for, in this order; `begin_choice` has been
+    called."""
+    top, cut = int(S.scalars[k.NODE_TOP]), S.finals[0, 1]
+    lengths = np.array([len(rows) for rows in found], np.int64)
+    ends = np.cumsum(lengths)
+    count = int(ends[-1]) if len(ends) else 0
+    if top + count > len(S.nodes):
+        size = max(2 * len(S.nodes), top + count)
+        S = S._replace(nodes=longer(S.nodes, size), weights=longer(S.weights, size))
+    made = S.nodes[top : top + count]
+    made["pos"] = np.concatenate([np.zeros(0, np.int64), *found])
+    made["left"] = np.arange(top - 1, top + count - 1)
+    made["left"][ends - lengths] = -1
+    made["right"], made["leaf"], made["rank"], made["maxs"] = -1, -1, 1, cut
+    S.scalars[k.NODE_TOP] = top + count
+    return put_finals(S, top + ends - 1)
 
 
 def put_finals(S: M, picked: Array) -> M:

@@ -15,6 +15,7 @@ from oxiseq.engine.expressions.exact import ExpressionError, evaluate, holds
 from oxiseq.engine.plan.answer import match_parts
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.order import Key, order_key
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Prev
 from oxiseq.grammar.scope import expression_variables
@@ -44,6 +45,8 @@ class ExpressionColumns:
         self._columns = [(i, c.expression) for i, c in enumerate(plan.written.columns) if c.expression is not None]
         self._computed = {plan.written.columns[i].variable: i for i, _ in self._columns}
         self._letters = [plan.letter for plan in plan.letters]
+        self._nothing = np.zeros(len(plan.written.columns), np.uint32)
+        """Of a row: FILTER and ORDER BY do not see what SELECT names."""
         self._blanks: dict[str, int] = {}
         """The blank nodes that the match at work binds, by their labels."""
 
@@ -57,12 +60,18 @@ class ExpressionColumns:
 
     def passing(self, matches: MatchRows) -> NDArray[np.int64]:
         """Numbers of the matches that pass the FILTERs behind SEQ."""
-        nothing = np.zeros(len(self._plan.written.columns), np.uint32)  # a FILTER does not see what SELECT names
         kept = [
             m for m in range(len(matches.resolved))
-            if all(holds(f, self._leaves(f, matches, m, nothing)) for f in self._plan.written.filters)
+            if all(holds(f, self._leaves(f, matches, m, self._nothing)) for f in self._plan.written.filters)
         ]  # fmt: skip
         return np.array(kept, np.int64)
+
+    def rank(self, expression: Expression, matches: MatchRows, m: int) -> Key:
+        """What ORDER BY compares of match `m`; an error stands where what is unbound does."""
+        try:
+            return order_key(evaluate(expression, self._leaves(expression, matches, m, self._nothing)))
+        except ExpressionError:
+            return order_key(None)
 
     def _value(self, expression: Expression, matches: MatchRows, m: int, row: NDArray[np.uint32]) -> int:
         leaves = self._leaves(expression, matches, m, row)

@@ -280,13 +280,14 @@ class Summaries:
             return order_key(None)
 
     def _report(self, time: int, rows: list[_Ranked]) -> None:
-        """The rows of one report: in order, each once with DISTINCT, no more than LIMIT."""
+        """The rows of one report: in order, each once with DISTINCT, those that LIMIT and OFFSET leave."""
         for place in range(len(self._plan.order_by) - 1, -1, -1):
             rows.sort(key=lambda row: row[1][place], reverse=self._plan.order_by[place][1])
         shown: Sequence[Row] = [row for row, _ in rows]
         if self._plan.distinct:
             shown = list(dict.fromkeys(shown))
-        self._rows += [(time, row) for row in shown[: self._plan.limit]]
+        first, limit = self._plan.offset, self._plan.limit
+        self._rows += [(time, row) for row in shown[first : None if limit is None else first + limit]]
 
     def _batch(self) -> MatchBatch:
         rows, self._rows = self._rows, []

@@ -21,12 +21,15 @@ from oxiseq.engine.kernels.sequence.records import BEFORE_ALL
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.compute import ExpressionColumns, MatchRows
+from oxiseq.engine.output.ranked import told
 from oxiseq.engine.output.rows import RowBlock, RowStore
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
+from oxiseq.engine.plan.ranking import Ranking
 from oxiseq.engine.sequence.positions import Automaton
 from oxiseq.engine.sequence.run import Found
 from oxiseq.engine.sequence.states import PARTITION
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
+from oxiseq.engine.terms.order import Key
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 
@@ -35,6 +38,7 @@ class _Flat:
     """The rows of all matches one after the other, with what they bind."""
 
     block: RowBlock
+    ids: NDArray[np.int64]
     places: NDArray[np.int32]
     ends: NDArray[np.int64]
     values: NDArray[np.uint32]
@@ -56,7 +60,7 @@ class AnswerWriter:
         self._decided_late = any(edge.waits for edge in plan.sequence.graph.edges)
         self._seen: dict[int, set[bytes]] = {}
         computed = any(column.expression is not None for column in plan.written.columns)
-        checked = computed or plan.written.filters
+        checked = computed or plan.written.filters or plan.ranking is not None
         self._plain = not (plan.automaton.ambiguous or plan.limit or self._late or plan.written.distinct or checked)
         self._pointers = Pointers(self._answer_columns())
 
@@ -85,6 +89,8 @@ class AnswerWriter:
             flat = _taken(flat, self._expressions.passing(_match_rows(self._resolved(flat), flat)))
         if self._plan.limit is not None:
             flat = _first_of_each_end(flat, self._plan.limit, self._index.get(PARTITION))
+        if self._plan.ranking is not None:
+            flat = self._told(flat, self._plan.ranking)
         resolved = self._resolved(flat)
         time = flat.block.time[flat.ends[1:] - 1]
         values = self._columns(resolved, flat, time)
@@ -93,6 +99,19 @@ class AnswerWriter:
             newest = int(flat.block.clock[flat.ends[1:] - 1].max())
             batch = self._distinct(batch, self._oldest_end(newest, rows, time))
         return batch
+
+    def _told(self, flat: _Flat, ranking: Ranking) -> _Flat:
+        """What ORDER BY and SAMPLE leave of the matches of each end."""
+        matches = _match_rows(self._resolved(flat), flat) if ranking.order_by else None
+        last, column = flat.ends[1:] - 1, self._index.get(PARTITION)
+
+        def keys(m: int) -> list[Key]:
+            assert matches is not None
+            return [self._expressions.rank(expression, matches, m) for expression, _ in ranking.order_by]
+
+        partition = None if column is None else flat.values[last, column]
+        rows = np.split(flat.ids, flat.ends[1:-1])
+        return _taken(flat, told(ranking, flat.block.time[last], partition, rows, keys))
 
     def _resolved(self, flat: _Flat) -> NDArray[np.uint32]:
         """What each match binds: u32[matches, variables]."""
@@ -161,7 +180,7 @@ class AnswerWriter:
         places = (found.rows & ((1 << PLACE_BITS) - 1)).astype(np.int32)
         values = np.zeros((len(places), len(self._variables)), np.uint32)
         values[:, : len(self._plan.stored)] = block.stored
-        return _Flat(block, places, found.ends, values)
+        return _Flat(block, found.rows >> PLACE_BITS, places, found.ends, values)
 
     def _enrich(self, gpm: GpmPlan, flat: _Flat, rows: RowStore) -> _Flat:
         """Join the rows of a late GPM with the KB answer that they were checked against."""
@@ -196,7 +215,7 @@ class AnswerWriter:
                 values[here, column] = np.where(ids != 0, ids, values[here, column])
         taken = RowBlock(block.letter[source], block.time[source], block.clock[source],
                          block.stored[source], block.epoch[source])
-        return _Flat(taken, flat.places[source], ends, values)
+        return _Flat(taken, flat.ids[source], flat.places[source], ends, values)
 
     @staticmethod
     def _answer_variables(
@@ -265,7 +284,7 @@ def _taken(flat: _Flat, keep: NDArray[np.int64]) -> _Flat:
     at = np.repeat(flat.ends[:-1][keep] - ends[:-1], sizes) + np.arange(ends[-1])
     b = flat.block
     block = RowBlock(b.letter[at], b.time[at], b.clock[at], b.stored[at], b.epoch[at])
-    return _Flat(block, flat.places[at], ends, flat.values[at])
+    return _Flat(block, flat.ids[at], flat.places[at], ends, flat.values[at])
 
 
 def _expand(

@@ -109,6 +109,8 @@ def _obstacle(plan: QueryPlan) -> str:
             return "CONSUME BY forgets the partial matches of all values"
         if query.limit is not None:
             return "LIMIT counts the matches of all values"
+        if plan.ranking is not None:
+            return "ORDER BY and SAMPLE choose among the matches of all values"
         if query.selection is not None:
             return f"{query.selection.strategy.name} chooses among the matches of all values"
         return ""

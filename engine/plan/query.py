@@ -18,6 +18,7 @@ from oxiseq.engine.matching.enrich import KbPattern
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.plan.answer import Answer, answer_of
 from oxiseq.engine.plan.counting import carried, listed_because
+from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking, ranking_of, variables_of
 from oxiseq.engine.plan.summary import SummaryPlan, summary_of, written_answer
 from oxiseq.engine.sequence.positions import Automaton, Letter, build_automaton
 from oxiseq.engine.sequence.states import PARTITION, StateBuilder, own_filters
@@ -109,6 +110,8 @@ class QueryPlan:
     """How matches become rows of groups; None: each match is a row."""
     written: Answer
     """What is written of each match: the answer, if each is a row."""
+    ranking: Ranking | None
+    """Which matches of an end are told, where ORDER BY or SAMPLE says so."""
     listed: str | None
     """Why the matches of a summary are listed; None: they are counted as they are found."""
 
@@ -127,10 +130,17 @@ def compile_query(
     query: Query, terms: TermDictionary, *, listing: bool = False, wanted: frozenset[Variable] = frozenset()
 ) -> QueryPlan:
     """Compile a checked query; constants are interned in `terms`. `listing`: groups are made of listed matches, also
-    where these could be counted; `wanted`: rows keep these variables for other answers, too."""
+    where these could be counted, and the best, or a sample, are chosen among listed matches. `wanted`: rows keep these
+    variables for other answers, too."""
     seen = overview(query)
     plan = _compile(seen, terms, None, wanted)
-    if plan.summary is None or listing:
+    if listing:
+        return plan
+    if plan.ranking is not None:
+        because = _ranked_by_listing(plan, ranking_of(seen, plan.answer.iterations))
+        ranking = replace(plan.ranking, listed=because)
+        return _compile(seen, terms, None, wanted, picking=True) if because is None else replace(plan, ranking=ranking)
+    if plan.summary is None:
         return plan
     enriched = (name for name, gpm in plan.gpms.items() if gpm.enriched)
     because = listed_because(plan.summary, seen, plan.automaton.ambiguous, enriched, plan.sequence.graph)
@@ -139,10 +149,33 @@ def compile_query(
     return _compile(seen, terms, carried(plan.summary), wanted)
 
 
+def _ranked_by_listing(plan: QueryPlan, ranking: Ranking | None) -> str | None:
+    """Why ORDER BY or SAMPLE need every match of an instant listed; None: they need not."""
+    assert ranking is not None
+    if ranking.listed is not None:
+        return ranking.listed
+    if plan.automaton.ambiguous:
+        return "one match may be found in two ways"
+    if plan.query.filters:
+        return "a FILTER behind SEQ drops some of them"
+    if plan.deferred:
+        return "a trailing negation decides some when their window closes"
+    for variable in variables_of(ranking.keys):
+        if variable not in plan.stored:
+            return f"?{variable.value} comes from the knowledge base when a match is written"
+    if ranking.sample is not None:
+        for name, gpm in plan.gpms.items():
+            if gpm.enriched and any(name in letter.letter for letter in plan.letters if letter.positive):
+                return f"the knowledge base may give one of {name} several mappings"
+    return None
+
+
 def _compile(
-    seen: Overview, terms: TermDictionary, told_apart: frozenset[Variable] | None, also: frozenset[Variable]
+    seen: Overview, terms: TermDictionary, told_apart: frozenset[Variable] | None, also: frozenset[Variable], *,
+    picking: bool = False,
 ) -> QueryPlan:
-    """`told_apart`: matches are counted, apart by the values of these variables."""
+    """`told_apart`: matches are counted, apart by the values of these variables. `picking`: those that ORDER BY or
+    SAMPLE ask for are found on the compact set."""
     query = seen.query
     parts = dict(seen.parts)
     automaton = build_automaton(query.sequence)
@@ -151,16 +184,18 @@ def _compile(
     builder = StateBuilder(automaton, parts, sliding, by, told_apart)
     graph = builder.build()
     summarised = summarises(seen)
-    chosen = query.selection is not None or query.limit is not None or summarised
+    answer = answer_of(seen, _positive(seen, automaton))
+    answer = replace(answer, wanted=answer.wanted | also)
+    ranking = ranking_of(seen, answer.iterations)
+    if ranking is not None and not picking:
+        ranking = replace(ranking, keys=(), listed="it was asked for")
+    chosen = query.selection is not None or query.limit is not None or summarised or ranking is not None
     deferred = chosen and any(edge.waits for edge in graph.edges)
-    clauses = _clauses(query, automaton, summarised)
+    clauses = _clauses(query, automaton, summarised, ranking)
     if deferred:
         clauses = Clauses(partitioned=clauses.partitioned)
     sequence = build_tables(graph, builder.scopes, query.window, terms, clauses)
     positive = {letter for position in automaton.positions for letter in position.letters}
-    order = [g.name for g in query.gpms if any(g.name in letter for letter in positive)]
-    answer = answer_of(seen, [parts[name] for name in order])
-    answer = replace(answer, wanted=answer.wanted | also)
     summary = summary_of(seen, answer)
     compared = _compared(sequence, parts, by)
     streams = tuple(dict.fromkeys(s.iri.value for s in query.streams))
@@ -178,12 +213,13 @@ def _compile(
         LetterPlan(letter, own_filters(letter, parts), columns, letter in positive)
         for letter, columns in zip(sequence.letters, sequence.columns, strict=True)
     )
-    limit = None if summarised else _limit(query, automaton, letters, gpms, deferred)
+    limit = None if summarised or ranking is not None else _limit(query, automaton, letters, gpms, deferred)
+    told_by_partition = deferred or limit is not None or ranking is not None
     return QueryPlan(query, streams, gpms, letters,
                      tuple(compile_stream(r, terms) if r else None for r in requests),
-                     automaton, sequence, _stored(gpms.values(), answer, bool(by) and (deferred or limit is not None)),
+                     automaton, sequence, _stored(gpms.values(), answer, bool(by) and told_by_partition),
                      answer, limit, members, deferred, summary,
-                     answer if summary is None else written_answer(summary, answer),
+                     answer if summary is None else written_answer(summary, answer), ranking,
                      None if told_apart is not None or summary is None else "it was asked for")
 
 
@@ -206,19 +242,29 @@ def _members(
         requests[stream].append(GpmRequest(name, replace(gpm, pattern=bare, filters=()), by))
 
 
-def _clauses(query: Query, automaton: Automaton, summarised: bool) -> Clauses:
+def _positive(seen: Overview, automaton: Automaton) -> list[GpmParts]:
+    """The GPMs that a match binds, in the text's order."""
+    letters = {letter for position in automaton.positions for letter in position.letters}
+    return [seen.parts[g.name] for g in seen.query.gpms if any(g.name in letter for letter in letters)]
+
+
+def _clauses(query: Query, automaton: Automaton, summarised: bool, ranking: Ranking | None) -> Clauses:
     """What the kernel does. It may find a match of an ambiguous sequence twice, so it does not count those; LIMIT of
-    an answer over matches counts groups."""
+    an answer over matches counts groups, and one with ORDER BY is no matter of what is found first."""
     counted = query.limit is not None and not automaton.ambiguous and not summarised and not query.filters
+    limit = query.limit.count if query.limit is not None and counted else NO_LIMIT
+    if ranking is not None:
+        limit = NO_LIMIT if ranking.listed is None else MOST_LISTED + 1
     consumes = NOTHING
     if query.consumption is not None:
         everything = query.consumption.whole_query or query.partition is None
         consumes = EVERYTHING if everything else THE_PARTITION
     return Clauses(
-        query.limit.count if query.limit is not None and counted else NO_LIMIT,
+        limit,
         query.selection.strategy if query.selection is not None else None,
         consumes,
         query.partition is not None,
+        ranking is not None and ranking.listed is None,
     )
 
 

@@ -49,6 +49,7 @@ class SummaryPlan:
     having: tuple[Expression, ...]
     order_by: tuple[tuple[Expression, bool], ...]
     limit: int | None
+    offset: int
     distinct: bool
     report: When
     instantly: bool
@@ -95,6 +96,7 @@ def summary_of(seen: Overview, answer: Answer) -> SummaryPlan | None:
         tuple(replaced(e, rewrite) for e in summary.having),
         tuple((replaced(e, rewrite), descending) for e, descending in summary.order_by),
         query.limit.count if query.limit is not None else None,
+        query.limit.offset if query.limit is not None else 0,
         isinstance(query.form, Select) and query.form.distinct,
         summary.report or _usual(query),
         ends_with_its_instant(summary),

@@ -20,6 +20,8 @@ def why_alone(plan: QueryPlan) -> str | None:
     """Why a query finds its matches by itself, whatever others there are; None: together with those that are alike."""
     if plan.asked_again:
         return "a stateful filter asks its event's graph again"
+    if plan.ranking is not None:
+        return "ORDER BY or SAMPLE choose among its matches"
     if any(gpm.kb is not None or gpm.parts.in_place for gpm in plan.gpms.values()):
         return "it asks the knowledge base, each query at its own time"
     return None

@@ -18,6 +18,7 @@ from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.sequence import letter_rows as lr
 from oxiseq.engine.matching.enrich import KbAnswer
 from oxiseq.engine.output.deferred import DeferredMatches, PartitionInstants
+from oxiseq.engine.output.picking import MatchPicker
 from oxiseq.engine.output.rows import RowStore
 from oxiseq.engine.patterns.matcher import Rows
 from oxiseq.engine.plan.query import QueryPlan
@@ -85,10 +86,13 @@ class Finder:
     def begin(self) -> None:
         """Nothing has been seen."""
         plan, exists = self.plan, self.answers.exists
-        self.sequence = SequenceRun(
-            plan.sequence, self._terms, self.capacities, None if exists is None else exists.ask
-        )
         self.rows = RowStore(len(plan.stored))
+        picker = None
+        if plan.ranking is not None and plan.sequence.clauses.picks:
+            picker = MatchPicker(plan, plan.ranking, self.rows, self._terms)
+        self.sequence = SequenceRun(
+            plan.sequence, self._terms, self.capacities, None if exists is None else exists.ask, picker
+        )
         self._deferred = _deferred(plan)
         self.partitions: Partitions | None = None
         if plan.query.partition is not None:

@@ -7,7 +7,7 @@ and makes the decisions that need exact arithmetic or string functions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from oxiseq.engine.kernels.sequence import records as k
 from oxiseq.engine.kernels.sequence.advance import advance, measure
 from oxiseq.engine.kernels.terms.columns import TermColumns
 from oxiseq.engine.matches.choice import Chooser
-from oxiseq.engine.matches.memory import more_out
+from oxiseq.engine.matches.memory import begin_choice, more_out
 from oxiseq.engine.sequence.counts import Counts, more_limbs, more_tallies, take_counts
 from oxiseq.engine.sequence.memory import (
     Capacities,
@@ -64,13 +64,21 @@ class Found:
         return Found(self.rows[places], ends)
 
 
+class Picker(Protocol):
+    """Picks some of the matches that end at one instant."""
+
+    def pick(self, S: k.Memory) -> k.Memory:
+        """Memory whose finals stand for those, in the order in which they are to be told."""
+        ...
+
+
 class SequenceRun:
     """The running state of one sequence. `oldest_row`: no node refers to an earlier row; `ask` answers the EXISTS of
-    its filters, if they have some."""
+    its filters, if they have some; `picker` picks among an instant's matches, if the tables say so."""
 
     def __init__(
         self, compiled: SequenceTables, terms: TermDictionary, capacities: Capacities | None = None,
-        ask: Ask | None = None,
+        ask: Ask | None = None, picker: Picker | None = None,
     ) -> None:  # fmt: skip
         self._compiled = compiled
         self._terms = terms
@@ -82,6 +90,7 @@ class SequenceRun:
         self._generation = terms.generation
         self._defers = any(edge.waits for edge in compiled.graph.edges)
         self._chooser = Chooser(compiled.clauses.strategy, sizes.nodes // 4) if compiled.clauses.strategy else None
+        self._picker = picker
         self._counts: list[Counts] = []
         self.oldest_row = 0
 
@@ -150,8 +159,7 @@ class SequenceRun:
                 self._free(again=failed == at)
                 failed = at
             elif need == matches.NEED_CHOICE:
-                assert self._chooser is not None, "the tables say that a strategy chooses"
-                self._memory = self._chooser.choose(self._memory, *(positions or (_ROW_IDS, 0)))
+                self._memory = self._chosen(positions or (_ROW_IDS, 0))
             elif need == k.NEED_DECISIONS:
                 self._decide()
             elif need == matches.OUT_FULL:
@@ -190,6 +198,12 @@ class SequenceRun:
         """Free the nodes that are dead now, and learn `oldest_row`."""
         if self._allocated is not None:
             self._free(again=False)
+
+    def _chosen(self, positions: Positions) -> k.Memory:
+        """Of an instant's matches those that the strategy keeps, and of them those that are asked for."""
+        begin_choice(self._memory)
+        memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, *positions)
+        return memory if self._picker is None else self._picker.pick(memory)
 
     def _free(self, again: bool) -> None:
         """Free dead nodes; `again`: that has not helped just before."""

@@ -71,14 +71,20 @@ class CompiledFilter:
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """What the kernels do with the matches of one instant (of one partition): a strategy chooses among them, the first
-    `limit` found are emitted. `consumes`: what they make forgotten, k.NOTHING, k.EVERYTHING or
-    k.THE_PARTITION."""
+    """What the kernels do with the matches of one instant (of one partition): a strategy chooses among them, those
+    that a ranking asks for are picked (`picks`), the first `limit` found are emitted. `consumes`: what they make
+    forgotten, k.NOTHING, k.EVERYTHING or k.THE_PARTITION."""
 
     limit: int = NO_LIMIT
     strategy: Strategy | None = None
     consumes: int = k.NOTHING
     partitioned: bool = False
+    picks: bool = False
+
+    @property
+    def chooses(self) -> bool:
+        """Whether not all matches of an instant are enumerated."""
+        return self.strategy is not None or self.picks
 
 
 NO_CLAUSES: Final = Clauses()
@@ -188,7 +194,7 @@ class _TableBuilder:
         deciding = [i for i, e in enumerate(self.graph.edges) if e.limit is not None and e.waits]
         sizes = [max(self.width, 1), max(self.wide, 1), max(most, 1), size,
                  int(self.window is not None and self.window.sliding), int(self.window is not None),
-                 self.clauses.limit, int(self.clauses.strategy is not None), self.clauses.consumes,
+                 self.clauses.limit, int(self.clauses.chooses), self.clauses.consumes,
                  int(self.clauses.partitioned),
                  int(self.clauses.partitioned and self.window is not None and self.window.events),
                  len(aged), len(aged) + len(deciding)]

@@ -23,7 +23,7 @@ from oxiseq.grammar.ceql_algebra import (
     subformulas,
     variables,
 )
-from oxiseq.grammar.checking.common import check_consumption, check_limit, check_window
+from oxiseq.grammar.checking.common import check_consumption, check_limit, check_sample, check_window
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, close_name, error, lint_finding
 from oxiseq.grammar.scope import expression_variables
@@ -78,6 +78,7 @@ def _clauses(query: CeqlQuery, text: str) -> Iterator[Finding]:
             yield error("partition", f"PARTITION BY names [{v.value}] twice", span)
     yield from check_consumption(query)
     yield from check_limit(query.limit)
+    yield from check_sample(query)
 
 
 def _all(formula: Formula) -> Iterator[Formula]:

@@ -29,6 +29,16 @@ def check_consumption(query: Query | CeqlQuery) -> Iterator[Finding]:
         yield lint_finding("consume", "without PARTITION BY there is one partition only", consumption.span, hint)
 
 
+def check_sample(query: Query | CeqlQuery) -> Iterator[Finding]:
+    """SAMPLE draws one match at least, and stands alone."""
+    sample = query.sample
+    if sample is not None and sample.count == 0:
+        yield error("sample", "SAMPLE 0 leaves no match", sample.span, "SAMPLE takes a number above 0")
+    if sample is not None and query.limit is not None:
+        message = "SAMPLE says how many matches there are, and so does LIMIT"
+        yield error("sample", message, sample.span, "leave one of them out")
+
+
 def check_limit(limit: Limit | None) -> Iterator[Finding]:
     """A match at least must be left."""
     if limit is not None and limit.count == 0:

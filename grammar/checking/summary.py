@@ -1,4 +1,7 @@
-"""Answers over matches: GROUP BY, HAVING, ORDER BY, REPORT, and aggregates over matches (semantics.md 2.6b)."""
+"""Answers over matches: GROUP BY, HAVING, ORDER BY, REPORT, and aggregates over matches (semantics.md 2.6b).
+
+What ORDER BY, LIMIT and SAMPLE mean in a query that has a row per match is checked in ranking.py.
+"""
 
 from __future__ import annotations
 
@@ -58,10 +61,7 @@ def check_summary(seen: Overview) -> Iterator[Finding]:
 
 
 def _idle(summary: Summary) -> Iterator[Finding]:
-    """Clauses that need groups, in a query that has none."""
-    if summary.order_by:
-        message = "ORDER BY orders the groups of a report; a stream's matches come in order of time"
-        yield error("group", message, summary.span, "add GROUP BY or an aggregate over matches")
+    """A clause that needs groups, in a query that has none."""
     if summary.report is not None:
         message = "REPORT is for GROUP BY, HAVING and aggregates over matches"
         yield error("report", message, summary.report.span, "each match is reported when it is complete")

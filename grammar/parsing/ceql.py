@@ -27,6 +27,7 @@ from oxiseq.grammar.ceql_algebra import (
     Iterated,
     Name,
     Named,
+    StartOrder,
 )
 from oxiseq.grammar.parsing.clauses import ClauseBuilder
 from oxiseq.grammar.parsing.sparql import Node, kind, tokens, trees, where
@@ -56,6 +57,8 @@ class CeqlBuilder(ClauseBuilder):
             self.partition(trees(tree, "partition")),
             self.consumption(trees(tree, "consume")),
             self.limit(trees(tree, "limit")),
+            self.order(trees(tree, "order")),
+            self.sample(trees(tree, "sample")),
             span=where(tree),
             text=self.text,
         )
@@ -79,6 +82,10 @@ class CeqlBuilder(ClauseBuilder):
         if node is None:
             return None
         return Partition(tuple(self.attribute(t) for t in tokens(node, "NAME")), span=where(node))
+
+    def order(self, nodes: Items[Tree[Token]]) -> StartOrder | None:
+        node = self.only(nodes, "ORDER BY", "order")
+        return None if node is None else StartOrder(bool(tokens(node, "DESC")), span=where(node))
 
     def window(self, nodes: Items[Tree[Token]]) -> Window | AttributeWindow | None:
         node = self.only(nodes, "WITHIN", "window")

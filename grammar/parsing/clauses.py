@@ -1,4 +1,5 @@
-"""Parse tree → algebra, for the clauses that SPAseq and CEQL share: selection, CONSUME BY, LIMIT, spans of time."""
+"""Parse tree → algebra, for the clauses that SPAseq and CEQL share: selection, CONSUME BY, LIMIT,
+SAMPLE, spans of time."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from fractions import Fraction
 
 from lark import Token, Tree
 
-from oxiseq.grammar.algebra import Consumption, Limit, Selection, Strategy
+from oxiseq.grammar.algebra import Consumption, Limit, Sample, Selection, Strategy
 from oxiseq.grammar.parsing.durations import MonthsError, duration_size
 from oxiseq.grammar.parsing.sparql import Node, SparqlBuilder, tokens, where
 from oxiseq.grammar.terms import span_of
@@ -54,6 +55,14 @@ class ClauseBuilder(SparqlBuilder):
     def limit(self, nodes: Items[Tree[Token]]) -> Limit | None:
         node = self.only(nodes, "LIMIT", "limit")
         return None if node is None else Limit(self.whole(node.children[0]), span=where(node))
+
+    def sample(self, nodes: Items[Tree[Token]]) -> Sample | None:
+        """SAMPLE k SEED n."""
+        node = self.only(nodes, "SAMPLE", "sample")
+        if node is None:
+            return None
+        count, *seed = (self.whole(t) for t in node.children)
+        return Sample(count, seed[0] if seed else 0, span=where(node))
 
     def time(self, number: Token, unit: Token) -> int:
         """`30 MINUTES` in microseconds."""

@@ -25,11 +25,11 @@ CEQL_COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*|--[^\n]*|/\*.*?\*/", re.DO
 
 CEQL_KEYWORDS = [
     *["VOCAB", "SELECT", "FROM", "WHERE", "AS", "FILTER", "AND", "OR", "NOT", "PARTITION", "BY", "WITHIN", "CONSUME"],
-    *["LIMIT", "ALL", "NEXT", "LAST", "MAX", "STRICT", "EVENTS"],
+    *["ORDER", "START", "LIMIT", "SAMPLE", "SEED", "ALL", "NEXT", "LAST", "MAX", "STRICT", "EVENTS"],
 ]
 _STEPS = {"->": ";", "=>": ";", "THEN": ";", "FOLLOWED": ";", ".": ";", "-": ";", "|": "OR", "||": "OR"}
 _LOGIC = {"&&": "AND", "&": "AND", "||": "OR", "|": "OR", "!": "NOT", ",": "AND"}
-_END = ("FILTER", "PARTITION", "WITHIN", "CONSUME", "LIMIT")
+_END = ("FILTER", "PARTITION", "WITHIN", "CONSUME", "ORDER", "LIMIT", "SAMPLE")
 
 
 def _missing_close(s: Slip) -> Said | None:
@@ -207,10 +207,13 @@ def _within(s: Slip) -> Said | None:
         if s.kind == "word":
             return Said(f"an attribute stands in brackets: [{s.found}]")
         return Said("give a unit such as SECONDS, EVENTS, or an attribute in brackets: [stock_time]")
+    if s.last_word == "BY" and s.accepts == {"_START"}:
+        return Said("write ORDER BY START, or ORDER BY START DESC for the latest first")
     if s.accepts == {"POLICY"}:
         return Said("write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE")
     if s.word in ("WHERE", "FROM", "SELECT") and "$END" in s.accepts:
-        return Said("the order is SELECT, FROM, WHERE, then PARTITION BY, WITHIN, CONSUME BY, LIMIT")
+        behind = "PARTITION BY, WITHIN, CONSUME BY, ORDER BY, LIMIT or SAMPLE"
+        return Said(f"the order is SELECT, FROM, WHERE, then {behind}")
     return None
 
 

@@ -249,8 +249,8 @@ def _misspelt(s: Slip) -> Said | None:
 def _after_end(s: Slip) -> Said | None:
     if "$END" not in s.accepts:
         return None
-    if s.word in ("GROUP", "HAVING", "ORDER", "LIMIT"):
-        return Said("behind the last } stand GROUP BY, HAVING, ORDER BY, LIMIT and REPORT, in this order")
+    if s.word in ("GROUP", "HAVING", "ORDER", "LIMIT", "SAMPLE"):
+        return Said("behind the last } stand GROUP BY, HAVING, ORDER BY, LIMIT or SAMPLE, REPORT, in this order")
     if s.found == "}":
         return Said("one } too many")
     return None

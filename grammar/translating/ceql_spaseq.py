@@ -15,6 +15,7 @@ from oxiseq.grammar.algebra import (
     Atom,
     Disjunction,
     Gpm,
+    MatchFunction,
     Op,
     Query,
     Repeat,
@@ -23,6 +24,7 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
     Strategy,
     Stream,
+    Summary,
 )
 from oxiseq.grammar.ceql_algebra import (
     AttributeWindow,
@@ -70,6 +72,7 @@ def ceql_as_spaseq(query: CeqlQuery) -> Translation:
         query.partition,
         query.consumption,
         query.limit,
+        summary=Summary(order_by=((MatchFunction("STARTTIME"), query.order.descending),) if query.order else ()),
     )
     return Translation(translated, (_EVENTS, *_held(query.formula, iter(gpms))))
 
@@ -84,6 +87,9 @@ def _refuse(query: CeqlQuery) -> None:
     if query.window is not None and query.window.size == 0:
         hint = "it holds one event"
         raise refused("SPAseq has no window of size 0", query.window.span, query.text, hint)
+    if query.sample is not None:
+        message = "SAMPLE draws other matches in SPAseq: its draws are made of the query's text"
+        raise refused(message, query.sample.span, query.text, "leave it out")
     if two := twofold(query.formula):
         first, second = two
         message = f"an event {second.name} can stand here and at column {first.span.column} for the same complex event"

@@ -14,8 +14,8 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.explanation import Explanation
 from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.grammar.render_ceql import render_formula, render_predicate, render_window
-from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.grammar.render_ceql import render_formula, render_order, render_predicate, render_window
+from oxiseq.grammar.render_clauses import render_consumption, render_sample
 from oxiseq.pictures.drawing import Arrow, Node, draw
 from oxiseq.pictures.svg import Svg
 from oxiseq.spaseq.explain_text import quoted
@@ -55,6 +55,8 @@ class CeqlExplanation(Explanation):
     consumption: str
     partition: tuple[str, ...]
     limit: int | None
+    order: str | None
+    sample: str | None
     atoms: tuple[AtomFacts, ...]
     positions: tuple[PositionFacts, ...]
 
@@ -99,6 +101,8 @@ def explain_ceql(plan: CeaPlan) -> CeqlExplanation:
         "NONE" if query.consumption is None else render_consumption(query.consumption).removeprefix("CONSUME BY "),
         () if query.partition is None else tuple(v.value for v in query.partition.by),
         None if query.limit is None else query.limit.count,
+        None if query.order is None else render_order(query.order).removeprefix("ORDER BY "),
+        None if query.sample is None else render_sample(query.sample).removeprefix("SAMPLE "),
         tuple(
             AtomFacts(i, _short(atom.type, query), tuple(render_predicate(p) for p in atom.predicates))
             for i, atom in enumerate(plan.atoms)
@@ -138,6 +142,10 @@ def _lines(e: CeqlExplanation) -> Iterator[str]:
         yield f"partitions: by {', '.join(f'[{a}]' for a in e.partition)}"
     if e.limit is not None:
         yield f"limit: {e.limit} for each completing event"
+    if e.order is not None:
+        yield f"order: {e.order}, among those that end at one event"
+    if e.sample is not None:
+        yield f"sample: {e.sample}, among those that end at one event"
     yield from ["", "streams", *(f"  {name} <{iri}>" for name, iri in e.streams.items())]
     yield from ["", "atoms", *(f"  {a.number}: {_condition(a)}" for a in e.atoms)]
     yield from ["", "automaton"]

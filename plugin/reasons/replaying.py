@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.plan.ranking import order_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Limit, Query, Select, Summary
@@ -56,10 +57,15 @@ def answered(
     query: Query, history: History, kb: KnowledgeBase, bounds: Bounds = FREE, *, as_is: bool = False
 ) -> Answered:
     """Every match with all variables; without the query's strategy, CONSUME BY and LIMIT unless `as_is`."""
-    bare = replace(query, form=Select(None), limit=Limit(MOST), consumption=None, summary=Summary())
+    bare = replace(query, form=Select(None), limit=Limit(MOST), consumption=None, summary=Summary(), sample=None)
     if as_is:
-        limit = query.limit if query.limit is not None and not summarises(overview(query)) else Limit(MOST)
-        bare = replace(query, form=Select(None, False, query.selection), limit=limit, summary=Summary())
+        seen = overview(query)
+        limit: Limit | None = Limit(MOST)
+        summary = Summary()
+        if not summarises(seen):
+            limit = None if query.sample is not None else query.limit or limit
+            summary = Summary(order_by=order_of(seen))
+        bare = replace(query, form=Select(None, False, query.selection), limit=limit, summary=summary)
     plan = compile_query(bare, history.terms)
     run, shape = QueryRun(plan, history.terms, kb, history.start), Shape(plan, history.terms)
     found: list[Found] = []

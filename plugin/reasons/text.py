@@ -11,8 +11,8 @@ from oxiseq.reasons.report import Funnel, Near, Why
 _WORDS = {
     "window": "the window", "contiguity": "contiguity", "bound": "a bound", "negation": "the negation",
     "filter": "a filter", "knowledge base": "the knowledge base", "join": "a join", "partition": "the partitions",
-    "strategy": "the strategy", "consumption": "consumption", "limit": "the limit", "constant": "a constant",
-    "order": "the order in time", "pattern": "a part",
+    "strategy": "the strategy", "consumption": "consumption", "limit": "the limit",
+    "constant": "a constant", "sample": "the sample", "order": "the order in time", "pattern": "a part",
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from oxiseq.engine.patterns.plan import StreamPlan
 from oxiseq.engine.plan.correlation import correlation
 from oxiseq.engine.plan.counting import carried
 from oxiseq.engine.plan.query import GpmPlan, QueryPlan
+from oxiseq.engine.plan.ranking import MOST_LISTED, Ranking
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.run.alike import why_alone
 from oxiseq.engine.sequence.positions import START, Letter
@@ -127,9 +128,26 @@ class _Explainer:
             yield f"CONSUME BY: a match makes {what} that has started forgotten"
         if plan.summary is not None:
             yield from self.groups(plan.summary)
+        elif plan.ranking is not None:
+            yield self.ranking(plan.ranking)
         elif query.limit is not None:
             how = "ends the enumeration" if plan.limit is None else "cuts what was enumerated"
             yield f"LIMIT {query.limit.count}: {how}"
+
+    def ranking(self, ranking: Ranking) -> str:
+        """Which of an instant's matches are told, in what order, and how they are found."""
+        said = []
+        if ranking.order_by:
+            keys = (f"{'DESC ' if down else ''}{self.write.expression(e)}" for e, down in ranking.order_by)
+            said.append(f"ORDER BY {', '.join(keys)}")
+        if ranking.sample is not None:
+            said.append(f"SAMPLE {ranking.sample.count}")
+        if ranking.limit is not None:
+            said.append(f"LIMIT {ranking.limit}" + (f" OFFSET {ranking.offset}" if ranking.offset else ""))
+        how = "found among the matches of an instant without listing the others"
+        if ranking.listed is not None:
+            how = f"lists every match of an instant, {MOST_LISTED} at most: {ranking.listed}"
+        return f"{' '.join(said)}: {how}"
 
     def groups(self, summary: SummaryPlan) -> Iterator[str]:
         """What is done for groups of matches, and when they are reported."""

@@ -252,7 +252,8 @@ queries = st.builds(
     st.none() | st.just("http://base/x/"),
     st.none() | st.builds(a.Partition, some(variables, 1)),
     consumptions,
-    limits,
+    limits | st.builds(a.Limit, st.integers(1, 9), st.integers(0, 9)),
     some(st.builds(a.Filter, plain_expressions), 0, 2),
     summaries,
+    st.none() | st.builds(a.Sample, st.integers(1, 9), st.integers(0, 9)),
 )

@@ -77,4 +77,6 @@ queries = st.builds(
     st.none() | st.builds(a.Partition, some(attributes, 1)),
     consumptions,
     limits,
+    st.none() | st.builds(c.StartOrder, st.booleans()),
+    st.none() | st.builds(a.Sample, st.integers(1, 9), st.integers(0, 9)),
 )

@@ -102,7 +102,7 @@ def summarise(
         if isinstance(query.form, Select) and query.form.distinct:
             shown = list(dict.fromkeys(shown))
         if query.limit is not None:
-            shown = shown[: query.limit.count]
+            shown = shown[query.limit.offset : query.limit.offset + query.limit.count]
         for row in shown:
             if isinstance(query.form, Select):
                 rows.append(Row(extent.time, dict(row), {}))

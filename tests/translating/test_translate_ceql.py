@@ -131,3 +131,16 @@ def test_partitions_with_contiguity_take_events_of_any_type() -> None:
 def test_names_of_several_types_are_told() -> None:
     text = oxiseq.translate(query("(A OR B)+ AS x"), to="spaseq", language="ceql")
     assert "# x is A and B\n" in text
+
+
+def test_order_by_start_is_that_of_starttime() -> None:
+    text = query("A AS x; B AS y", rest="ORDER BY START DESC\nLIMIT 2")
+    graphs = [(time, f"_:e <{RDF_TYPE}> <http://e/{kind}> .") for time, kind in enumerate("AAAB")]
+    translated = oxiseq.translate(text, to="spaseq", language="ceql")
+    found = oxiseq.run(translated, {"http://e/S": graphs})
+    assert [min(t for events in m.events.values() for _, t in events) for m in found] == [2, 1]
+
+
+def test_samples_are_others() -> None:
+    with pytest.raises(QueryError, match="SAMPLE draws other matches in SPAseq"):
+        oxiseq.translate(query("A; B", rest="SAMPLE 2"), to="spaseq", language="ceql")

@@ -57,7 +57,7 @@ def ran(plan: CeaPlan, events: Events) -> Ran:
 def bare(plan: CeaPlan, limit: int) -> CeaPlan:
     """Without CONSUME BY and choosing strategies, at most `limit` for each completing event. STRICT stays, as does what
     SELECT keeps with it, since it is about these events; else all variables are kept, so that they can be told."""
-    query = replace(plan.query, consumption=None, limit=Limit(limit))
+    query = replace(plan.query, consumption=None, limit=Limit(limit), order=None, sample=None)
     if not plan.strict:
         query = replace(query, selection=None, columns=None)
     return recompiled(query, plan)

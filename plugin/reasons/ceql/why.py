@@ -17,7 +17,7 @@ from oxiseq.engine.events.time import to_text
 from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
-from oxiseq.grammar.render_clauses import render_consumption
+from oxiseq.grammar.render_clauses import render_consumption, render_sample
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.ceql.events import Events, tuples_of
 from oxiseq.reasons.ceql.origins import provenances, times_by_name
@@ -166,6 +166,8 @@ def _clauses(plan: CeaPlan, found: Ran, events: Events) -> Iterator[Reason]:
         variants.append(("consumption", render_consumption(query.consumption), replace(most, consumption=None)))
     if query.limit is not None:
         variants.append(("limit", f"LIMIT {query.limit.count}", replace(query, limit=Limit(MOST))))
+    if query.sample is not None:
+        variants.append(("sample", render_sample(query.sample), replace(most, sample=None)))
     known = _keys(found)
     for kind, text, variant in variants:
         without = ran(recompiled(variant, plan), events)

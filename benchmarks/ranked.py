@@ -1,0 +1,75 @@
+"""The best of very many matches, and samples: what the completing event costs where none is listed, and where all are.
+
+    python -m benchmarks.ranked [--loops 16 30 100 200]
+
+`A : B:+ : C` over one A, n B's and one C: 2^n - 1 matches end with the C. CPU time (median of seven runs) from the C
+on, rows written out; all that comes before is the same for every query. `list` is the plain query, up to 16 B's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from time import process_time
+from typing import Final
+
+from pyoxigraph import Store
+
+from benchmarks.machine import machine
+from oxiseq.engine.events.encode import encode_events
+from oxiseq.engine.kb import StoreKb
+from oxiseq.engine.plan.query import compile_query
+from oxiseq.engine.run.query import QueryRun
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.grammar import load
+
+E: Final = "http://example.org/"
+MOST_LISTED: Final = 16
+TAILS: Final = {
+    "list": "",
+    "best 10 by SUM(?v)": "ORDER BY DESC(SUM(?v)) LIMIT 10",
+    "latest 10": "ORDER BY DESC(STARTTIME()) LIMIT 10",
+    "shortest 10 by COUNT(B)": "ORDER BY COUNT(B) LIMIT 10",
+    "sample of 10": "SAMPLE 10",
+    "any 10": "LIMIT 10",
+}
+
+
+def text(tail: str) -> str:
+    """The query."""
+    gpms = " ".join(f"DEFINE GPM {name} ON S {{ ?{name.lower()} :{name.lower()} ?{value} }}"
+                    for name, value in (("A", "x"), ("B", "v"), ("C", "y")))  # fmt: skip
+    return f"PREFIX : <{E}> SELECT ?x ?y FROM STREAM S <{E}s> WHERE {{ SEQ(A : B:+ : C) {gpms} }} {tail}"
+
+
+def completing(tail: str, loops: int) -> tuple[float, int]:
+    """Seconds from the C on, and how many rows there are."""
+    terms = TermDictionary()
+    run = QueryRun(compile_query(load(text(tail)), terms), terms, StoreKb(Store()))
+    events = [(1 + i, f"<{E}e> <{E}{'b' if i else 'a'}> {i * 37 % 100} .") for i in range(loops + 1)]
+    run.push(E + "s", encode_events(events, terms))
+    run.advance()
+    last = encode_events([(loops + 2, f"<{E}e> <{E}c> 1 .")], terms)
+    begun = process_time()
+    run.push(E + "s", last)
+    found = run.advance()
+    run.close()
+    found += run.advance()
+    return process_time() - begun, sum(len(batch) for batch in found)
+
+
+def main() -> None:
+    """The table."""
+    options = argparse.ArgumentParser(prog="python -m benchmarks.ranked")
+    options.add_argument("--loops", type=int, nargs="+", default=[MOST_LISTED, 30, 100, 200])
+    print(f"{machine()}\n\n| query | B's | matches | rows | ms |\n|---|---:|---:|---:|---:|")
+    for loops in options.parse_args().loops:
+        for name, tail in TAILS.items():
+            if tail or loops <= MOST_LISTED:
+                taken = [completing(tail, loops) for _ in range(8)][1:]
+                ms = 1e3 * statistics.median(seconds for seconds, _ in taken)
+                print(f"| {name} | {loops} | 2^{loops} - 1 | {taken[0][1]:,} | {ms:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

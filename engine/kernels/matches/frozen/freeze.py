@@ -1,0 +1,133 @@
+"""What is alive below the finals of an instant, copied with children first, and the number of matches below each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from oxiseq.engine.kernels.compiling.options import inner, kernel
+from oxiseq.engine.kernels.matches.frozen import memory as f
+
+
+@kernel
+def freeze(M: Any) -> int:
+    """Fill `pos`, `kids` and ROOT from `nodes` and `finals`; all finals stand below one root, in their order."""
+    state, number, pos = f.state(M), f.number(M), f.pos(M)
+    state[f.FROZEN] = 0
+    outcome = _copy(M)
+    for i in range(f.nodes(M).shape[0]):
+        number[i] = -1
+    if outcome != f.FOUND:
+        return outcome
+    roots = state[f.PICKED]
+    state[f.PICKED] = 0
+    while roots > 1:  # a balanced tree of unions keeps their order
+        made = np.int64(0)
+        for i in range(0, roots, 2):
+            if i + 1 == roots:
+                f.stack(M)[made] = f.stack(M)[i]
+            else:
+                n = state[f.FROZEN]
+                if n == pos.shape[0]:
+                    return f.MORE_FROZEN
+                _put(M, -1, f.stack(M)[i], f.stack(M)[i + 1], -1)
+                f.stack(M)[made] = n
+            made += 1
+        roots = made
+    state[f.ROOT] = f.stack(M)[0] if roots == 1 else -1
+    return f.FOUND
+
+
+@inner
+def _copy(M: Any) -> int:
+    """The live finals' numbers come to stand at the beginning of the stack, PICKED of them."""
+    state, nodes, number, stack = f.state(M), f.nodes(M), f.number(M), f.stack(M)
+    roots = np.int64(0)
+    for final in range(state[f.FINAL_COUNT]):
+        cut = f.finals(M)[final, 1]
+        if nodes[f.finals(M)[final, 0]].maxs < cut:
+            continue
+        top = roots
+        if top + 4 > stack.shape[0]:
+            return f.MORE_STACK
+        stack[top] = f.finals(M)[final, 0]
+        top += 1
+        while top > roots:
+            n = stack[top - 1]
+            if number[n] >= 0:
+                top -= 1
+                continue
+            if top + 4 > stack.shape[0]:
+                return f.MORE_STACK
+            left, right, leaf = np.int64(nodes[n].left), np.int64(nodes[n].right), np.int64(nodes[n].leaf)
+            if left >= 0 and nodes[left].maxs < cut:
+                left = np.int64(-1)
+            if right >= 0 and nodes[right].maxs < cut:
+                right = np.int64(-1)
+            before = top
+            if left >= 0 and number[left] < 0:
+                stack[top] = left
+                top += 1
+            if right >= 0 and number[right] < 0:
+                stack[top] = right
+                top += 1
+            if leaf >= 0 and number[leaf] < 0:
+                stack[top] = leaf
+                top += 1
+            if top > before:
+                continue
+            if state[f.FROZEN] == f.pos(M).shape[0]:
+                return f.MORE_FROZEN
+            number[n] = state[f.FROZEN]
+            left = np.int64(number[left]) if left >= 0 else left
+            if leaf < 0:
+                _put(M, nodes[n].pos, left, -1, -1)
+            else:
+                _put(M, -1, number[leaf], left, np.int64(number[right]) if right >= 0 else right)
+            top -= 1
+        stack[roots] = number[f.finals(M)[final, 0]]
+        roots += 1
+    state[f.PICKED] = roots
+    return f.FOUND
+
+
+@inner
+def _put(M: Any, pos: int, first: int, second: int, third: int) -> None:
+    state, kids = f.state(M), f.kids(M)
+    n = state[f.FROZEN]
+    f.pos(M)[n] = pos
+    kids[n, 0], kids[n, 1], kids[n, 2] = first, second, third
+    state[f.FROZEN] = n + 1
+
+
+@kernel
+def count_ways(M: Any) -> int:
+    """Fill `ways`: numbers of limbs, the least first."""
+    kids, ways = f.kids(M), f.ways(M)
+    limbs = ways.shape[1]
+    for n in range(f.state(M)[f.FROZEN]):
+        for limb in range(limbs):
+            ways[n, limb] = np.uint64(0)
+        if f.pos(M)[n] >= 0 and kids[n, 0] < 0:
+            ways[n, 0] = np.uint64(1)
+            continue
+        for j in range(3):
+            if kids[n, j] >= 0 and _adds_too_much(ways, n, np.int64(kids[n, j])):
+                return f.MORE_LIMBS
+    return f.FOUND
+
+
+@inner
+def _adds_too_much(ways: Any, n: int, kid: int) -> bool:
+    """Add what is below `kid`; whether the sum needs more limbs."""
+    carry = np.uint64(0)
+    for limb in range(ways.shape[1]):
+        part = ways[n, limb] + ways[kid, limb]
+        over = np.uint64(1) if part < ways[n, limb] else np.uint64(0)
+        total = part + carry
+        if total < part:
+            over = np.uint64(1)
+        ways[n, limb] = total
+        carry = over
+    return carry != np.uint64(0)

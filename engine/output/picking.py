@@ -1,0 +1,154 @@
+"""ORDER BY ... LIMIT and SAMPLE on the compact set: the matches that are told, without listing the others.
+
+Where it stands: finals of an instant → **those asked for** → enumeration → answers, which puts them in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oxiseq.engine import kinds
+from oxiseq.engine.errors import LimitError
+from oxiseq.engine.kernels.matches.records import PLACE_BITS
+from oxiseq.engine.kernels.sequence.records import Memory
+from oxiseq.engine.matches.frozen import FrozenMatches
+from oxiseq.engine.matches.memory import put_matches
+from oxiseq.engine.matches.sampling import sample
+from oxiseq.engine.output.rows import RowBlock, RowStore
+from oxiseq.engine.plan.query import QueryPlan
+from oxiseq.engine.plan.ranking import LISTED, MOST_LISTED, Amount, Ranking, RankKey, RankOf, Summand, TimeOf
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.order import order_key
+
+_EXACT = 1 << 53
+"""Sums of whole numbers below this are exact in a double."""
+Column = NDArray[np.float64]
+
+
+class MatchPicker:
+    """Picks for one query. `rows`: those that nodes refer to."""
+
+    def __init__(self, plan: QueryPlan, ranking: Ranking, rows: RowStore, terms: TermDictionary) -> None:
+        self._ranking = ranking
+        self._letters = [letter.letter for letter in plan.letters]
+        self._stored = {v: i for i, v in enumerate(plan.stored)}
+        self._rows = rows
+        self._terms = terms
+
+    def pick(self, S: Memory) -> Memory:
+        """Memory whose finals stand for the matches that are wanted. Raises LimitError."""
+        found = FrozenMatches(S)
+        wanted = self._ranking.wanted
+        if not found.exceeds(wanted):
+            return S
+        if self._ranking.sample is not None:
+            numbers = sample(found.count, wanted, f"{self._ranking.seed} {self._end(found)}")
+            return put_matches(S, [found.at(i) for i in numbers])
+        values = self._values(found)
+        if values is not None:
+            return put_matches(S, list(found.best(values, wanted)))
+        if found.exceeds(MOST_LISTED):
+            raise LimitError(found.count, MOST_LISTED, LISTED)
+        return S
+
+    def _end(self, found: FrozenMatches) -> int:
+        """When its matches end: an output is newer than what it extends."""
+        return int(self._rows.take(np.array([int(found.pos.max()) >> PLACE_BITS])).time[0])
+
+    def _values(self, found: FrozenMatches) -> Column | None:
+        """What each row adds to the keys: f64[nodes, keys]; None where that is no number that can be added."""
+        outputs = np.flatnonzero(found.pos >= 0)
+        ids, row_of = np.unique(found.pos[outputs] >> PLACE_BITS, return_inverse=True)
+        block = self._rows.take(ids)
+        values = np.zeros((len(found.pos), max(len(self._ranking.keys), 1)))
+        for i, key in enumerate(self._ranking.keys):
+            sums = self._amounts(key.summands, block) if _adds(key) else self._single(key.summands, block)
+            if sums is None:
+                return None
+            column = sums[row_of]
+            if any(isinstance(each, TimeOf) and each.gpm is None for each in key.summands):
+                column = np.where(found.begins[outputs], column, 0.0)
+            values[outputs, i] = -column if key.descending else column
+        return values
+
+    def _single(self, summands: Sequence[Summand], block: RowBlock) -> Column:
+        """What rows add where one of each match does; 0 is less than all."""
+        sums = np.zeros(len(block))
+        for each in summands:
+            if isinstance(each, RankOf):
+                ids = block.stored[:, self._stored[each.variable]]
+                sums += np.where(self._has(each.gpm, block), self._ranks(ids), 0.0)
+            elif isinstance(each, TimeOf):
+                ages = (block.time - block.time[0] + 1).astype(np.float64)
+                sums += each.sign * (ages if each.gpm is None else np.where(self._has(each.gpm, block), ages, 0.0))
+        return sums
+
+    def _ranks(self, ids: NDArray[np.uint32]) -> Column:
+        """Where terms stand in the order of terms, equal ones at one place; 0: unbound."""
+        distinct, which = np.unique(ids, return_inverse=True)
+        keys = [order_key(self._terms.term(i) if i else None) for i in distinct.tolist()]
+        places = {key: place for place, key in enumerate(sorted(set(keys)), 0 if 0 in distinct else 1)}
+        return np.array([places[key] for key in keys], np.float64)[which]
+
+    def _amounts(self, summands: Sequence[Summand], block: RowBlock) -> Column | None:
+        """What rows add where numbers are summed: exactly, in a unit that makes all of them whole, or as doubles if
+        some are; None where that cannot be."""
+        parts, rounded, exact = list[_Part](), np.zeros(len(block)), True
+        columns = self._terms.columns
+        for each in summands:
+            assert isinstance(each, Amount)
+            mine = np.flatnonzero(self._has(each.gpm, block))
+            if each.variable is None:
+                rounded[mine] += float(each.factor)
+                parts.append(_Part(mine, np.ones(len(mine), np.int64), np.zeros(len(mine), np.int64), each.factor))
+                continue
+            ids = block.stored[mine, self._stored[each.variable]]
+            kind, quality, number = columns.kind[ids], columns.quality[ids], columns.number[ids]
+            if not (np.isin(kind, _NUMBERS) & np.isfinite(number)).all():
+                return None
+            exact = exact and bool((np.isin(kind, _WHOLE) & ((quality & kinds.EXACT_INTEGER) != 0)).all())
+            scales = np.where(kind == kinds.DECIMAL, quality >> kinds.SCALE_SHIFT, 0).astype(np.int64)
+            rounded[mine] += float(each.factor) * number
+            parts.append(_Part(mine, columns.exact[ids], scales, each.factor))
+        return _in_one_unit(parts, len(block)) if exact else rounded
+
+    def _has(self, gpm: str, block: RowBlock) -> NDArray[np.bool_]:
+        """Which rows are of the GPM."""
+        return np.array([gpm in letter for letter in self._letters])[block.letter]
+
+
+_WHOLE = (kinds.INTEGER, kinds.DECIMAL)
+_NUMBERS = (*_WHOLE, kinds.FLOAT, kinds.DOUBLE)
+
+
+def _adds(key: RankKey) -> bool:
+    return any(isinstance(each, Amount) for each in key.summands)
+
+
+class _Part(NamedTuple):
+    """Of some rows the numbers mantissa · 10^-scale · factor."""
+
+    rows: NDArray[np.intp]
+    mantissa: NDArray[np.int64]
+    scale: NDArray[np.int64]
+    factor: Fraction
+
+
+def _in_one_unit(parts: Sequence[_Part], rows: int) -> Column | None:
+    """Sums by row, as multiples of one unit; None if they may be too large to be exact."""
+    scale = max((int(part.scale.max(initial=0)) for part in parts), default=0)
+    common = lcm(*(part.factor.denominator for part in parts))
+    sums, most = np.zeros(rows, np.int64), 0.0
+    for part in parts:
+        steps = int(part.factor * common)
+        most += float((np.abs(part.mantissa.astype(np.float64)) * 10.0 ** (scale - part.scale)).sum() * abs(steps))
+        if most >= _EXACT // 2 or abs(steps) >= _EXACT:
+            return None
+        sums[part.rows] += part.mantissa * 10 ** (scale - part.scale) * steps
+    return sums.astype(np.float64)

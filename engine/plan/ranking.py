@@ -1,0 +1,215 @@
+"""ORDER BY, LIMIT and SAMPLE of a query that has a row per match: what matches are ordered by, and how the best or
+some are found without listing the others (semantics.md 2.6b).
+
+Where it stands: algebra → **ranking** → (finals of an instant) → the matches that are told. The best are found on the
+compact set where each key is a sum over a match's rows: what a row adds is known by itself then, and a prefix that is
+better stays better whatever follows. A variable of a GPM that is not repeated is such a sum, with one row that adds
+something; so are times, COUNT(B), SUM(?v) over iterations, and sums and differences of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from pyoxigraph import Literal, Variable
+
+from oxiseq.engine.flow.rewriting import replaced
+from oxiseq.engine.plan.answer import Iterations
+from oxiseq.grammar.algebra import Aggregate, Ask, Call, Expression, MatchFunction, Sample
+from oxiseq.grammar.levels import summarises
+from oxiseq.grammar.places import Overview, always
+from oxiseq.grammar.render import render
+from oxiseq.grammar.render_sparql import SparqlWriter
+
+MOST_LISTED: Final = 1_000_000
+"""Matches of one end that are listed for ORDER BY or SAMPLE; a larger LIMIT is not looked for on the compact set."""
+
+
+LISTED: Final = "matches of one instant that are listed for ORDER BY or SAMPLE"
+"""What there are too many of, past MOST_LISTED."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankOf:
+    """The place of a variable's value among the values of it, in the order of terms; unbound is the least. The rows of
+    one GPM have it, once in a match at most."""
+
+    gpm: str
+    variable: Variable
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOf:
+    """When the one row of a GPM happened; of None, the row that begins the match. `sign`: 1, or -1 for the reverse."""
+
+    gpm: str | None
+    sign: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number for each row of a GPM: `factor`, times the variable's value if there is one."""
+
+    gpm: str
+    variable: Variable | None
+    factor: Fraction
+
+
+Summand: TypeAlias = RankOf | TimeOf | Amount
+
+
+@dataclass(frozen=True, slots=True)
+class RankKey:
+    """Of one key what the rows of a match add to it."""
+
+    summands: tuple[Summand, ...]
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Which of the matches of one end are told: a sample, in an order, so many behind the first `offset`."""
+
+    order_by: tuple[tuple[Expression, bool], ...]
+    """(expression over a match, descending) pairs."""
+    offset: int
+    limit: int | None
+    sample: Sample | None
+    seed: str
+    """What a sample's draws are made of, besides the time of the end."""
+    keys: tuple[RankKey, ...]
+    """What is compared on the compact set; nothing for SAMPLE."""
+    listed: str | None
+    """Why every match of an instant is listed; None: those that are told are found on the compact set."""
+
+    @property
+    def wanted(self) -> int:
+        """How many matches of an end are looked for."""
+        if self.sample is not None:
+            return self.sample.count
+        return MOST_LISTED if self.limit is None else self.offset + self.limit
+
+
+class _NotCarriedError(Exception):
+    """A key is no sum over the rows of a match; says why."""
+
+
+def order_of(seen: Overview) -> tuple[tuple[Expression, bool], ...]:
+    """ORDER BY's keys over what a match binds: without the names that SELECT gives."""
+    form, known = seen.query.form, dict[Expression, Expression]()
+    if not isinstance(form, Ask):
+        for column in form.columns or ():
+            if column.expression is not None:
+                known[column.variable] = replaced(column.expression, known)
+    return tuple((replaced(e, known), descending) for e, descending in seen.query.summary.order_by)
+
+
+def ranking_of(seen: Overview, iterations: Mapping[Aggregate, Iterations]) -> Ranking | None:
+    """The ranking of a checked query; None if it has none. `listed` says whether the clauses by themselves allow it to
+    be found on the compact set."""
+    query = seen.query
+    if summarises(seen) or not (query.summary.order_by or query.sample):
+        return None
+    order_by, limit = order_of(seen), query.limit
+    made = Ranking(order_by, 0 if limit is None else limit.offset, None if limit is None else limit.count,
+                   query.sample, "", (), None)  # fmt: skip
+    if query.sample is not None:
+        return replace(made, seed=f"{query.sample.seed} {render(query)}")
+    if limit is None:
+        return replace(made, listed="there is no LIMIT")
+    if made.wanted > MOST_LISTED:
+        return replace(made, listed=f"LIMIT and OFFSET are more than {MOST_LISTED}")
+    try:
+        keys = tuple(RankKey(tuple(_key(e, seen, iterations)), descending) for e, descending in order_by)
+    except _NotCarriedError as why:
+        return replace(made, listed=str(why))
+    return replace(made, keys=keys)
+
+
+def _key(e: Expression, seen: Overview, iterations: Mapping[Aggregate, Iterations]) -> Iterator[Summand]:
+    match e:
+        case Variable():
+            yield RankOf(_owner(e, seen, always_there=False), e)
+        case MatchFunction("ENDTIME"):
+            return  # the same for all matches of one end
+        case MatchFunction("STARTTIME"):
+            yield TimeOf(None)
+        case MatchFunction("TIMEOF", gpm) if gpm is not None:
+            if _repeats(gpm, seen):
+                raise _NotCarriedError(f"TIMEOF({gpm}) is that of the last iteration")
+            yield TimeOf(gpm)
+        case MatchFunction("DURATION"):
+            yield TimeOf(None, -1)  # since the end is one
+        case _:
+            yield from _amounts(e, Fraction(1), seen, iterations)
+
+
+def _amounts(
+    e: Expression, factor: Fraction, seen: Overview, iterations: Mapping[Aggregate, Iterations]
+) -> Iterator[Amount]:
+    """A sum of numbers, taken apart."""
+    match e:
+        case Variable():
+            yield Amount(_owner(e, seen, always_there=True), e, factor)
+        case MatchFunction("COUNT", gpm) if gpm is not None:
+            yield Amount(gpm, None, factor)
+        case Aggregate("SUM", Variable() as variable, False) if e in iterations:
+            over = iterations[e]
+            if variable not in over.variables:
+                raise _not_a_sum(e, seen)
+            yield Amount(over.gpm, variable, factor)
+        case Call("+", (left, right)):
+            yield from _amounts(left, factor, seen, iterations)
+            yield from _amounts(right, factor, seen, iterations)
+        case Call("-", (left, right)):
+            yield from _amounts(left, factor, seen, iterations)
+            yield from _amounts(right, -factor, seen, iterations)
+        case Call("*", (Literal() as number, other) | (other, Literal() as number)) if _exact(number) is not None:
+            yield from _amounts(other, factor * (_exact(number) or 0), seen, iterations)
+        case _:
+            raise _not_a_sum(e, seen)
+
+
+def _not_a_sum(e: Expression, seen: Overview) -> _NotCarriedError:
+    text = SparqlWriter(dict(seen.query.prefixes)).one_line(e)
+    return _NotCarriedError(f"{text} is no sum over the events of a match")
+
+
+def _exact(literal: Literal) -> Fraction | None:
+    """An integer's or a decimal's value."""
+    if literal.datatype.value.rpartition("#")[2] not in ("integer", "decimal"):
+        return None
+    try:
+        return Fraction(literal.value)
+    except ValueError:
+        return None
+
+
+def _repeats(gpm: str, seen: Overview) -> bool:
+    return any(p.repeats for p in seen.places if p.name == gpm)
+
+
+def _owner(variable: Variable, seen: Overview, *, always_there: bool) -> str:
+    """A GPM that stands in a match once at most and whose row has the variable's value, if the match has one."""
+    binders = seen.binders(variable)
+    single = [name for name in binders if not _repeats(name, seen)]
+    if not single:
+        raise _NotCarriedError(f"?{variable.value} is that of the last iteration")
+    there = always(seen.query.sequence)
+    for name in single:
+        if name in there and variable in seen.parts[name].certain:
+            return name
+    if len(binders) == 1 and not always_there:
+        return single[0]
+    raise _NotCarriedError(f"some matches may lack ?{variable.value}")
+
+
+def variables_of(keys: Sequence[RankKey]) -> Iterator[Variable]:
+    """Those whose values rows must have."""
+    for key in keys:
+        for each in key.summands:
+            if not isinstance(each, TimeOf) and each.variable is not None:
+                yield each.variable
