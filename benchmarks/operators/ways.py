@@ -62,7 +62,7 @@ class Running:
         found = [batch.take(np.flatnonzero((batch.time >= first) & (batch.time < end)))
                  for batch in self.push(events + 1, 1)[0]]  # fmt: skip
         names = sorted(self.shape.variables)
-        rows = (self.shape.match(batch, i) for batch in found for i in range(len(batch)))
+        rows = (self.shape.block([batch]).match(i) for batch in found for i in range(len(batch)))
         return Counter(tuple(str(row[name]) for name in names) for row in rows)
 
 
