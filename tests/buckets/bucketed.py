@@ -83,7 +83,7 @@ def rows_of(work: Work, batch: MatchBatch) -> list[Row]:
     out: list[Row] = []
     for i in range(len(batch)):
         match = work.shape.block([batch]).match(i)
-        values = tuple(str(match[name]) for name in work.shape.variables[: work.shown])
+        values = tuple(str(match.get(name)) for name in work.shape.variables[: work.shown])
         events = tuple(sorted((gpm, tuple(t for _, t in seen)) for gpm, seen in match.events.items()))
         out.append((match.at_us, values, events))
     return out
@@ -105,7 +105,7 @@ def alone(text: str, events: Sequence[Event], kb: str | None, start: int | None)
     found = replay.matches()
     rows: Counter[Row] = Counter()
     for match in found:
-        values = tuple(str(match[name]) for name in found.variables) if "CONSTRUCT" not in text else ()
+        values = tuple(str(match.get(name)) for name in found.variables) if "CONSTRUCT" not in text else ()
         gpms = tuple(sorted((gpm, tuple(t for _, t in seen)) for gpm, seen in match.events.items()))
         rows[match.at_us, values, gpms] += 1
     return rows
