@@ -12,9 +12,8 @@ from benchmarks.drive import Prepared
 from benchmarks.measure import measure
 from benchmarks.report import Figure, Result, Row, Size
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.spaseq.formats import sorted_batch
-from oxiseq.spaseq.match import Shape
-from oxiseq.spaseq.matches import Matches
+from oxiseq.matches.matches import Matches
+from oxiseq.spaseq.shape import spaseq_shape
 
 PER_EVENT: Final = 5
 """Matches that an event brings, about: a window of so many events for each company."""
@@ -47,7 +46,7 @@ def run(size: Size) -> Result:
     few = matches[: max(1, count // FEWER)]
     ways: dict[str, Callable[[], int]] = {
         "to Arrow": lambda: matches.to_arrow().num_rows,
-        "to SPARQL JSON": lambda: matches.to_sparql_json().count('"p2"') - 1,
+        "to SPARQL JSON": lambda: matches.write(format="json").count(b'"p2"') - 1,
         "iterated": lambda: sum(1 for match in few if match["c"] is not None),
         "SPARQL JSON by pyoxigraph": _by_store(len(few)),
     }
@@ -67,8 +66,7 @@ def _found(events: int) -> Matches:
     terms = TermDictionary()
     prepared = Prepared.of(TEXT, terms)
     batches = prepared.run(quotes(terms, events, COMPANIES).batches)
-    shape = Shape(prepared.plan, terms)
-    return Matches(shape, sorted_batch(shape, batches), events, [])
+    return Matches(spaseq_shape(prepared.plan, terms).block(batches).ordered(), events)
 
 
 def _by_store(count: int) -> Callable[[], int]:

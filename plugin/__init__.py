@@ -17,7 +17,7 @@
 >>> payment = "<http://example.org/ann> <http://example.org/paid> {} ."
 >>> events = [(1_000_000, payment.format(3)), (2_000_000, payment.format(40))]
 >>> for match in oxiseq.run(query, streams={"http://example.org/payments": events}):
-...     print(match.time, match["first"].value, match["second"].value)
+...     print(match.at_us, match["first"].value, match["second"].value)
 2000000 3 40
 """
 
@@ -28,35 +28,28 @@ from oxiseq.importing import loading
 
 if TYPE_CHECKING:
     from oxiseq.asking_why import why
-    from oxiseq.ceql.event import ComplexEvent
-    from oxiseq.ceql.matches import ComplexMatches
     from oxiseq.continuous import ContinuousQuery
     from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
-    from oxiseq.epsparql.answer import IntervalMatch
-    from oxiseq.epsparql.answers import IntervalMatches
     from oxiseq.explaining import explain
     from oxiseq.grammar import check, parse, render
     from oxiseq.grammar.translating import translate
     from oxiseq.languages.graphs import MissingGraphWarning
+    from oxiseq.matches.match import Match, Positions
+    from oxiseq.matches.matches import Matches
     from oxiseq.reasons.report import Why
     from oxiseq.replay import run
-    from oxiseq.rsp.answer import Answer
-    from oxiseq.rsp.answers import WindowAnswers
-    from oxiseq.spaseq.match import Match
-    from oxiseq.spaseq.matches import Matches
     from oxiseq.standing import Snapshot, StandingQuery, StoreChange
     from oxiseq.store import Store
     from oxiseq.stream import Stream
 
 _HOMES = {
-    "Answer": "rsp.answer", "ComplexEvent": "ceql.event", "ComplexMatches": "ceql.matches",
-    "ContinuousQuery": "continuous", "EventError": "engine.errors", "IntervalMatch": "epsparql.answer",
-    "IntervalMatches": "epsparql.answers", "KbError": "engine.errors", "LimitError": "engine.errors",
-    "Match": "spaseq.match", "Matches": "spaseq.matches", "MissingGraphWarning": "languages.graphs",
-    "OxiseqError": "engine.errors", "Snapshot": "standing", "StandingQuery": "standing", "StoreChange": "standing",
-    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.report",
-    "WindowAnswers": "rsp.answers", "check": "grammar", "explain": "explaining", "parse": "grammar",
-    "render": "grammar", "run": "replay", "translate": "grammar.translating", "why": "asking_why",
+    "ContinuousQuery": "continuous", "EventError": "engine.errors", "KbError": "engine.errors",
+    "LimitError": "engine.errors", "Match": "matches.match",
+    "Matches": "matches.matches", "MissingGraphWarning": "languages.graphs", "OxiseqError": "engine.errors",
+    "Positions": "matches.match", "Snapshot": "standing", "StandingQuery": "standing", "StoreChange": "standing",
+    "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.report", "check": "grammar",
+    "explain": "explaining", "parse": "grammar", "render": "grammar", "run": "replay",
+    "translate": "grammar.translating", "why": "asking_why",
 }  # fmt: skip
 
 
@@ -76,19 +69,15 @@ def __dir__() -> list[str]:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer",
-    "ComplexEvent",
-    "ComplexMatches",
     "ContinuousQuery",
     "EventError",
-    "IntervalMatch",
-    "IntervalMatches",
     "KbError",
     "LimitError",
     "Match",
     "Matches",
     "MissingGraphWarning",
     "OxiseqError",
+    "Positions",
     "QueryError",
     "Snapshot",
     "StandingQuery",
@@ -96,7 +85,6 @@ __all__ = [
     "StoreChange",
     "Stream",
     "Why",
-    "WindowAnswers",
     "check",
     "explain",
     "parse",

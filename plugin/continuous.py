@@ -7,11 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
-from oxiseq.container import Answers
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults
@@ -22,27 +21,28 @@ from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.runs import AnyRun
 from oxiseq.engine.run.watermarks import BEFORE_ALL
-from oxiseq.exchange import Exchange, Timed
+from oxiseq.exchange import Exchange
 from oxiseq.feed import Feed
 from oxiseq.grammar import load
-from oxiseq.languages.front import AnswerShape, Front, Options
+from oxiseq.languages.front import Front, Options
 from oxiseq.late import LateEvent, late_events
 from oxiseq.left_out import warn_of
 from oxiseq.live_view import EVERY, MATCHES, LiveView
+from oxiseq.matches.match import Match
+from oxiseq.matches.matches import Matches
+from oxiseq.matches.shape import Block, Shape
 from oxiseq.pictures.tables import html_table
 from oxiseq.reasons.read import Reading, Span
 from oxiseq.reasons.report import SHOWN, Why, WhyRequest
 from oxiseq.reasons.windows import same_windows
 from oxiseq.spaseq.explain import explain
-from oxiseq.spaseq.match import Shape
 
-M = TypeVar("M", bound=Timed)
 IDLE = 0.05
 """Seconds without a push after which a waiting consumer takes the open instant as complete."""
 
 
-class ContinuousQuery(Generic[M]):
-    """A query registered by `store.register(text)`; its matches are `Match`es, or `ComplexEvent`s of CEQL.
+class ContinuousQuery:
+    """A query registered by `store.register(text)`; hands out `Match`es.
 
     Matches are kept, as columns, until `matches()` hands them out; those that go to a callback are kept only if
     `matches()` has been called. Late events are kept until `late_events()` hands them out.
@@ -54,11 +54,11 @@ class ContinuousQuery(Generic[M]):
     def __init__(
         self,
         text: str,
-        front: Front[Any, Any],
+        front: Front[Any],
         run: AnyRun,
-        shape: AnswerShape[M],
+        shape: Shape,
         feed: Feed,
-        feeders: Callable[[ContinuousQuery[Any]], tuple[ContinuousQuery[Any], ...]],
+        feeders: Callable[[ContinuousQuery], tuple[ContinuousQuery, ...]],
         kb: KnowledgeBase,
         options: Options,
     ) -> None:
@@ -75,8 +75,10 @@ class ContinuousQuery(Generic[M]):
         self._arrived = feed.arrived
         self._feeders = feeders
         self._waiting: deque[Any] = deque()
+        self._first_waiting: Block | None = None
+        """The first of those that wait, from number `_next` on."""
         self._next = 0
-        self._callbacks: list[Callable[[M], object]] = []
+        self._callbacks: list[Callable[[Match], object]] = []
         self._iterated = False
         self._late: list[tuple[str, EventBatch]] = []
         self._closed = False
@@ -85,7 +87,7 @@ class ContinuousQuery(Generic[M]):
 
     # --- the consumer's side ------------------------------------------------------------------------
 
-    def matches(self, timeout: float | None = None, idle: float | None = IDLE) -> Iterator[M]:
+    def matches(self, timeout: float | None = None, idle: float | None = IDLE) -> Iterator[Match]:
         """The matches, as they complete; blocks for the next one, at most `timeout` seconds (None: for ever).
 
         `timeout` and `idle` are waiting times in seconds, as those of `threading`; they are no durations of streams.
@@ -103,23 +105,23 @@ class ContinuousQuery(Generic[M]):
             idle = None
         return self._handed_out(None if timeout is None else time.monotonic() + timeout, idle)
 
-    def _handed_out(self, deadline: float | None, idle: float | None) -> Iterator[M]:
+    def _handed_out(self, deadline: float | None, idle: float | None) -> Iterator[Match]:
         while (match := self._take(deadline, idle)) is not None:
             yield match
 
-    def take(self) -> Answers[M]:
+    def take(self) -> Matches:
         """All matches that have been found and not been handed out, at once: `to_pandas()`, `to_arrow()`, and a table
         in a notebook. Nothing is waited for; what has come for the newest instant stays open."""
         with self._arrived:
             self._iterated = True
-            batches = list(self._waiting)
+            block = self._shape.block(self._waiting)
             if self._next:
-                batches[0] = batches[0].take(np.arange(self._next, len(batches[0])))
+                block = block.take(np.arange(self._next, len(block)))
             self._waiting.clear()
-            self._next = 0
-            return self._front.gathered(self._shape, batches, self._now.events)
+            self._next, self._first_waiting = 0, None
+            return Matches(block.ordered(), self._now.events)
 
-    def on_match(self, callback: Callable[[M], object]) -> None:
+    def on_match(self, callback: Callable[[Match], object]) -> None:
         """Call `callback` with each match that completes from now on, in the pushing thread."""
         with self._arrived:
             self._callbacks.append(callback)
@@ -129,7 +131,7 @@ class ContinuousQuery(Generic[M]):
         with self._arrived:
             self._feed.catch_up(self._run)
             late, self._late = self._late, []
-            return late_events(late, self._shape.terms)
+            return late_events(late, self._shape.terms, self._shape.vocab)
 
     def why(
         self, begin: int | datetime | None = None, end: int | datetime | None = None, provenance: int = SHOWN
@@ -179,8 +181,7 @@ class ContinuousQuery(Generic[M]):
     @property
     def _plan(self) -> QueryPlan | None:
         """Of SPAseq."""
-        shape: object = self._shape
-        return shape.plan if isinstance(shape, Shape) else None
+        return self._run.plan if isinstance(self._run, QueryRun) else None
 
     @property
     def closed(self) -> bool:
@@ -240,7 +241,7 @@ class ContinuousQuery(Generic[M]):
                 self._closed = True
                 self._feed.close(self._run)
 
-    def _take(self, deadline: float | None, idle: float | None) -> M | None:
+    def _take(self, deadline: float | None, idle: float | None) -> Match | None:
         with self._arrived:
             while not self._waiting:
                 now = time.monotonic()
@@ -267,12 +268,14 @@ class ContinuousQuery(Generic[M]):
                     waits.append(max(quiet_at - now, 0.001))
                 waits += [max(at - now, 0.001) for at, _ in timed]
                 self._arrived.wait(min(waits, default=None))
-            batch = self._waiting[0]
-            match = self._shape.match(batch, self._next)
+            block = self._first_waiting
+            if block is None:
+                block = self._first_waiting = self._shape.block([self._waiting[0]])
+            match = block.match(self._next)
             self._next += 1
-            if self._next == len(batch):
+            if self._next == len(block):
                 self._waiting.popleft()
-                self._next = 0
+                self._next, self._first_waiting = 0, None
             return match
 
     @property
@@ -311,15 +314,16 @@ class ContinuousQuery(Generic[M]):
             self._shape.terms.hold(*late.ids)
             self._late.append((stream, late))
         self.found += sum(map(len, batches))
-        for view in self._views:
-            view.receive(batches, self._shape.match)
         callbacks, into = tuple(self._callbacks), self.feeds
         if self._iterated or not callbacks:
             self._waiting += batches
-        if callbacks or into is not None:
-            for batch in batches:
-                for i in range(len(batch)):
-                    exchange.found(self._shape.match(batch, i), callbacks, into)
+        if batches and (self._views or callbacks or into is not None):
+            block = self._shape.block(batches)
+            for view in self._views:
+                view.receive(block)
+            if callbacks or into is not None:
+                for i in range(len(block)):
+                    exchange.found(block.match(i), callbacks, into)
 
     def before_change(self) -> None:
         """The KB is about to change: instants up to the newest one so far keep the answers of now."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pyoxigraph import NamedNode
 
-from oxiseq.container import Answers
 from oxiseq.engine.errors import EventError, OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.encode import GraphLike, encode_events
@@ -19,9 +18,13 @@ from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_graphs import row_graphs
+from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.late import LateBatch
+from oxiseq.left_out import ColumnWarning, warn_of
+from oxiseq.matches.matches import Matches
+from oxiseq.matches.shape import Shape
 from oxiseq.unread import warn_unread
 
 Pairs: TypeAlias = Iterable[tuple[int | datetime, GraphLike]]
@@ -47,22 +50,18 @@ class Driven(Protocol[B]):
         """Work through all that is complete by now."""
 
 
-class Driver(ABC, Generic[B]):
+class Driver:
     """A query and its streams, read in order of time so that little has to be kept.
 
-    `streams`: name in the query → IRI, in its order; `vocab`: the namespace of the names in tables.
+    `shape`: what its matches have in common; `streams`: name in the query → IRI, in its order.
     """
 
     run: Any
     """The running state (a `Driven`)."""
-    shape: Any
-    """What its matches have in common."""
 
-    def __init__(
-        self, run: Driven[B], terms: TermDictionary, streams: Mapping[str, str], vocab: str = ""
-    ) -> None:
-        self._vocab = vocab
-        self.terms = terms
+    def __init__(self, run: Driven[Any], shape: Shape, streams: Mapping[str, str]) -> None:
+        self.shape = shape
+        self.terms = shape.terms
         self.reports: list[ReadReport] = []
         """What was read of each file so far."""
         self.late: list[tuple[str, LateBatch]] = []
@@ -79,7 +78,9 @@ class Driver(ABC, Generic[B]):
     def late_batches(self) -> Iterator[EventBatch]:
         """The late events, as RDF."""
         for _, batch in self.late:
-            yield batch if isinstance(batch, EventBatch) else encode_events(row_graphs(batch, self._vocab), self.terms)
+            if not isinstance(batch, EventBatch):
+                batch = encode_events(row_graphs(batch, self.shape.vocab), self.terms)
+            yield batch
 
     def attach(
         self, name: str, events: Any, on_error: OnError = "stop", time_predicate: str | NamedNode = GENERATED_AT,
@@ -102,11 +103,26 @@ class Driver(ABC, Generic[B]):
         self.reports.append(reader.report)
         return iter(reader)
 
-    @abstractmethod
-    def matches(self, progress: Callable[[], None] | None = None) -> Answers[Any]:
-        """All matches, in order of end time."""
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What cannot be meant in what has been read."""
+        return ()
 
-    def batches(self, progress: Callable[[], None] | None = None) -> Iterator[B]:
+    @property
+    def behind(self) -> int:
+        """At how many events matches may be missing."""
+        return 0
+
+    def matches(self, progress: Callable[[], None] | None = None) -> Matches:
+        """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
+        block = self.shape.block(list(self.batches(progress))).ordered()
+        faults = faults_of(self.run)
+        warn_of(faults, stacklevel=3)
+        for note in self.notes:
+            warnings.warn(note, ColumnWarning, stacklevel=3)
+        return Matches(block, self.run.events, self.late, faults, self.behind)
+
+    def batches(self, progress: Callable[[], None] | None = None) -> Iterator[Any]:
         """Read on, always the stream that is furthest behind; matches in order of completion."""
         reached: dict[str, int] = {}
         for iri in dict.fromkeys(self._names.values()):

@@ -10,20 +10,11 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TypeAlias
 
-from oxiseq.spaseq.match import Match
+from oxiseq.matches.match import Match
 
-
-class Timed(Protocol):
-    """A match, of whatever language."""
-
-    @property
-    def time(self) -> int:
-        """The time of its end."""
-
-
-Callbacks: TypeAlias = tuple[Callable[[Any], object], ...]
+Callbacks: TypeAlias = tuple[Callable[[Match], object], ...]
 
 
 class Exchange:
@@ -36,7 +27,7 @@ class Exchange:
     def __init__(self, push: Callable[[str, Match], None]) -> None:
         self._push = push
         self._depth = 0
-        self._found: deque[tuple[Timed, Callbacks, str | None]] = deque()
+        self._found: deque[tuple[Match, Callbacks, str | None]] = deque()
         self._results: list[tuple[int, int, str, Match]] = []
         self._serial = count()
 
@@ -50,7 +41,7 @@ class Exchange:
         finally:
             self._depth -= 1
 
-    def found(self, match: Timed, callbacks: Callbacks, into: str | None) -> None:
+    def found(self, match: Match, callbacks: Callbacks, into: str | None) -> None:
         """A match has completed: to be told to `callbacks`, its graph to be pushed to the stream `into`."""
         if callbacks or into is not None:
             self._found.append((match, callbacks, into))
@@ -60,8 +51,7 @@ class Exchange:
             if self._found:
                 match, callbacks, into = self._found.popleft()
                 if into is not None:
-                    made = cast(Match, match)  # only a query with CONSTRUCT has such a stream
-                    heapq.heappush(self._results, (made.time, next(self._serial), into, made))
+                    heapq.heappush(self._results, (match.at_us, next(self._serial), into, match))
                 for callback in callbacks:
                     callback(match)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyoxigraph import Triple
 
@@ -16,12 +16,12 @@ from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.exchange import Exchange
 from oxiseq.kept import Kept
-from oxiseq.spaseq.match import Match
+from oxiseq.matches.match import Match
 
 if TYPE_CHECKING:
     from oxiseq.continuous import ContinuousQuery
 
-    AnyQuery: TypeAlias = ContinuousQuery[Any]
+    AnyQuery: TypeAlias = ContinuousQuery
 
 
 class Feed:

@@ -11,16 +11,17 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from oxiseq.container import moments
+from oxiseq.matches.match import short
+from oxiseq.matches.matches import moments
+from oxiseq.matches.rows import EVENTS, Cell, Times, cell_text, row_of
+from oxiseq.matches.shape import Block
 from oxiseq.pictures.timeline import timeline
-from oxiseq.rows import EVENTS, Cell, Times, cell_text, row_of
-from oxiseq.spaseq.match import short
 
 if TYPE_CHECKING:
     from oxiseq.continuous import ContinuousQuery
@@ -56,7 +57,7 @@ class LiveView:
     `query.matches()`.
     """
 
-    def __init__(self, query: ContinuousQuery[Any], every: float, most: int) -> None:
+    def __init__(self, query: ContinuousQuery, every: float, most: int) -> None:
         self._query = weakref.ref(query)  # a store that nobody holds is to be closed at once
         self._every = every
         self._recent: deque[tuple[Mapping[str, Sequence[int]], dict[str, str]]] = deque(maxlen=most)
@@ -65,17 +66,13 @@ class LiveView:
 
     # --- the query's side ---------------------------------------------------------------------------
 
-    def receive(self, batches: Sequence[Any], match: Callable[[Any, int], Any]) -> None:
+    def receive(self, block: Block) -> None:
         """Note the newest of the matches of a push, as text: their terms may be freed later."""
-        most, left = self._recent.maxlen or 0, sum(map(len, batches))
-        for batch in batches:
-            skipped = max(0, min(len(batch), left - most))
-            left -= len(batch)
-            for i in range(skipped, len(batch)):
-                found = match(batch, i)
-                cells = {name: _short(cell) for name, cell in row_of(found).items() if not name.startswith(EVENTS)}
-                with self._lock:
-                    self._recent.append((moments(found), cells))
+        for i in range(max(0, len(block) - (self._recent.maxlen or 0)), len(block)):
+            found = block.match(i)
+            cells = {name: _short(cell) for name, cell in row_of(found).items() if not name.startswith(EVENTS)}
+            with self._lock:
+                self._recent.append((moments(found), cells))
 
     # --- the notebook's side ------------------------------------------------------------------------
 

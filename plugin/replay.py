@@ -5,99 +5,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any
 
 from pyoxigraph import NamedNode
 
-from oxiseq.ceql.matches import ComplexMatches
-from oxiseq.container import Answers
-from oxiseq.driving import Events
 from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.events.encode import GraphLike
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.events.units import TimeUnit
-from oxiseq.epsparql.answers import IntervalMatches
 from oxiseq.grammar import load
-from oxiseq.grammar.rsp_algebra import RspLanguage
 from oxiseq.knowledge import Kb, knowledge_of, opened
 from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.graphs import MissingGraphWarning, missing_graphs
 from oxiseq.languages.registry import check_kb, front_of, rules_of
-from oxiseq.rsp.answers import WindowAnswers
-from oxiseq.spaseq.matches import Matches
-from oxiseq.times import Clock, clock_of, peeked
-
-IntervalEvents: TypeAlias = Iterable[tuple[int | datetime, int | datetime, GraphLike]]
-"""(start, end, graph) in order of arrival."""
-
-
-@overload
-def run(
-    text: str,
-    streams: Mapping[str, Events],
-    kb: Kb = None,
-    start: int | datetime | None = None,
-    language: Literal["spaseq"] = "spaseq",
-    *,
-    lateness: Duration = "0s",
-    on_error: OnError = "stop",
-    time_predicate: str | NamedNode = GENERATED_AT,
-) -> Matches: ...
-
-
-@overload
-def run(
-    text: str,
-    streams: Mapping[str, Any],
-    kb: None = None,
-    start: int | datetime | None = None,
-    *,
-    language: Literal["ceql"],
-    lateness: Duration = "0s",
-    on_error: OnError = "stop",
-    time_predicate: str | NamedNode = GENERATED_AT,
-    stream_names: Mapping[str, str] = {},
-    type_column: str = "type",
-    time_column: str = "time",
-    time_unit: TimeUnit | None = None,
-) -> ComplexMatches: ...
-
-
-@overload
-def run(
-    text: str,
-    streams: Mapping[str, Events | IntervalEvents],
-    kb: Kb = None,
-    start: int | datetime | None = None,
-    *,
-    language: Literal["epsparql"],
-    rules: Sequence[str] = (),
-    consumption: str | None = None,
-    lateness: Duration = "0s",
-    on_error: OnError = "stop",
-    time_predicate: str | NamedNode = GENERATED_AT,
-) -> IntervalMatches: ...
-
-
-@overload
-def run(
-    text: str,
-    streams: Mapping[str, Events],
-    kb: Kb = None,
-    start: int | datetime | None = None,
-    *,
-    language: RspLanguage,
-    lateness: Duration = "0s",
-    on_error: OnError = "stop",
-    time_predicate: str | NamedNode = GENERATED_AT,
-    report: str | None = None,
-    instants: Iterable[int | datetime] | None = None,
-    consumption: str | None = None,
-) -> WindowAnswers: ...
+from oxiseq.matches.matches import Matches
 
 
 def run(
@@ -118,7 +42,7 @@ def run(
     instants: Iterable[int | datetime] | None = None,
     consumption: str | None = None,
     rules: Sequence[str] = (),
-) -> Answers[Any]:
+) -> Matches:
     """Answer a query over whole streams; when they end they are closed (trailing negations are decided).
 
     `streams`: IRI (or the name that the query gives it) → file, or (time, graph) pairs, time in microseconds
@@ -133,14 +57,13 @@ def run(
     microseconds, and refused if they seem to be another. `stream_names`: name in FROM → IRI, where it is not the
     vocabulary's.
 
-    Queries over windows (`language="rspql"`, `"spectra"` or `"rsepql"`) answer rows with `.at`, the instant, and
-    `.bindings`; those of event patterns have `.start` and `.end` too. Where the text leaves it open, `report` says
+    Queries over windows (`language="rspql"`, `"spectra"` or `"rsepql"`) answer rows at instants; those
+    of event patterns have a `start` and an `end`. Where the text leaves it open, `report` says
     what is told at an instant: `"RSTREAM"` all answers (default of RSEP-QL), `"ISTREAM"` the new ones (default of the
     others), `"DSTREAM"` those that are gone; `instants`: at which times the query is answered, else at each event's;
     `consumption` of RSEP-QL and EP-SPARQL: `"UNRESTRICTED"`, `"CHRONOLOGICAL"` or `"RECENT"`.
     With `language="epsparql"` an event may also be (start, end, graph), and a query that names no stream reads all
     that are given. `rules`: texts of CONSTRUCT queries, over whose closure the query is answered.
-    In both, `.at`, `.start` and `.end` are datetimes if times are given as datetimes, else integers.
 
     Warns (MissingGraphWarning) of a GRAPH that the KB does not have.
     Raises QueryError, EventError, KbError.
@@ -155,13 +78,9 @@ def run(
         raise OxiseqError(f"instants are a list of times, not {instants!r}")
     told = None if instants is None else tuple(instants)
     asked = said(report, told, consumption)
-    clock = Clock.MICROSECONDS
-    if front.keeps_times:
-        streams, firsts = peeked(streams)
-        clock = clock_of([start, *(told or ()), *firsts])
     options = Options(
         begin, duration(lateness, "lateness"), stream_names, Naming(type_column, time_column, time_unit), asked,
-        rules_of(front, rules), tuple(streams), clock,
+        rules_of(front, rules), tuple(streams),
     )  # fmt: skip
     without_reports(front, options)
     if front.asks_kb:

@@ -17,7 +17,6 @@ from typing import Any, Final, Literal, overload
 from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
-from oxiseq.ceql.event import ComplexEvent
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
 from oxiseq.continuous import ContinuousQuery
 from oxiseq.durations import Duration, duration
@@ -27,17 +26,15 @@ from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.epsparql.answer import IntervalMatch
 from oxiseq.feed import Feed
 from oxiseq.grammar import load
-from oxiseq.grammar.rsp_algebra import RspLanguage
+from oxiseq.grammar.languages import Language
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.registry import front_of, rules_of
+from oxiseq.matches.match import result_event
 from oxiseq.pictures.tables import html_table
 from oxiseq.reopening import NoRoomError, NotReopenedError, Reopening
-from oxiseq.rsp.answer import Answer
-from oxiseq.spaseq.match import Match
 from oxiseq.standing import StandingQuery, Standings
 from oxiseq.standing.standings import KEEP
 from oxiseq.stream import Stream
@@ -74,7 +71,7 @@ class Store:
     >>> stream.push(reading.format(100), 1_000_000)
     >>> stream.push(reading.format(250), 2_000_000)
     >>> for match in query.matches(timeout=1):
-    ...     print(match.datetime, match["after"].value)
+    ...     print(match.at, match["after"].value)
     1970-01-01 00:00:02+00:00 250
     """
 
@@ -92,7 +89,7 @@ class Store:
         self._terms = TermDictionary()
         self._streams: dict[str, Stream] = {}
         streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
-        self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(match.event, match.time))
+        self._feed = Feed(self._terms, lambda iri, match: streams[iri].push(result_event(match), match.at_us))
         self._lock = self._feed.lock
         self._guards: list[Callable[[], AbstractContextManager[object]]] = []
         self._listeners = Listeners(self._lock)
@@ -228,34 +225,17 @@ class Store:
         return tuple(self._streams.values())
 
     @property
-    def queries(self) -> tuple[ContinuousQuery[Any], ...]:
+    def queries(self) -> tuple[ContinuousQuery, ...]:
         """The registered queries."""
         return self._feed.queries
 
     @overload
     def register(
         self, text: str, start: int | datetime | None = None, lateness: Duration = "0s",
-        language: Literal["spaseq"] = "spaseq",
-    ) -> ContinuousQuery[Match]: ...
-
-    @overload
-    def register(
-        self, text: str, start: int | datetime | None = None, lateness: Duration = "0s",
-        *, language: Literal["ceql"], stream_names: Mapping[str, str] = {},
-    ) -> ContinuousQuery[ComplexEvent]: ...
-
-    @overload
-    def register(
-        self, text: str, start: int | datetime | None = None, lateness: Duration = "0s",
-        *, language: Literal["epsparql"], rules: Sequence[str] = (), consumption: str | None = None,
-    ) -> ContinuousQuery[IntervalMatch]: ...
-
-    @overload
-    def register(
-        self, text: str, start: int | datetime | None = None, lateness: Duration = "0s",
-        *, language: RspLanguage, report: str | None = None, instants: Iterable[int | datetime] | None = None,
-        consumption: str | None = None,
-    ) -> ContinuousQuery[Answer]: ...
+        language: Language = "spaseq",
+        stream_names: Mapping[str, str] = {}, report: str | None = None,
+        instants: Iterable[int | datetime] | None = None, consumption: str | None = None, rules: Sequence[str] = (),
+    ) -> ContinuousQuery: ...
 
     @overload
     def register(
@@ -280,7 +260,7 @@ class Store:
         most_triples: int = _LIMITS.most_triples,
         most_rows: int = _LIMITS.most_rows,
         most_seconds: float | None = _LIMITS.most_seconds,
-    ) -> ContinuousQuery[Any] | StandingQuery:
+    ) -> ContinuousQuery | StandingQuery:
         """Register a continuous query; it sees the events that are pushed from now on. Or (`language="sparql"`) a query
         that stands over the content of this store and reads no stream: see `oxiseq.standing`; `name`, `keep`,
         `most_triples`, `most_rows` and `most_seconds` are for it.
@@ -333,9 +313,9 @@ class Store:
             for stream in self._sources_first():
                 stream.advance(time)
 
-    def _feeders(self, query: ContinuousQuery[Any]) -> tuple[ContinuousQuery[Any], ...]:
+    def _feeders(self, query: ContinuousQuery) -> tuple[ContinuousQuery, ...]:
         """The queries whose results reach `query` through streams, upstream first."""
-        found: list[ContinuousQuery[Any]] = []
+        found: list[ContinuousQuery] = []
         reached = [query]
         while reached:
             reads = reached.pop().reads

@@ -20,15 +20,15 @@ from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import Asked, Kb, kb_store
 from oxiseq.languages.front import Options
 from oxiseq.languages.registry import check_kb, front_of, rules_of
+from oxiseq.matches.rows import EVENTS, Row, cell_key, cell_text, row_of
 from oxiseq.reasons.bounds import FREE, Bounds
-from oxiseq.rows import EVENTS, Row, cell_key, cell_text, row_of
 from oxiseq.unread import warn_unread
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
     """Rows by which two queries differ: those that only the draft has, those that only the other has, in order of
-    time; `kept` is how many both have. Compared are `columns`: the time and the variables that both answer.
+    time; `kept` is how many both have. Compared are `columns`: `at` and the variables that both answer.
     `notes`: events that either leaves out."""
 
     columns: tuple[str, ...]
@@ -92,7 +92,7 @@ def compared(
     store = kb if kb is None or isinstance(kb, Asked) else kb_store(kb)
     mine, new, left = _rows(draft, streams, store, draft_options or options, bounds)
     theirs, old, other_left = _rows(against, streams, store, options, bounds)
-    columns = ("time", *(v for v in mine if v in theirs))
+    columns = ("at", *(v for v in mine if v in theirs))
     if len(columns) == 1 and mine and theirs:
         raise OxiseqError(f"the answers have no variable in common: {', '.join(mine)} and {', '.join(theirs)}")
     gained, lost = _left(new, old, columns), _left(old, new, columns)
@@ -106,7 +106,7 @@ def _rows(
     """Variables, rows in order of time, what was left out."""
     front = front_of(query)
     check_kb(front, kb)
-    driver: Driver[Any] = front.replay(query, kb, options)
+    driver: Driver = front.replay(query, kb, options)
     front.prepare()
     names = _names(driver.streams)
     for name, events in streams.items():
@@ -116,9 +116,10 @@ def _rows(
     for batch in driver.batches(bounds.check):
         if bounds.matches is not None and len(rows) + len(batch) > bounds.matches:
             raise LimitError(len(rows) + len(batch), bounds.matches, "matches of a query that is compared")
-        for match in (driver.shape.match(batch, i) for i in range(len(batch))):
+        block = driver.shape.block([batch])
+        for match in map(block.match, range(len(block))):
             row = {k: v for k, v in row_of(match).items() if not k.startswith(EVENTS)}
-            rows.append((match.time, row))
+            rows.append((match.at_us, row))
     ordered = [row for _, row in sorted(rows, key=lambda each: each[0])]
     return driver.shape.variables, ordered, faults_of(driver.run)
 

@@ -48,13 +48,13 @@ def test_engine_refuses_what_it_cannot_answer(case: Case) -> None:
 @pytest.mark.parametrize("case", load_cases(), ids=by_name)
 def test_engine_answers_the_case(case: Case) -> None:
     found = list(oxiseq.run(case.query, streams=case.streams, kb=case.kb, start=case.start))
-    rows = Counter((m.time, tuple(sorted((v, str(t)) for v, t in m.bindings.items() if t is not None))) for m in found)
+    rows = Counter((m.at_us, tuple(sorted((v, str(t)) for v, t in m.items() if t is not None))) for m in found)
     assert rows == case.rows
     matches = Counter(
         tuple(sorted((name, tuple(events)) for name, events in m.events.items() if events)) for m in found
     )
     assert matches == case.matches
-    assert [m.time for m in found] == sorted(m.time for m in found)
+    assert [m.at_us for m in found] == sorted(m.at_us for m in found)
 
 
 # --- CEQL -------------------------------------------------------------------------------------------

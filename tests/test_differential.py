@@ -76,8 +76,8 @@ def triples_of(text: str) -> list[Triple]:
 
 def of_match(query: Query, match: oxiseq.Match) -> Answer:
     if isinstance(query.form, Construct):
-        return answer(match.time, (), match.events.items(), match.graph)
-    return answer(match.time, match.bindings.items(), match.events.items())
+        return answer(match.at_us, (), match.events.items(), match.graph)
+    return answer(match.at_us, match.items(), match.events.items())
 
 
 def by_run(query: Query, situation: Situation) -> tuple[int, list[Answer]]:

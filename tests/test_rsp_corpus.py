@@ -80,11 +80,11 @@ def test_engine_answers_the_case(case: RspCase) -> None:
         instants=case.instants,
     )  # fmt: skip
     found = [
-        told(a.at, a.start, a.end, tuple(sorted((v, str(t)) for v, t in a.bindings.items() if t is not None)), case)
+        told(a.at_us, a.start_us, a.end_us, tuple(sorted((v, str(t)) for v, t in a.items() if t is not None)), case)
         for a in answers
     ]
     assert compared(found, case) == case.rows
-    assert [a.at for a in answers] == sorted(a.at for a in answers)
+    assert [a.at_us for a in answers] == sorted(a.at_us for a in answers)
 
 
 @pytest.mark.parametrize("case", WINDOWS, ids=by_name)

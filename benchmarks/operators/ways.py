@@ -62,8 +62,8 @@ class Running:
         found = [batch.take(np.flatnonzero((batch.time >= first) & (batch.time < end)))
                  for batch in self.push(events + 1, 1)[0]]  # fmt: skip
         names = sorted(self.shape.variables)
-        rows = (self.shape.match(batch, i) for batch in found for i in range(len(batch)))
-        return Counter(tuple(str(row[name]) for name in names) for row in rows)
+        rows = (self.shape.block([batch]).match(i) for batch in found for i in range(len(batch)))
+        return Counter(tuple(str(row.get(name)) for name in names) for row in rows)
 
 
 def engine(query: Operator | InTime, windows: Sequence[int]) -> list[Rate]:

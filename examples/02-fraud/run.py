@@ -22,4 +22,4 @@ if __name__ == "__main__":
     matches = main(*sys.argv[1:2])
     print(matches)
     for match in list(matches)[:20]:
-        print(f"{match.datetime:%H:%M:%S} ", *(f"{v}={t.value}" for v, t in match.bindings.items()))
+        print(f"{match.at:%H:%M:%S} ", *(f"{v}={t.value}" for v, t in match.items()))

@@ -108,5 +108,5 @@ if __name__ == "__main__":
     parser.add_argument("--lateness", default="0s", help="how much readings may be out of order: 15m")
     given = parser.parse_args()
     for match in list(main(given.folder, given.lateness))[:10]:
-        print(match["from"].value, match.datetime.time(), match["kind"].value.rsplit("#", 1)[1],
+        print(match["from"].value, match.at.time(), match["kind"].value.rsplit("#", 1)[1],
               *(match[v].value for v in ("v1", "v2", "v3")))

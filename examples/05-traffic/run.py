@@ -21,4 +21,4 @@ if __name__ == "__main__":
     for match in main():
         (_, began), = match.events["A"]
         levels = ", ".join(match[v].value for v in ("v1", "v2", "v3"))
-        print(f"minute {began // 60_000_000} → {match.time // 60_000_000}: levels {levels}")
+        print(f"minute {began // 60_000_000} → {match.at_us // 60_000_000}: levels {levels}")

@@ -20,4 +20,4 @@ def main() -> oxiseq.Matches:
 if __name__ == "__main__":
     for match in main():
         minutes = len(match.events["B"])
-        print(f"{match.datetime:%H:%M}  {match['n'].value} of {match['cname'].value}, {minutes} min at sea")
+        print(f"{match.at:%H:%M}  {match['n'].value} of {match['cname'].value}, {minutes} min at sea")

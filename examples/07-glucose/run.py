@@ -22,4 +22,4 @@ if __name__ == "__main__":
     matches = main(*sys.argv[1:2])
     print(matches)
     for match in list(matches)[:20]:
-        print(f"{match.datetime:%Y-%m-%d %H:%M} ", *(f"{v}={t.value}" for v, t in match.bindings.items()))
+        print(f"{match.at:%Y-%m-%d %H:%M} ", *(f"{v}={t.value}" for v, t in match.items()))

@@ -70,6 +70,6 @@ def main() -> tuple[list[oxiseq.Match], list[oxiseq.Match]]:
 if __name__ == "__main__":
     found, pairs = main()
     for match in found:
-        print(f"{match.datetime:%H:%M} surge:", *match.graph[1:], sep="\n    ")
+        print(f"{match.at:%H:%M} surge:", *match.graph[1:], sep="\n    ")
     for match in pairs:
-        print(f"{match.datetime:%H:%M} {match['street'].value}: {match['first'].value} and {match['second'].value}")
+        print(f"{match.at:%H:%M} {match['street'].value}: {match['first'].value} and {match['second'].value}")

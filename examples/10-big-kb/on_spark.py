@@ -47,4 +47,4 @@ if __name__ == "__main__":
     print(f"{report.stored} statements, {report.inferred} inferred, {report.quarantined} quarantined: {report.faults}")
     print(*lines, sep="\n")
     for match in matches:
-        print(match.datetime.time(), match["device"].value, match["hall"].value)
+        print(match.at.time(), match["device"].value, match["hall"].value)

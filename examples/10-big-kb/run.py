@@ -27,4 +27,4 @@ if __name__ == "__main__":
     report, matches = main()
     print(f"{report.stored} statements, {report.inferred} inferred, {report.quarantined} quarantined: {report.faults}")
     for match in matches:
-        print(match.datetime.time(), match["device"].value, match["first"].value, match["second"].value, match["hall"])
+        print(match.at.time(), match["device"].value, match["first"].value, match["second"].value, match["hall"])

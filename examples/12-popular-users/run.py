@@ -16,9 +16,9 @@ def main() -> list[tuple[int, int, str, str, int]]:
     text = (HERE / "query.rsepql").read_text(encoding="utf-8")
     found = []
     for answer in oxiseq.run(text, streams=streams(), kb=kb(), language="rsepql"):
-        row = {name: term.value for name, term in answer.bindings.items()}
+        row = {name: term.value for name, term in answer.items()}
         post = row["post"].rsplit("#", 1)[-1]
-        found.append((answer.start, answer.end, post, row["name"], int(row["fans"])))
+        found.append((answer.start_us, answer.end_us, post, row["name"], int(row["fans"])))
     return found
 
 

@@ -13,7 +13,7 @@ from oxiseq.kb_loader import load
 HERE = Path(__file__).parent
 
 
-def main() -> oxiseq.IntervalMatches:
+def main() -> oxiseq.Matches:
     """The warnings."""
     query, rule = ((HERE / f"{name}.epsparql").read_text(encoding="utf-8") for name in ("query", "rises"))
     with TemporaryDirectory() as folder:
@@ -23,4 +23,4 @@ def main() -> oxiseq.IntervalMatches:
 
 if __name__ == "__main__":
     for match in main():
-        print(f"{match.datetime:%H:%M}", *(term.value.rpartition("#")[2] for term in match.bindings.values()))
+        print(f"{match.at:%H:%M}", *(term.value.rpartition("#")[2] for term in match.values()))

@@ -11,7 +11,7 @@ import oxiseq
 HERE = Path(__file__).parent
 
 
-def main() -> oxiseq.IntervalMatches:
+def main() -> oxiseq.Matches:
     """What has been delivered."""
     query, first, following = (
         (HERE / f"{name}.epsparql").read_text(encoding="utf-8") for name in ("query", "first", "next")
@@ -22,5 +22,5 @@ def main() -> oxiseq.IntervalMatches:
 
 if __name__ == "__main__":
     for match in main():
-        row = (term.value.rpartition("#")[2] for term in match.bindings.values() if term is not None)
-        print(f"{match.end / 3_600_000_000:4.1f} h", *row)
+        row = (term.value.rpartition("#")[2] for term in match.values() if term is not None)
+        print(f"{match.end_us / 3_600_000_000:4.1f} h", *row)

@@ -11,7 +11,7 @@ import oxiseq
 HERE = Path(__file__).parent
 
 
-def main() -> dict[str, oxiseq.WindowAnswers]:
+def main() -> dict[str, oxiseq.Matches]:
     """What each query answers, by its file's name."""
     events = streams()
     found = {}
@@ -26,5 +26,5 @@ if __name__ == "__main__":
     for name, answers in main().items():
         print(f"{name}: {len(answers)} answers")
         for answer in answers[:3]:
-            row = ", ".join(f"{v} = {t.value.rsplit('#', 1)[-1]}" for v, t in answer.bindings.items())
-            print(f"  {answer.at / MINUTE:6.1f} min  {row}")
+            row = ", ".join(f"{v} = {t.value.rsplit('#', 1)[-1]}" for v, t in answer.items())
+            print(f"  {answer.at_us / MINUTE:6.1f} min  {row}")

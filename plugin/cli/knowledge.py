@@ -41,7 +41,7 @@ def _split(text: str) -> tuple[str | None, Path]:
     return None, Path(text)
 
 
-def checked_kb(front: Front[Any, Any], given: Sequence[str]) -> None:
+def checked_kb(front: Front[Any], given: Sequence[str]) -> None:
     """Raise a usage error if `--kb` is given to a language whose queries ask none."""
     if given and not front.asks_kb:
         raise click.BadParameter(f"a {front.language.upper()} query asks no knowledge base", param_hint="--kb")

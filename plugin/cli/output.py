@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from oxiseq.engine.events.write import replacing
-from oxiseq.spaseq.formats import flush_lines
+from oxiseq.matches.text import flush_lines
+from oxiseq.matches.write import opened
 
 MOST_ROWS = 1000
 """Beyond this, matches on the terminal are plain lines: laying out a rich table takes a while."""
@@ -23,20 +22,13 @@ MOST_ROWS = 1000
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
-    """The stream to write to; a file whose name ends in `.gz` is compressed."""
+    """The stream to write to; a file as `opened` opens it."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
-    elif path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
-        with path.open("wb") as file:
-            yield file
     else:
-        with replacing(path) as part, part.open("wb") as file:
-            if path.suffix.lower() == ".gz":
-                with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as zipped:
-                    yield cast(BinaryIO, zipped)
-            else:
-                yield file
+        with opened(path) as file:
+            yield file
 
 
 def show_table(header: list[str], rows: list[list[str]], right: list[bool]) -> int:
@@ -47,7 +39,7 @@ def show_table(header: list[str], rows: list[list[str]], right: list[bool]) -> i
         return len(rows)
     table = Table(header_style="bold")
     for name, flush in zip(header, right, strict=True):
-        table.add_column(Text(name), justify="right" if flush else "left", no_wrap=name == "time")
+        table.add_column(Text(name), justify="right" if flush else "left", no_wrap=name == "at")
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)

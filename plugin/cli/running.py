@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import click
 
@@ -20,13 +20,13 @@ from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.alone import faults_of
-from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import knowledge_of, opened
-from oxiseq.languages.front import Front, Options, said, without_reports
+from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import front_of, rules_of
-from oxiseq.spaseq.formats import BINARY, ResultFormat, result_format
+from oxiseq.matches.text import table_of
+from oxiseq.matches.write import BINARY, ResultFormat, blocks_of, check_format, result_format, write_blocks
 from oxiseq.unread import unread
 
 _ONE_STREAM: Final = "urn:oxiseq:stream"
@@ -63,7 +63,7 @@ def run_query(
         files = stream_files(request.streams, replay.streams)
     else:
         files = {iri: sources[iri] for iri in replay.streams.values() if iri in sources}
-    front.check(replay.shape, chosen)
+    check_format(replay.shape, chosen)
     for name, events in files.items():
         replay.attach(name, events, request.on_error, request.time_predicate)
     if not request.quiet:
@@ -73,11 +73,11 @@ def run_query(
     front.prepare(lambda note: None if request.quiet else click.echo(f"note: {note}", err=True))
     on_terminal = request.output is None and sys.stdout.isatty() and chosen != "table"  # the bar would cut into it
     with progress_bar(lambda: replay.reports, quiet=request.quiet or on_terminal) as bar:
-        count = _write(request, front, replay, chosen, bar)
+        count = _write(request, replay, chosen, bar)
     if request.late is not None:
         write_events(replay.late_batches(), replay.terms, request.late)
     if not request.quiet:
-        for note in replay.run.notes if isinstance(replay.run, TupleRun) else ():
+        for note in replay.notes:
             click.echo(f"note: {note}", err=True)
         click.echo(_summary(replay, count, perf_counter() - begun), err=True)
         if not count:
@@ -153,26 +153,22 @@ def _tell_missing(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterable
         click.echo(f"warning: line {lint.line}, column {lint.column}: {lint.message}: {lint.hint}", err=True)
 
 
-def _write(
-    request: RunRequest, front: Front[Any, Any], replay: Driver[Any], chosen: ResultFormat, bar: Bar
-) -> int:
-    batches = front.ordered(replay.shape, replay.batches(bar.update), ties=request.sort)
-    if chosen == "table" and request.output is None and sys.stdout.isatty():
-        kept = list(batches)
-        table = front.table(replay.shape, kept)
-        if table is not None:
-            bar.close()
-            return show_table(*table)
-        batches = iter(kept)
+def _write(request: RunRequest, replay: Driver, chosen: ResultFormat, bar: Bar) -> int:
+    shape = replay.shape
+    blocks = blocks_of(shape, replay.batches(bar.update), chosen, ties=request.sort)
+    if chosen == "table" and request.output is None and sys.stdout.isatty() and shape.form != "ASK":
+        (whole,) = blocks
+        bar.close()
+        return show_table(*table_of(whole))
     with open_output(request.output) as out:
-        return front.write(replay.shape, batches, chosen, out, stream=request.output is None)
+        return write_blocks(shape, blocks, chosen, out, stream=request.output is None)
 
 
-def _summary(replay: Driver[Any], count: int, seconds: float) -> str:
+def _summary(replay: Driver, count: int, seconds: float) -> str:
     run = replay.run
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
-    if isinstance(run, TupleRun) and run.behind:
-        parts.append(f"{run.behind:,} behind what WITHIN still knew: matches may be missing there")
+    if replay.behind:
+        parts.append(f"{replay.behind:,} behind what WITHIN still knew: matches may be missing there")
     faults = faults_of(run)
     if faults.count:
         parts.append(f"{faults.count:,} left out")

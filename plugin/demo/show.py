@@ -15,8 +15,8 @@ from rich.table import Table
 
 from oxiseq.demo.quotes import STREAM, daily_events
 from oxiseq.first_run import prepare
+from oxiseq.matches.match import Match, short
 from oxiseq.replay import run
-from oxiseq.spaseq.match import Match, short
 
 HERE: Final = Path(__file__).parent
 """Where the queries and the knowledge base are."""
@@ -113,7 +113,7 @@ def _show_next(console: Console) -> None:
 
 
 def _text(match: Match, variable: str) -> str:
-    term = match[variable]
+    term = match.get(variable)
     return "" if term is None else short(term)
 
 

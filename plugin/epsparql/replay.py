@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,45 +14,35 @@ from oxiseq.engine.events.report import OnError
 from oxiseq.engine.flow.epsparql.query import compile_intervals
 from oxiseq.engine.flow.epsparql.stamps import spanned
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.epsparql.answer import IntervalShape
-from oxiseq.epsparql.answers import IntervalMatches
+from oxiseq.epsparql.shape import interval_shape
 from oxiseq.grammar import load
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.rsp_algebra import Consume
 from oxiseq.knowledge import Kb, kb_store
 from oxiseq.late import LateBatch
-from oxiseq.left_out import warn_of
-from oxiseq.times import Clock
 
 
-class IntervalReplay(Driver[MatchBatch]):
+class IntervalReplay(Driver):
     """An EP-SPARQL query, its rules and its streams. `start`, `lateness` in microseconds; `reads`: the streams that
-    there are, for a query that names none; `clock`: how answers tell their times."""
+    there are, for a query that names none."""
 
     def __init__(
         self, query: EpQuery, kb: Kb, rules: Sequence[str] = (), reads: Sequence[str] = (),
         start: int | None = None, lateness: int = 0, consume: Consume | None = None,
-        clock: Clock = Clock.MICROSECONDS,
-    ) -> None:
+    ) -> None:  # fmt: skip
         terms = TermDictionary()
         plan = compile_intervals(query, read_rules(rules), reads, consume)
-        self.run = IntervalRun(plan, terms, StoreKb(kb_store(kb)), start, lateness)
-        self.shape = IntervalShape(plan, terms, clock)
+        run = IntervalRun(plan, terms, StoreKb(kb_store(kb)), start, lateness)
         named = {s.iri.value: s.name for q in (query, *plan.rules) for s in q.streams if s.name}
-        super().__init__(self.run, terms, {named.get(iri, iri): iri for iri in plan.streams})
+        names = {named.get(iri, iri): iri for iri in plan.streams}
+        super().__init__(run, interval_shape(plan, terms), names)
 
     def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
         if isinstance(events, Iterable) and not isinstance(events, str | Path):
             events = spanned(events)
         return super()._open(events, on_error, time_predicate)
-
-    def matches(self, progress: Callable[[], None] | None = None) -> IntervalMatches:
-        batch = MatchBatch.concat(list(self.batches(progress)), len(self.shape.variables))
-        warn_of(self.run.faults, stacklevel=3)
-        return IntervalMatches(self.shape, batch, self.run.events, self.late, self.run.faults)
 
 
 def read_rules(texts: Sequence[str]) -> list[EpQuery]:

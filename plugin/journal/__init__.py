@@ -26,7 +26,7 @@ from oxiseq.journal.log import Appended, Entry, Logged
 from oxiseq.journal.matches import Found
 from oxiseq.journal.queries import QueryRecord
 from oxiseq.journal.retention import Retention
-from oxiseq.journal.rows import Heading, StoredMatches, pack_matches, unpack_matches
+from oxiseq.journal.rows import Heading, StoredMatches, pack_block, pack_matches, unpack_matches
 from oxiseq.journal.schema import Durability
 from oxiseq.journal.sources import LogSource
 from oxiseq.journal.streams import StreamRecord
@@ -57,6 +57,7 @@ __all__ = [
     "StreamRecord",
     "UnknownError",
     "VersionError",
+    "pack_block",
     "pack_events",
     "pack_matches",
     "unpack_events",

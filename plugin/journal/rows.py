@@ -28,7 +28,7 @@ from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal.envelope import Cutter, seal, unseal
 from oxiseq.journal.errors import DamagedError
-from oxiseq.spaseq.match import Shape
+from oxiseq.matches.shape import Block
 
 KIND: Final = b"oM"
 _FIELDS: Final = struct.Struct("<iiiii")
@@ -47,13 +47,6 @@ class Heading:
     variables: tuple[str, ...]
     letters: tuple[tuple[tuple[str, str], ...], ...] = ()
     more: bool = False
-
-    @classmethod
-    def of(cls, shape: Shape) -> Heading:
-        """That of a compiled query."""
-        letters = range(len(shape.plan.letters))
-        pairs = (tuple((gpm, shape.stream_of(gpm)) for gpm in shape.gpms_of(letter)) for letter in letters)
-        return cls(shape.variables, tuple(pairs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +102,12 @@ class StoredMatches:
             self.first + start, self.heading, self.time[start:stop], self.terms, self.codes[start:stop],
             self.ends[start : stop + 1] - low, self.event_letter[low:high], self.event_time[low:high],
         )  # fmt: skip
+
+
+def pack_block(block: Block, scope: str = "") -> bytes:
+    """The blob of matches, as `pack_matches`."""
+    heading = Heading(block.shape.told, tuple(block.letters))
+    return pack_matches(block.told(), heading, block.shape.terms, scope)
 
 
 def pack_matches(batch: MatchBatch, heading: Heading, terms: TermDictionary, scope: str = "") -> bytes:

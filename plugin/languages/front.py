@@ -1,20 +1,19 @@
 """What every query language can do for users. A new language is a subclass of `Front` and a line in registry.py.
 
-Where it stands: query → **front** → a run and the shape of its answers, a replay, an explanation, results as text,
-files and blobs of the journal. Store, server and command line ask the front, never which language it is.
+Where it stands: query → **front** → a run and the shape of its matches, a replay, an explanation, reasons. Store,
+server and command line ask the front, never which language it is.
 """
 
 from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
-from typing import Any, BinaryIO, ClassVar, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from oxiseq.container import Answers
 from oxiseq.driving import Driver
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
@@ -26,25 +25,13 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explanation import Explanation
 from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import Consume, Report
-from oxiseq.journal import Heading
 from oxiseq.knowledge import Kb
+from oxiseq.matches.shape import Shape
 from oxiseq.reasons.report import Why, WhyRequest
-from oxiseq.spaseq.formats import ResultFormat
-from oxiseq.times import Clock
 
 Q = TypeVar("Q")
 W = TypeVar("W", bound=Enum)
-B = TypeVar("B")
-Found_co = TypeVar("Found_co", covariant=True)
 LOG: Final = logging.getLogger("oxiseq")
-
-
-class Table(NamedTuple):
-    """For a terminal: header, rows, and which columns are flush right."""
-
-    header: list[str]
-    rows: list[list[str]]
-    right: list[bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,44 +52,20 @@ class Options:
     """EP-SPARQL: CONSTRUCT rules over whose closure the query is answered."""
     reads: tuple[str, ...] = ()
     """EP-SPARQL: the streams that there are, for a query that names none."""
-    clock: Clock = Clock.MICROSECONDS
-    """Queries over windows and EP-SPARQL: how answers tell their times."""
 
 
-class AnswerShape(Protocol[Found_co]):
-    """What the answers of one query have in common: `match` makes one of a batch."""
-
-    @property
-    def terms(self) -> TermDictionary: ...
-
-    @property
-    def variables(self) -> tuple[str, ...]: ...
-
-    @property
-    def reads(self) -> tuple[str, ...]: ...
-
-    @property
-    def feeds(self) -> str | None: ...
-
-    def match(self, batch: Any, index: int) -> Found_co: ...
-
-
-class Front(ABC, Generic[Q, B]):
-    """One language. Q: its queries; B: batches of its matches. `shape` is what `compile` gave for the query."""
+class Front(ABC, Generic[Q]):
+    """One language. Q: its queries."""
 
     language: ClassVar[Language]
     media_type: ClassVar[str]
     """Of query texts."""
-    json_media_type: ClassVar[str] = "application/sparql-results+json"
-    """Of its answers in JSON."""
     asks_kb: ClassVar[bool] = True
     """Whether its queries can ask a knowledge base."""
     takes_reports: ClassVar[bool] = False
     """Whether its queries can be told what to report, and when."""
     takes_consumption: ClassVar[bool] = False
     """Whether its queries can be told what answers use up."""
-    keeps_times: ClassVar[bool] = False
-    """Whether its answers tell times as the caller wrote his."""
 
     @abstractmethod
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
@@ -111,15 +74,15 @@ class Front(ABC, Generic[Q, B]):
     @abstractmethod
     def compile(
         self, query: Q, terms: TermDictionary, kb: KnowledgeBase, options: Options
-    ) -> tuple[AnyRun, AnswerShape[Any]]:
-        """A run that has seen nothing, and the shape of its answers. Raises QueryError, OxiseqError, KbError."""
+    ) -> tuple[AnyRun, Shape]:
+        """A run that has seen nothing, and what its matches have in common. Raises QueryError, OxiseqError, KbError."""
 
     @abstractmethod
     def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> AnyRun:
         """A run that goes on from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""
 
     @abstractmethod
-    def replay(self, query: Q, kb: Kb, options: Options) -> Driver[B]:
+    def replay(self, query: Q, kb: Kb, options: Options) -> Driver:
         """The query over streams that are to be attached. Raises QueryError, OxiseqError, KbError."""
 
     @abstractmethod
@@ -129,44 +92,6 @@ class Front(ABC, Generic[Q, B]):
     @abstractmethod
     def why(self, query: Q, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         """Why it matches or does not, over whole streams. Raises OxiseqError, EventError, KbError, LimitError."""
-
-    # --- results ------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def check(self, shape: Any, format: ResultFormat) -> None:
-        """Raise OxiseqError if the matches cannot be written so."""
-
-    @abstractmethod
-    def ordered(self, shape: Any, batches: Iterator[B], *, ties: bool = False) -> Iterator[B]:
-        """The matches in order of end time; with `ties` those of one end by their events."""
-
-    @abstractmethod
-    def gathered(self, shape: Any, batches: Sequence[B], events: int) -> Answers[Any]:
-        """The matches in one container, as `run` answers them; `events`: how many events were read."""
-
-    @abstractmethod
-    def table(self, shape: Any, batches: Iterable[B]) -> Table | None:
-        """For a terminal; None for an answer without rows."""
-
-    @abstractmethod
-    def write(
-        self, shape: Any, batches: Iterable[B], format: ResultFormat, out: BinaryIO, *, stream: bool = False
-    ) -> int:
-        """Write them in the order given; returns how many. `stream`: Arrow as an IPC stream, not a file."""
-
-    @abstractmethod
-    def text(self, shape: Any, batches: Iterable[B], format: ResultFormat) -> Iterator[str]:
-        """The matches as pieces of text; `format` is one of the text formats."""
-
-    # --- the journal --------------------------------------------------------------------------------
-
-    @abstractmethod
-    def heading(self, shape: Any) -> Heading:
-        """What a query's matches have in common in the journal."""
-
-    @abstractmethod
-    def packed(self, shape: Any, batches: Sequence[B], heading: Heading, scope: str) -> bytes:
-        """Batches of one query, one at least, as one blob; `scope` tells blank nodes of other runs apart."""
 
 
 def without_names(options: Options, kind: str) -> None:
@@ -193,7 +118,7 @@ def _word(kind: type[W], word: str, name: str) -> W:
         raise OxiseqError(f"{name}={word!r} is not known; known: {', '.join(w.value for w in kind)}") from None
 
 
-def without_reports(front: Front[Any, Any], options: Options) -> None:
+def without_reports(front: Front[Any], options: Options) -> None:
     """Raise OxiseqError if something is said that a query of the language cannot be told."""
     kind = front.language.upper()
     if replace(options.said, consume=None) != UNSAID and not front.takes_reports:

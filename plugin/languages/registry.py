@@ -17,20 +17,20 @@ from oxiseq.languages.front import Front
 from oxiseq.languages.rsp import RsepqlFront, RspqlFront, SpectraFront
 from oxiseq.languages.spaseq import SpaseqFront
 
-_ALL: Final[tuple[Front[Any, Any], ...]] = (
+_ALL: Final[tuple[Front[Any], ...]] = (
     SpaseqFront(), CeqlFront(), EpFront(), RspqlFront(), SpectraFront(), RsepqlFront(),
 )  # fmt: skip
-FRONTS: Final[dict[Language, Front[Any, Any]]] = {front.language: front for front in _ALL}
+FRONTS: Final[dict[Language, Front[Any]]] = {front.language: front for front in _ALL}
 MEDIA_TYPES: Final[dict[str, Language]] = {front.media_type: front.language for front in FRONTS.values()}
 """Of query texts."""
 
 
-def front_named(language: str) -> Front[Any, Any]:
+def front_named(language: str) -> Front[Any]:
     """Raises OxiseqError for a language that is not known."""
     return FRONTS[known_language(language)]
 
 
-def front_of(query: AnyQuery) -> Front[Any, Any]:
+def front_of(query: AnyQuery) -> Front[Any]:
     """That of the query's language."""
     if isinstance(query, EpQuery):
         return FRONTS["epsparql"]
@@ -39,7 +39,7 @@ def front_of(query: AnyQuery) -> Front[Any, Any]:
     return FRONTS["ceql" if isinstance(query, CeqlQuery) else "spaseq"]
 
 
-def rules_of(front: Front[Any, Any], rules: Sequence[str]) -> tuple[str, ...]:
+def rules_of(front: Front[Any], rules: Sequence[str]) -> tuple[str, ...]:
     """The rules. Raises OxiseqError if they are given to a query of a language that has none, or are one text."""
     if rules and front.language != "epsparql":
         raise OxiseqError(f"rules are for EP-SPARQL: a query of {front.language} has none")
@@ -48,7 +48,7 @@ def rules_of(front: Front[Any, Any], rules: Sequence[str]) -> tuple[str, ...]:
     return tuple(rules)
 
 
-def check_kb(front: Front[Any, Any], kb: Kb) -> None:
+def check_kb(front: Front[Any], kb: Kb) -> None:
     """Raise OxiseqError if a knowledge base is given that no query of the language asks."""
     if kb is not None and not front.asks_kb:
         raise OxiseqError(f"a {front.language.upper()} query asks no knowledge base: leave out kb")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.windows import advance
-from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.rsp.plan import compile_rsp
 from oxiseq.engine.run.rsp import RspRun
 from oxiseq.engine.run.runs import AnyRun
@@ -18,42 +17,35 @@ from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
 from oxiseq.grammar.languages import Language
 from oxiseq.grammar.rsp_algebra import RspQuery
-from oxiseq.journal import Heading, pack_matches
 from oxiseq.knowledge import Kb, knowledge_of
-from oxiseq.languages.front import LOG, Front, Options, Table, without_names
+from oxiseq.languages.front import LOG, Front, Options, without_names
+from oxiseq.matches.shape import Shape
 from oxiseq.reasons.read import read_streams
 from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.reasons.rsp.asking import Source
 from oxiseq.reasons.rsp.why import why_windows
-from oxiseq.rsp.answer import AnswerShape
-from oxiseq.rsp.answers import WindowAnswers
 from oxiseq.rsp.explain import explain_rsp
-from oxiseq.rsp.formats import answer_text, write_answers
 from oxiseq.rsp.replay import RspReplay
-from oxiseq.spaseq.formats import ResultFormat, check_format, is_numeric, table_rows
-
-TIMES = ((("start", ""),), (("end", ""),))
-"""What the two times of an event mapping are called in the journal."""
+from oxiseq.rsp.shape import rsp_shape
 
 
-class RspqlFront(Front[RspQuery, MatchBatch]):
+class RspqlFront(Front[RspQuery]):
     """SPARQL over windows (semantics.md 6)."""
 
     language: ClassVar[Language] = "rspql"
     media_type: ClassVar[str] = "application/rspql-query"
     takes_reports: ClassVar[bool] = True
     takes_consumption: ClassVar[bool] = True
-    keeps_times: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((match.match_events, advance.advance), tell)
 
     def compile(
         self, query: RspQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
-    ) -> tuple[RspRun, AnswerShape]:
+    ) -> tuple[RspRun, Shape]:
         without_names(options, f"a query of {self.language.upper()}")
         plan = compile_rsp(query, terms, options.said)
-        return RspRun(plan, terms, kb, options.start, options.lateness), AnswerShape(plan, terms)
+        return RspRun(plan, terms, kb, options.start, options.lateness), rsp_shape(plan, terms)
 
     def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> RspRun:
         assert isinstance(run, RspRun)
@@ -61,7 +53,7 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
 
     def replay(self, query: RspQuery, kb: Kb, options: Options) -> RspReplay:
         without_names(options, f"a query of {self.language.upper()}")
-        return RspReplay(query, kb, options.said, options.start, options.lateness, options.clock)
+        return RspReplay(query, kb, options.said, options.start, options.lateness)
 
     def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_rsp(compile_rsp(query, TermDictionary()))
@@ -72,38 +64,6 @@ class RspqlFront(Front[RspQuery, MatchBatch]):
         source = Source(query, history, knowledge_of(kb), asked.bounds)
         return why_windows(source, options.said, asked.provenance)
 
-    def check(self, shape: AnswerShape, format: ResultFormat) -> None:
-        check_format(shape, format)
-
-    def ordered(
-        self, shape: AnswerShape, batches: Iterator[MatchBatch], *, ties: bool = False
-    ) -> Iterator[MatchBatch]:
-        """As they come: that is the order of instants."""
-        return batches
-
-    def gathered(self, shape: AnswerShape, batches: Sequence[MatchBatch], events: int) -> WindowAnswers:
-        return WindowAnswers(shape, MatchBatch.concat(list(batches), len(shape.variables)), events)
-
-    def table(self, shape: AnswerShape, batches: Iterable[MatchBatch]) -> Table | None:
-        if shape.asks:
-            return None
-        batch = MatchBatch.concat(list(batches), len(shape.variables))
-        return Table(*table_rows(shape, batch), is_numeric(shape, batch))
-
-    def write(
-        self, shape: AnswerShape, batches: Iterable[MatchBatch], format: ResultFormat, out: BinaryIO, *,
-        stream: bool = False,
-    ) -> int:  # fmt: skip
-        return write_answers(shape, batches, format, out, stream=stream)
-
-    def text(self, shape: AnswerShape, batches: Iterable[MatchBatch], format: ResultFormat) -> Iterator[str]:
-        return answer_text(shape, batches, format)
-
-    def heading(self, shape: AnswerShape) -> Heading:
-        return Heading(shape.variables, TIMES if shape.plan.timed else ())
-
-    def packed(self, shape: AnswerShape, batches: Sequence[MatchBatch], heading: Heading, scope: str) -> bytes:
-        return pack_matches(MatchBatch.concat(list(batches), len(heading.variables)), heading, shape.terms, scope)
 
 
 class SpectraFront(RspqlFront):

@@ -19,7 +19,7 @@ from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.snapshot.saving import save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.journal import Entry, Found, pack_events, unpack_events
+from oxiseq.journal import Entry, Found, pack_block, pack_events, unpack_events
 from oxiseq.journal.journal import microseconds as microseconds_now
 from oxiseq.languages.registry import front_of
 from oxiseq.live.at_work import AtWork
@@ -27,6 +27,7 @@ from oxiseq.live.budgets import Budget
 from oxiseq.live.live_query import LiveQuery
 from oxiseq.live.options import options_of
 from oxiseq.live.reading import UnworkableError, reason_of
+from oxiseq.matches.match import result_event
 
 LOG = logging.getLogger("oxiseq.live")
 
@@ -61,7 +62,7 @@ class Engine:
         run, shape = front.compile(query, self.terms, self._kb, given)
         budget = self._budget.of(options)
         budget.check(run)
-        return LiveQuery(name, front, run, shape, front.heading(shape), given.start, watch=budget.watch())
+        return LiveQuery(name, front, run, shape, given.start, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""
@@ -199,7 +200,7 @@ class Engine:
         if not batches:
             return None
         first = query.count - sum(len(batch) for batch in batches) + 1
-        return Found(query.name, first, query.front.packed(query.shape, batches, query.heading, self._scope))
+        return Found(query.name, first, pack_block(query.shape.block(batches), self._scope))
 
     def _take(self, outcomes: Sequence[Outcome]) -> list[tuple[str, bytes]]:
         made: list[tuple[int, str, Any]] = []
@@ -222,14 +223,15 @@ class Engine:
         query.batches.append(batch)
         self._at_work.found[query] = None
         if query.shape.feeds is not None:
-            matches = (query.shape.match(batch, i) for i in range(len(batch)))
-            made += [(match.time, query.shape.feeds, match) for match in matches]
+            block = query.shape.block([batch])
+            matches = (block.match(i) for i in range(len(block)))
+            made += [(match.at_us, query.shape.feeds, match) for match in matches]
 
     def _results(self, made: list[tuple[int, str, Any]]) -> list[tuple[str, bytes]]:
         """Graphs as events of the streams that they feed, in order of time."""
         by_stream: dict[str, list[tuple[int, Any]]] = {}
         for time, stream, match in sorted(made, key=lambda each: each[0]):
-            by_stream.setdefault(stream, []).append((time, match.event))
+            by_stream.setdefault(stream, []).append((time, result_event(match)))
         return [
             (stream, pack_events(encode_events(events, self.terms), self.terms)) for stream, events in by_stream.items()
         ]

@@ -8,9 +8,9 @@ from typing import Any
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.runs import AnyRun
-from oxiseq.journal import Heading
-from oxiseq.languages.front import AnswerShape, Front
+from oxiseq.languages.front import Front
 from oxiseq.live.budgets import Budget, Watch
+from oxiseq.matches.shape import Shape
 
 
 @dataclass(slots=True, eq=False)
@@ -19,10 +19,9 @@ class LiveQuery:
     `position`: the log's entry after which it began."""
 
     name: str
-    front: Front[Any, Any]
+    front: Front[Any]
     run: AnyRun
-    shape: AnswerShape[Any]
-    heading: Heading
+    shape: Shape
     start: int | None
     count: int = 0
     stored: int = 0

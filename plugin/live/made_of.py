@@ -21,13 +21,14 @@ from oxiseq.grammar.algebra import Query
 from oxiseq.journal import LogSource, StoredMatches, UnknownError
 from oxiseq.live.past import asked_once, knows
 from oxiseq.live.service import LiveService
-from oxiseq.live.texts import json_term, term_of
+from oxiseq.live.texts import term_of
+from oxiseq.matches.rows import cell_key
+from oxiseq.matches.text import json_term
 from oxiseq.reasons.bounds import Bounds
 from oxiseq.reasons.origins import graph_of, provenances
 from oxiseq.reasons.provenance import Provenance, Source, to_prov
 from oxiseq.reasons.read import History, in_order
 from oxiseq.reasons.replaying import Found, answered
-from oxiseq.rows import cell_key
 
 MATCH: Final = "urn:oxiseq:match:"
 """Before a query's name and a match's id: the IRI of the match."""

@@ -14,7 +14,7 @@ from oxiseq.languages.front import Front, Options, said, without_reports
 from oxiseq.languages.registry import rules_of
 
 
-def options_of(front: Front[Any, Any], given: Mapping[str, Any]) -> Options:
+def options_of(front: Front[Any], given: Mapping[str, Any]) -> Options:
     """From the journal's JSON values. Raises OxiseqError for what the language does not take."""
     begin = None if given.get("start") is None else to_microseconds(given["start"])
     options = Options(
@@ -26,7 +26,7 @@ def options_of(front: Front[Any, Any], given: Mapping[str, Any]) -> Options:
     return options
 
 
-def fitting(front: Front[Any, Any], options: Options) -> Options:
+def fitting(front: Front[Any], options: Options) -> Options:
     """As far as a query of another language takes them."""
     return replace(
         options, stream_names=options.stream_names if front.language == "ceql" else {},

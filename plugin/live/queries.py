@@ -301,7 +301,7 @@ class Queries:
 
     def _know(self, query: LiveQuery) -> None:
         shape, asks = query.shape, query.run.kb_texts
-        self._known[query.name] = _Facts(shape.reads, shape.feeds, query.heading.variables, asks)
+        self._known[query.name] = _Facts(shape.reads, shape.feeds, shape.told, asks)
 
     def _begin(self, query: LiveQuery, record: QueryRecord, decided: int | None = None) -> None:
         """From its checkpoint on; matches that are stored already are passed over. `decided` as in LiveQuery; without

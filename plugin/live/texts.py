@@ -21,9 +21,9 @@ from pyoxigraph import (
 
 from oxiseq.engine.events.time import to_text
 from oxiseq.journal import StoredMatches
+from oxiseq.matches.text import json_term
 
 _PLAIN = re.compile(r'"([^"\\]*)"(?:\^\^<([^<>\\]*)>)?')
-_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 def results(variables: Sequence[str], parts: Iterable[StoredMatches], format: QueryResultsFormat) -> bytes:
@@ -103,20 +103,3 @@ def term_of(text: str) -> Any:
         return Literal(value) if datatype is None else Literal(value, datatype=NamedNode(datatype))
     (quad,) = parse(f"<x:s> <x:p> {text} .", RdfFormat.N_TRIPLES)
     return quad.object
-
-
-def json_term(term: Any) -> dict[str, Any]:
-    """A term as in the SPARQL 1.1 Query Results JSON Format."""
-    if isinstance(term, NamedNode):
-        return {"type": "uri", "value": term.value}
-    if isinstance(term, BlankNode):
-        return {"type": "bnode", "value": term.value}
-    if not isinstance(term, Literal):
-        parts = (("subject", term.subject), ("predicate", term.predicate), ("object", term.object))
-        return {"type": "triple", "value": {name: json_term(part) for name, part in parts}}
-    made = {"type": "literal", "value": term.value}
-    if term.language is not None:
-        made["xml:lang"] = term.language
-    elif term.datatype.value != _STRING:
-        made["datatype"] = term.datatype.value
-    return made

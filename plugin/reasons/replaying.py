@@ -19,7 +19,7 @@ from oxiseq.grammar.places import overview
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.read import History
 from oxiseq.reasons.working import steps
-from oxiseq.spaseq.match import Shape
+from oxiseq.spaseq.shape import spaseq_shape
 
 MOST = 1_000
 """Matches of one completing event that are counted."""
@@ -67,15 +67,15 @@ def answered(
             summary = Summary(order_by=order_of(seen))
         bare = replace(query, form=Select(None, False, query.selection), limit=limit, summary=summary)
     plan = compile_query(bare, history.terms)
-    run, shape = QueryRun(plan, history.terms, kb, history.start), Shape(plan, history.terms)
+    run, shape = QueryRun(plan, history.terms, kb, history.start), spaseq_shape(plan, history.terms)
     found: list[Found] = []
     ends: Counter[int] = Counter()
     for part in chain.from_iterable(steps(run, plan.streams, history, bounds)):
         ends.update(part.time.tolist())
+        block = shape.block([part])
         for i in range(len(part)):
             if len(found) == bounds.matches:
                 return Answered(tuple(found), True)
-            match = shape.match(part, i)
-            events = tuple(sorted((gpm, tuple(t for _, t in each)) for gpm, each in match.events.items()))
-            found.append(Found(match.bindings, events))
+            events = tuple(sorted((gpm, tuple(t for _, t in each)) for gpm, each in block.events(i).items()))
+            found.append(Found(dict.fromkeys(shape.index) | block.row(i), events))
     return Answered(tuple(found), any(count >= MOST for count in ends.values()))

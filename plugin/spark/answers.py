@@ -106,7 +106,8 @@ def _texts(work: Work, ids: NDArray[np.uint32], terms: str) -> pa.Array:
 
 
 def _graphs(work: Work, batch: MatchBatch) -> list[str]:
-    return [_n_triples(work.shape.match(batch, i).graph) for i in range(len(batch))]
+    block = work.shape.block([batch])
+    return [_n_triples(block.graph(i)) for i in range(len(block))]
 
 
 def _late_columns(work: Work, stream: int, batch: EventBatch, whole: bool) -> dict[str, pa.Array]:

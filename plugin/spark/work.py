@@ -20,7 +20,7 @@ from oxiseq.grammar import load
 from oxiseq.grammar.algebra import Ask, Construct, Projection, Query, Select
 from oxiseq.knowledge import kb_store
 from oxiseq.spark.order import Order
-from oxiseq.spaseq.match import Shape
+from oxiseq.spaseq.shape import spaseq_shape
 
 
 class Work:
@@ -36,7 +36,7 @@ class Work:
         self.correlation: Correlation = correlation(compile_query(query, self.terms))
         by = self.correlation.by if order.buckets > 1 else ()
         self.plan: QueryPlan = compile_query(with_columns(query, by), self.terms)
-        self.shape = Shape(self.plan, self.terms)
+        self.shape = spaseq_shape(self.plan, self.terms)
         self.shown = shown_columns(query, self.plan)
         self.keys = tuple(self.shape.variables.index(v.value) for v in by)
         self.kb = StoreKb(_kb(order.kb))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 
 from oxiseq.engine.events.time import to_literal
 from oxiseq.engine.terms.normal import XSD
-from oxiseq.grammar.algebra import Query
-from oxiseq.grammar.ceql_algebra import CeqlQuery
-from oxiseq.rows import EVENTS, Cell, Row, Times, cell_key
+from oxiseq.matches.rows import EVENTS, Cell, Kind, Row, Times, cell_key
 from oxiseq.testing.cases import Case, Expected
 from oxiseq.testing.errors import TestFileError
 from oxiseq.testing.times import reader
@@ -34,26 +32,25 @@ class Difference:
     count: int | None = None
 
 
-def difference(case: Case, expected: Expected, found: Sequence[Row]) -> Difference | None:
-    """None if all is as expected. Raises TestFileError for a cell that cannot be read, a column that is unknown."""
+def difference(
+    case: Case, known: Mapping[str, Kind], expected: Expected, found: Sequence[Row]
+) -> Difference | None:
+    """None if all is as expected; `known`: the columns that there are. Raises TestFileError for a cell that cannot
+    be read, a column that is unknown."""
     if expected.table is None:
         if expected.count == len(found):
             return None
         columns = tuple(dict.fromkeys(name for row in found for name in row if not name.startswith(EVENTS)))
         return Difference(columns, (), tuple(found), expected.count)
     columns = expected.table.header
-    known = {name for row in found for name in row}
+    if unknown := [c for c in columns if c not in known]:
+        raise TestFileError(f"no column {', '.join(unknown)}; a match has {', '.join(known)}")
     wanted = [
-        {name: _cell(case, name, text) for name, text in zip(columns, row, strict=True)} for row in expected.table.rows
+        {name: _cell(case, known[name], text) for name, text in zip(columns, row, strict=True)}
+        for row in expected.table.rows
     ]
-    if found and (unknown := [c for c in columns if c not in known and not _may_lack(case, c)]):
-        raise TestFileError(f"no column {', '.join(unknown)}; a match has {', '.join(sorted(known))}")
     missing, extra = _left(wanted, found, columns), _left(found, wanted, columns)
     return Difference(columns, missing, extra) if missing or extra else None
-
-
-def _may_lack(case: Case, column: str) -> bool:
-    return column.startswith(EVENTS) or isinstance(case.query, CeqlQuery)
 
 
 def _left(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> tuple[Row, ...]:
@@ -71,12 +68,12 @@ def _left(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) ->
     return tuple(left)
 
 
-def _cell(case: Case, column: str, text: str) -> Cell:
-    """What a cell of an expected row means, by its column."""
+def _cell(case: Case, kind: Kind, text: str) -> Cell:
+    """What a cell of an expected row means, by its column's kind."""
     time = reader(case.origin)
-    if column == "time" or column.startswith(EVENTS) or _holds_times(case, column):
+    if kind == "times":
         return Times(tuple(time(each) for each in text.split()))
-    if isinstance(case.query, CeqlQuery):
+    if kind == "number":
         return int(text)
     if text in _NOTHING:
         return None
@@ -88,13 +85,6 @@ def _cell(case: Case, column: str, text: str) -> Cell:
     if _DURATION.fullmatch(text):
         return Literal(text, datatype=NamedNode(XSD + "dayTimeDuration"))
     return _time_term(text, time)
-
-
-def _holds_times(case: Case, column: str) -> bool:
-    own = column in ("start", "end")
-    if isinstance(case.query, CeqlQuery):
-        return not own
-    return own and not isinstance(case.query, Query)
 
 
 def _time_term(text: str, time: Callable[[Any], int]) -> Cell:

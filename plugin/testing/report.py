@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine.terms.texts import term_text
-from oxiseq.rows import Cell, Row, Times
+from oxiseq.matches.rows import Cell, Row, Times
 from oxiseq.testing.cases import Case
 from oxiseq.testing.compare import Difference
 from oxiseq.testing.run import Failure, Result

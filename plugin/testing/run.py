@@ -12,7 +12,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.languages.front import without_reports
 from oxiseq.languages.registry import check_kb, front_of
-from oxiseq.rows import row_of
+from oxiseq.matches.rows import columns_of, row_of
 from oxiseq.testing.cases import Case, Expected, Stand, load_cases
 from oxiseq.testing.compare import Difference, difference
 from oxiseq.testing.errors import TestFileError
@@ -65,7 +65,7 @@ def run_case(case: Case) -> Result:
 @dataclass(slots=True)
 class _Running:
     case: Case
-    driver: Driver[Any]
+    driver: Driver
     found: list[dict[str, Any]] = field(default_factory=list)
     told: int = 0
     """How many had been found at the stand before."""
@@ -91,9 +91,9 @@ class _Running:
         self.advance()
 
     def advance(self) -> None:
-        shape = self.driver.shape
-        for batch in self.driver.run.advance():
-            self.found += [row_of(shape.match(batch, i)) for i in range(len(batch))]
+        if batches := self.driver.run.advance():
+            block = self.driver.shape.block(batches)
+            self.found += [row_of(block.match(i)) for i in range(len(block))]
 
     def stand(self, stand: Stand) -> None:
         self.punctuate(stand.time + 1)
@@ -105,7 +105,8 @@ class _Running:
         self, where: str, until: int | None, expect: Expected | None, new: Expected | None, late: int | None
     ) -> None:
         for wanted, rows, what in ((expect, self.found, ""), (new, self.found[self.told :], ", new since then before")):
-            if wanted is not None and (differs := difference(self.case, wanted, rows)) is not None:
+            differs = None if wanted is None else difference(self.case, columns_of(self.driver.shape), wanted, rows)
+            if differs is not None:
                 self.failures.append(Failure(where + what, differs, until=until))
         if late is not None and late != self.driver.run.late:
             message = f"{late} late events expected, but {self.driver.run.late} were"

@@ -89,7 +89,7 @@ def test_starts_given_in_python() -> None:
     events = [(0, graph(0)), (7, 5, graph(1)), (4, 6, graph(2)), (9, 9, graph(3))]
     with pytest.warns(LeftOutWarning, match="is 1970-01-01T00:00:00.000007Z, but an event cannot start after its time"):
         found = oxiseq.run(QUERY, {STREAM: events}, language="epsparql")
-    assert [(m.start, m.end) for m in found] == [(0, 6), (0, 9), (4, 9)]
+    assert [(m.start_us, m.end_us) for m in found] == [(0, 6), (0, 9), (4, 9)]
     store = oxiseq.Store()
     query = store.register(QUERY, language="epsparql")
     store.stream(STREAM).push(graph(0), 0)
@@ -97,7 +97,7 @@ def test_starts_given_in_python() -> None:
         store.stream(STREAM).push(graph(1), 5, start=7)
     store.stream(STREAM).push(graph(2), 6, start=4)
     query.close()
-    assert ([(m.start, m.end) for m in query.matches(timeout=0)], query.left_out) == ([(0, 6)], 1)
+    assert ([(m.start_us, m.end_us) for m in query.matches(timeout=0)], query.left_out) == ([(0, 6)], 1)
 
 
 WORDS = {
@@ -148,7 +148,7 @@ def test_what_is_no_interval_costs_nothing_else(events: list[tuple[int, int]], s
         for part in _parts(mine, dice):
             store.stream(STREAM).push_many(part)
         queries[-1].close()
-    told = [[(m.start, m.end, str(m.bindings)) for m in q.matches(timeout=0)] for q in queries]
+    told = [[(m.start_us, m.end_us, str(dict(m))) for m in q.matches(timeout=0)] for q in queries]
     assert told[0] == told[1]
     assert (queries[0].late, queries[0].left_out) == (queries[1].late, len(whole) - len(clean))
     assert queries[0].events == len(whole)

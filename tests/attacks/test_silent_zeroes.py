@@ -108,7 +108,7 @@ def test_times_in_another_unit_are_refused_with_the_option(unit: str, factor: in
     for as_given, first in readings:
         found = oxiseq.run(CEQL, {"S": table}, language="ceql", time_unit=as_given)  # type: ignore[call-overload]
         step = factor if as_given == "us" else 1_000_000
-        assert {match.time for match in found} == {first + step, first + 2 * step}
+        assert {match.at_us for match in found} == {first + step, first + 2 * step}
 
 
 def test_made_up_times_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def _in_time() -> Iterator[None]:
 
 def told(text: str, report: str, language: str = "rspql") -> list[tuple[int, str]]:
     found = oxiseq.run(text, {S: EVENTS}, language=language, report=report)  # type: ignore[call-overload]
-    return [(a.at, a["o"].value) for a in found]
+    return [(a.at_us, a["o"].value) for a in found]
 
 
 def test_istream_and_dstream_skip_closes_at_which_nothing_changes() -> None:
@@ -55,7 +55,7 @@ def test_answers_that_change_by_themselves_are_refused() -> None:
 @pytest.mark.parametrize("function", ["RAND()", "STRUUID()", "BNODE()"])
 def test_what_is_drawn_stays_as_long_as_its_row(function: str) -> None:
     text = TINY.format(f"?o ({function} AS ?v)", "PT0.000002S")
-    found = [(a.at, a["o"].value, a["v"]) for a in oxiseq.run(text, {S: EVENTS}, language="rspql", report="RSTREAM")]
+    found = [(a.at_us, a["o"].value, a["v"]) for a in oxiseq.run(text, {S: EVENTS}, language="rspql", report="RSTREAM")]
     assert [each[:2] for each in found] == [(1, "1"), (2, "1"), (5, "5"), (6, "5")]
     assert found[0][2] == found[1][2] != found[2][2] == found[3][2]
 
@@ -78,7 +78,7 @@ def test_an_empty_stretch_between_events_is_skipped() -> None:
     events = [(1, EVENTS[0][1]), (YEAR, EVENTS[0][1])]
     text = TINY.format("(COUNT(*) AS ?n)", "PT0.000002S")
     found = oxiseq.run(text, {S: events}, language="rspql", report="RSTREAM")
-    assert [(a.at, a["n"].value) for a in found] == [
+    assert [(a.at_us, a["n"].value) for a in found] == [
         (1, "1"), (2, "1"), (3, "0"), (YEAR, "1"), (YEAR + 1, "1")
     ]  # fmt: skip
 
@@ -101,6 +101,6 @@ def test_a_store_whose_clock_is_set_far_ahead(report: str) -> None:
         store.advance(YEAR)
         stream.push("<http://e/a> <http://e/p> 9 .", YEAR + 1)
         store.advance(YEAR + 2)
-        found = [(a.at, a["o"].value) for a in attacked.matches(0)]
+        found = [(a.at_us, a["o"].value) for a in attacked.matches(0)]
         assert found == ([(YEAR + 1, "9")] if report == "ISTREAM" else [])
     assert [a["o"].value for a in other.matches(0)][:2] == ["1", "5"]

@@ -11,8 +11,8 @@ import oxiseq
 def replayed(text: str, streams: Streams, kb: Store | None = None, **options: str) -> list[tuple[int, Row]]:
     """By `oxiseq.run`, whose rows come in order of time."""
     found = oxiseq.run(text, streams, kb, language="rspql", **options)  # type: ignore[call-overload]
-    assert [a.at for a in found] == sorted(a.at for a in found)
-    return sorted((a.at, _row(a)) for a in found)
+    assert [a.at_us for a in found] == sorted(a.at_us for a in found)
+    return sorted((a.at_us, _row(a)) for a in found)
 
 
 def lived(text: str, streams: Streams, kb: Store | None, until: int) -> list[tuple[int, Row]]:
@@ -23,9 +23,9 @@ def lived(text: str, streams: Streams, kb: Store | None, until: int) -> list[tup
     for time, iri, graph in sorted((time, iri, graph) for iri, each in streams.items() for time, graph in each):
         store.stream(iri).push(graph, time)
     store.advance(until)
-    return sorted((a.at, _row(a)) for a in query.matches(0))
+    return sorted((a.at_us, _row(a)) for a in query.matches(0))
 
 
-def _row(answer: oxiseq.Answer) -> Row:
-    bound = sorted((v, term) for v, term in answer.bindings.items() if term is not None)
+def _row(answer: oxiseq.Match) -> Row:
+    bound = sorted((v, term) for v, term in answer.items() if term is not None)
     return tuple((v, "_:" if isinstance(term, BlankNode) else str(term)) for v, term in bound)

@@ -82,10 +82,10 @@ class Buckets:
 def rows_of(work: Work, batch: MatchBatch) -> list[Row]:
     out: list[Row] = []
     for i in range(len(batch)):
-        match = work.shape.match(batch, i)
-        values = tuple(str(match[name]) for name in work.shape.variables[: work.shown])
+        match = work.shape.block([batch]).match(i)
+        values = tuple(str(match.get(name)) for name in work.shape.variables[: work.shown])
         events = tuple(sorted((gpm, tuple(t for _, t in seen)) for gpm, seen in match.events.items()))
-        out.append((match.time, values, events))
+        out.append((match.at_us, values, events))
     return out
 
 
@@ -105,9 +105,9 @@ def alone(text: str, events: Sequence[Event], kb: str | None, start: int | None)
     found = replay.matches()
     rows: Counter[Row] = Counter()
     for match in found:
-        values = tuple(str(match[name]) for name in found.variables) if "CONSTRUCT" not in text else ()
+        values = tuple(str(match.get(name)) for name in found.variables) if "CONSTRUCT" not in text else ()
         gpms = tuple(sorted((gpm, tuple(t for _, t in seen)) for gpm, seen in match.events.items()))
-        rows[match.time, values, gpms] += 1
+        rows[match.at_us, values, gpms] += 1
     return rows
 
 

@@ -24,11 +24,11 @@ def table(times: Any = (1, 2, 3), types: Any = ("A", "B", "B"), **columns: Any) 
     return pa.table({"time": times, "type": types, **(columns or {"v": [1, 2, 3]})})
 
 
-def spans(found: oxiseq.ComplexMatches) -> list[tuple[int, int]]:
-    return [(m.start, m.end) for m in found]
+def spans(found: oxiseq.Matches) -> list[tuple[int, int]]:
+    return [(m.positions.first, m.positions.last) for m in found]
 
 
-def run(streams: Any, text: str = PAIR, **options: Any) -> oxiseq.ComplexMatches:
+def run(streams: Any, text: str = PAIR, **options: Any) -> oxiseq.Matches:
     return oxiseq.run(text, streams, language="ceql", **options)
 
 
@@ -54,7 +54,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_tables(form: str) -> None:
     found = run({"S": FORMS[form]})
-    assert spans(found) == [(0, 1), (0, 2)] and [m.time for m in found] == [2, 3]
+    assert spans(found) == [(0, 1), (0, 2)] and [m.at_us for m in found] == [2, 3]
 
 
 def test_a_stream_goes_by_its_name_or_its_iri() -> None:
@@ -69,12 +69,12 @@ def test_days_and_csv_files(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('time,type,k,v\n2024-05-01,A,,1\n2024-05-02,A,"",2.5\n2024-05-03,A,NA,\n', encoding="utf-8")
     found = {
-        condition: [m.start for m in run({"S": path}, text.format(condition))]
+        condition: [m.positions.first for m in run({"S": path}, text.format(condition))]
         for condition in ("k = ''", "k = 'NA'", "v > 0", "NOT v > 2", "k != 'x'")
     }
     assert found == {"k = ''": [1], "k = 'NA'": [2], "v > 0": [0, 1], "NOT v > 2": [0], "k != 'x'": [1, 2]}
     (match,) = run({"S": str(path)}, text.format("v = 1"))
-    assert match.datetime == datetime(2024, 5, 1, tzinfo=UTC)
+    assert match.at == datetime(2024, 5, 1, tzinfo=UTC)
 
 
 def test_simultaneous_events_stand_in_the_order_of_from() -> None:
@@ -91,7 +91,7 @@ def test_long_tables_are_read_in_parts() -> None:
     types[0], types[-1] = "A", "A"
     found = run({"S": table(np.arange(count), types, v=np.arange(count) % 3)}, PAIR + " WITHIN 20 SECONDS LIMIT 1")
     assert len(found) == sum(n % 3 == 2 for n in range(1, count - 1)) and found.events == count
-    assert found[-1].end > 2 * BATCH_ROWS and found[-1].events["A"] == ((f"{VOCAB}S", 0),)
+    assert found[-1].positions.last > 2 * BATCH_ROWS and found[-1].events["A"] == ((f"{VOCAB}S", 0),)
 
 
 def test_a_stream_without_events() -> None:
@@ -126,28 +126,31 @@ def test_events_before_the_start_are_not_seen() -> None:
 def test_matches_are_a_sequence() -> None:
     found = run({"S": table()})
     first, second = found
-    assert len(found) == 2 and found and found[-1].end == second.end == 2
+    assert len(found) == 2 and found and found[-1].positions.last == second.positions.last == 2
     assert spans(found[1:]) == [(0, 2)] and spans(found.sorted()) == [(0, 1), (0, 2)]
-    assert first.positions == (0, 1) and first.held == {"A": (0,), "x": (0,), "B": (1,), "y": (1,)}
-    assert first["y"] == ((f"{VOCAB}S", 2),) and first.datetime == EPOCH + timedelta(microseconds=2)
-    assert found.variables == ("A", "x", "B", "y") and repr(found) == "<ComplexMatches: 2 of (A, x, B, y)>"
-    assert repr(first) == "<ComplexEvent 1970-01-01T00:00:00.000002Z [0, 1] A=[0] x=[0] B=[1] y=[1]>"
+    assert first.positions.all == (0, 1) and first.positions.by == {"A": (0,), "x": (0,), "B": (1,), "y": (1,)}
+    assert first.events["y"] == ((f"{VOCAB}S", 2),) and first.at == EPOCH + timedelta(microseconds=2)
+    assert found.variables == ("A", "x", "B", "y") and repr(found) == "<Matches: 2 of (A, x, B, y)>"
+    assert repr(first) == "<Match 1970-01-01T00:00:00.000002Z [0, 1] A=[0] x=[0] B=[1] y=[1]>"
     assert "<td>0 2</td>" in found._repr_html_()
-    with pytest.raises(KeyError, match="the query selects: A, x, B, y"):
+    with pytest.raises(KeyError, match="no variable 'z'; the query answers: no terms"):
         first["z"]
+    with pytest.raises(KeyError, match=r"'y' holds events: \.events\['y'\]"):
+        first["y"]
 
 
 def test_columns_of_the_answer() -> None:
     found = run({"S": table()}, PAIR.replace("SELECT *", "SELECT y, A")).to_arrow()
-    assert found.column_names == ["time", "start", "end", "positions", "y", "A", "events_y", "events_A"]
+    assert found.column_names == ["at", "start", "end", "first", "last", "positions", "y", "A", "events_y", "events_A"]
     assert found["y"].to_pylist() == [[1], [2]] and found["positions"].to_pylist() == [[0, 1], [0, 2]]
     assert found["events_y"].to_pylist()[0] == [EPOCH + timedelta(microseconds=2)]
-    assert run({"S": table()}).to_pandas()["end"].tolist() == [1, 2]
+    assert run({"S": table()}).to_pandas()["last"].tolist() == [1, 2]
 
 
 def test_an_answer_without_variables_keeps_its_interval() -> None:
     found = run({"S": table()}, PAIR.replace("SELECT *", "SELECT z").replace("x; B", "x; (B OR (C AS z))"))
-    assert [(m.start, m.end, m.positions, m["z"]) for m in found] == [(0, 1, (), ()), (0, 2, (), ())]
+    assert [m.positions for m in found] == [(0, 1, (), {}), (0, 2, (), {})]
+    assert [(m.events, m.start, m.at_us) for m in found] == [({}, None, 2), ({}, None, 3)]
 
 
 # --- what is wrong ----------------------------------------------------------------------------------
@@ -217,7 +220,7 @@ def test_numbers_are_compared_exactly() -> None:
     rows = table(types=["A", "A", "A"], v=[2**53, 2**53 + 1, None], d=[Decimal("0.1"), Decimal("0.3"), None],
                  day=[date(2024, 1, 1), None, date(2025, 1, 1)])  # fmt: skip
     found = {
-        condition: [m.start for m in run({"S": rows}, text.format(condition))]
+        condition: [m.positions.first for m in run({"S": rows}, text.format(condition))]
         for condition in (
             "v = 9007199254740993", "v = 9007199254740993e0", "v > 9007199254740992", "d + 0.2 = 0.3", "d = 0.1",
             "day < '2024-06-01'^^<http://www.w3.org/2001/XMLSchema#date>",

@@ -33,15 +33,15 @@ def test_corpus(case: CeqlCase, form: str) -> None:
     found = oxiseq.run(case.query, streams, language="ceql", stream_names=case.streams)
     assert found.events == len(case.events)
     got = Counter(
-        (m.start, m.end, frozenset(m.positions), frozenset((v, p) for v, ps in m.held.items() for p in ps))
-        for m in found
+        (p.first, p.last, frozenset(p.all), frozenset((v, each) for v, of in p.by.items() for each in of))
+        for p in (m.positions for m in found) if p is not None
     )
     assert got == case.complex_events
 
 
 def answer(
     situation: CeqlSituation, form: Callable[[Sequence[CeqlEvent]], Any], **options: Any
-) -> oxiseq.ComplexMatches:
+) -> oxiseq.Matches:
     streams = {name: form([e for e in situation.events if e.stream == name]) for name in situation.streams}
     return oxiseq.run(situation.text, streams, language="ceql", **options)
 
@@ -50,13 +50,13 @@ def as_pairs(events: Sequence[CeqlEvent]) -> list[tuple[int, str]]:
     return [(e.time, e.graph) for e in events]
 
 
-def check(situation: CeqlSituation, found: oxiseq.ComplexMatches) -> None:
+def check(situation: CeqlSituation, found: oxiseq.Matches) -> None:
     """Complex events, what holds them, their streams and times."""
     query = load(situation.text, "ceql")
     expected = evaluate_ceql(query, as_tuples(situation.events))
-    got = [(m.start, m.end, frozenset(m.positions)) for m in found]
+    got = [(m.positions.first, m.positions.last, frozenset(m.positions.all)) for m in found]
     assert found.events == len(situation.events) and not found.late
-    assert [m.end for m in found] == sorted(m.end for m in found)
+    assert [m.positions.last for m in found] == sorted(m.positions.last for m in found)
     if query.limit is None:
         assert Counter(got) == answers(expected)
     else:
@@ -64,9 +64,9 @@ def check(situation: CeqlSituation, found: oxiseq.ComplexMatches) -> None:
         assert is_choice(Counter(got), [answers([c for c in expected if c.end == e]) for e in ends], query.limit)
     held = {(c.start, c.end, c.positions): c.valuations for c in expected}
     for key, match in zip(got, found, strict=True):
-        assert frozenset((v, p) for v, ps in match.held.items() for p in ps) in held[key]
-        assert match.time == situation.events[match.end].time
-        stood = {v: tuple(stood_at(situation.events[p]) for p in ps) for v, ps in match.held.items()}
+        assert frozenset((v, p) for v, ps in match.positions.by.items() for p in ps) in held[key]
+        assert match.at_us == situation.events[match.positions.last].time
+        stood = {v: tuple(stood_at(situation.events[p]) for p in ps) for v, ps in match.positions.by.items()}
         assert match.events == stood
 
 

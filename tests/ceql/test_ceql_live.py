@@ -24,15 +24,15 @@ def event(kind: str, **values: object) -> str:
     return f"_:e a <{VOCAB}{kind}> {more} ."
 
 
-def spans(matches: list[oxiseq.ComplexEvent]) -> list[tuple[int, int]]:
-    return [(m.start, m.end) for m in matches]
+def spans(matches: list[oxiseq.Match]) -> list[tuple[int, int]]:
+    return [(m.positions.first, m.positions.last) for m in matches]
 
 
 def test_a_match_comes_with_the_push_that_completes_it() -> None:
     """With a single stream nothing later has to be waited for."""
     store = oxiseq.Store()
     query = store.register(PAIR, language="ceql")
-    seen: list[oxiseq.ComplexEvent] = []
+    seen: list[oxiseq.Match] = []
     query.on_match(seen.append)
     stream = store.stream(f"{VOCAB}S")
     stream.push(event("A"), 1)
@@ -119,7 +119,7 @@ def test_what_is_no_tuple_costs_nothing_else(situation: CeqlSituation, seed: int
     dice = random.Random(seed)
     stores = [oxiseq.Store() for _ in range(2)]
     queries = [store.register(situation.text, language="ceql", lateness="2us") for store in stores]
-    found: tuple[list[oxiseq.ComplexEvent], ...] = ([], [])
+    found: tuple[list[oxiseq.Match], ...] = ([], [])
     for query, mine in zip(queries, found, strict=True):
         query.on_match(mine.append)
     faulty = 0
@@ -136,8 +136,8 @@ def test_what_is_no_tuple_costs_nothing_else(situation: CeqlSituation, seed: int
         stores[1].stream(VOCAB + name).push_many(clean)
     for query in queries:
         query.close()
-    assert [(m.start, m.end, m.positions, m.time) for m in found[0]] == [
-        (m.start, m.end, m.positions, m.time) for m in found[1]
+    assert [(m.positions.first, m.positions.last, m.positions.all, m.at_us) for m in found[0]] == [
+        (m.positions.first, m.positions.last, m.positions.all, m.at_us) for m in found[1]
     ]
     assert (queries[0].left_out, queries[1].left_out) == (faulty, 0)
     assert queries[0].late == queries[1].late
@@ -168,7 +168,7 @@ def test_answers_do_not_depend_on_how_events_are_pushed(situation: CeqlSituation
     """Streams in turn, in pieces; the clock of one behind that of the other."""
     store = oxiseq.Store()
     query = store.register(situation.text, language="ceql")
-    found: list[oxiseq.ComplexEvent] = []
+    found: list[oxiseq.Match] = []
     query.on_match(found.append)
     left = {name: [(e.time, e.graph) for e in situation.events if e.stream == name] for name in situation.streams}
     for turn, count in enumerate([*cuts, *[9] * 9]):
@@ -177,6 +177,6 @@ def test_answers_do_not_depend_on_how_events_are_pushed(situation: CeqlSituation
         left[name] = left[name][count:]
     query.close()
     expected = evaluate_ceql(load(situation.text, "ceql"), as_tuples(situation.events))
-    assert Counter((m.start, m.end, frozenset(m.positions)) for m in found) == Counter(
+    assert Counter((m.positions.first, m.positions.last, frozenset(m.positions.all)) for m in found) == Counter(
         (c.start, c.end, c.positions) for c in expected
     )

@@ -28,8 +28,8 @@ def test_a_query_that_names_no_stream_reads_what_is_given(stream: str) -> None:
     result = oxiseq("run", "jumps.epsparql", "--stream", stream, "-f", "table")
     assert result.exit_code == 0, result.stderr
     header, _, *rows = result.stdout.splitlines()
-    assert header.split() == ["start", "end", "?who", "?first", "?second"]
-    assert [row.split()[:2] for row in rows] == [
+    assert header.split() == ["at", "start", "end", "?who", "?first", "?second"]
+    assert [row.split()[1:3] for row in rows] == [
         ["2024-05-01T10:00:00Z", "2024-05-01T10:02:00Z"], ["2024-05-01T10:00:00Z", "2024-05-01T10:03:00Z"],
         ["2024-05-01T10:01:00Z", "2024-05-01T10:03:00Z"],
     ]  # fmt: skip

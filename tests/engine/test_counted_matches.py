@@ -170,5 +170,5 @@ def test_too_many_moments_of_report_every_are_told_of() -> None:
         stream.push(KIND.format(1, "a"), far)
     stream.push(KIND.format(2, "a"), far + 1_000_000)
     query_.close()
-    rows = [(match.time - far, match["n"]) for match in query_.matches(timeout=0, idle=None)]
+    rows = [(match.at_us - far, match["n"]) for match in query_.matches(timeout=0, idle=None)]
     assert rows == [(0, Literal(2)), (1_000_000, Literal(3))]

@@ -42,14 +42,14 @@ def test_which_patterns_only_check(pattern: str, enriched: bool, found: list[int
     plan = compile_query(load(query(pattern)), TermDictionary())
     assert plan.gpms["A"].late
     assert plan.gpms["A"].enriched == enriched
-    assert [match.time for match in oxiseq.run(query(pattern), {"S": EVENTS}, KB)] == found
+    assert [match.at_us for match in oxiseq.run(query(pattern), {"S": EVENTS}, KB)] == found
 
 
 def test_limit_counts_what_is_told() -> None:
     once = oxiseq.run(query("GRAPH :kb { ?k :name ?name }", "LIMIT 1"), {"S": EVENTS}, KB)
-    assert [match.time for match in once] == [1, 2]
+    assert [match.at_us for match in once] == [1, 2]
     checked = oxiseq.run(query("GRAPH :kb { ?k :is :T }", "LIMIT 1"), {"S": EVENTS}, KB)
-    assert [match.time for match in checked] == [1, 3]
+    assert [match.at_us for match in checked] == [1, 3]
 
 
 def test_one_plan_over_two_stores_asks_each_of_them() -> None:

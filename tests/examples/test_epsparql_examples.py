@@ -25,7 +25,7 @@ def test_tsunami_warnings_are_those_of_a_plain_loop() -> None:
     )
     found = load("14-tsunami").main()
     names = [tuple(m[v].value.rpartition("#")[2] for v in ("quake", "first", "second")) for m in found]
-    times = [(m.start // data.MINUTE, m.end // data.MINUTE) for m in found]
+    times = [(m.start_us // data.MINUTE, m.end_us // data.MINUTE) for m in found]
     assert sorted((*t, *n) for t, n in zip(times, names, strict=True)) == expected
     assert len(expected) == 3 and {n[0] for n in names} == {"q1", "q4"}
 
@@ -33,7 +33,7 @@ def test_tsunami_warnings_are_those_of_a_plain_loop() -> None:
 def test_deliveries_are_followed_from_truck_to_truck() -> None:
     hour = 3_600_000_000
     found = [
-        (m["goods"].value.rpartition("#")[2], m["place"].value.rpartition("#")[2], m.start // hour, m.end // hour,
+        (m["goods"].value.rpartition("#")[2], m["place"].value.rpartition("#")[2], m.start_us // hour, m.end_us // hour,
          m["late"].value)
         for m in load("15-deliveries").main()
     ]

@@ -19,7 +19,7 @@ SECOND = 1_000_000
 
 def rows(matches: Iterable[Any], *variables: str) -> Counter[tuple[object, ...]]:
     """End times with the lexical forms of some variables."""
-    return Counter((match.time, *(match[v].value for v in variables)) for match in matches)
+    return Counter((match.at_us, *(match[v].value for v in variables)) for match in matches)
 
 
 def test_smart_grid_finds_the_planted_offers_only() -> None:
@@ -47,7 +47,7 @@ def test_fraud_finds_every_number_of_big_payments_after_a_small_one() -> None:
                     expected[big[n - 1].second * SECOND, small.card, small.amount, n, total] += 1
     found = Counter(
         (
-            match.time,
+            match.at_us,
             int(match["card"].value.removeprefix("http://example.org/card")),
             Decimal(match["amount1"].value),
             int(match["payments"].value),
@@ -73,7 +73,7 @@ def test_fraud_as_printed_finds_immediate_payments_of_a_tenth_or_more() -> None:
                 break
             expected[later.second * SECOND, Decimal(first.amount), Decimal(later.amount)] += 1
     matches = load("02-fraud").main("query-paper")
-    found = Counter((m.time, Decimal(m["amount1"].value), Decimal(m["amount2"].value)) for m in matches)
+    found = Counter((m.at_us, Decimal(m["amount1"].value), Decimal(m["amount2"].value)) for m in matches)
     assert len(expected) > 100
     assert found == expected
 
@@ -152,5 +152,5 @@ def test_alarms_are_the_runs_that_nobody_has_acknowledged_in_time() -> None:
         for third in (run.begins + 2 * n for n in range(2, run.readings))
         if run.acknowledged is None or run.acknowledged > third + 10
     }
-    found = [(int(m["machine"].value[-1]), m.time // MINUTE) for m in load("17-alarms").main()]
+    found = [(int(m["machine"].value[-1]), m.at_us // MINUTE) for m in load("17-alarms").main()]
     assert len(found) == len(expected) == 4 and set(found) == expected

@@ -46,7 +46,7 @@ def test_spikes() -> None:
     got: Counter[tuple[int, ...]] = Counter()
     for match in load("07-glucose").main():
         (_, start), = match.events["A"]
-        got[start, match.time, int(match["readings"].value), int(match["peak"].value)] += 1
+        got[start, match.at_us, int(match["readings"].value), int(match["peak"].value)] += 1
         assert int(match["readings"].value) == len(match.events["B"])
     assert got == expected
     assert sum(got.values()) == 300
@@ -69,7 +69,7 @@ def test_rebounds() -> None:
             for high in (value for value in read[end][1] if value > UPPER):
                 expected[read[i][0], read[end][0], low, high] += 1
     got = Counter(
-        (match.events["B"][0][1], match.time, int(match["low"].value), int(match["high"].value))
+        (match.events["B"][0][1], match.at_us, int(match["low"].value), int(match["high"].value))
         for match in load("07-glucose").main("rebound")
     )
     assert got == expected
@@ -84,6 +84,6 @@ def test_stays_low() -> None:
         after = [values for later, values in read[i + 1 : i + 70] if later - first <= HOUR]
         if time - first <= HOUR and all(max(values) < LOWER for values in after):
             expected[time, low] += 1
-    got = Counter((match.time, int(match["low"].value)) for match in load("07-glucose").main("stays-low"))
+    got = Counter((match.at_us, int(match["low"].value)) for match in load("07-glucose").main("stays-low"))
     assert got == expected
     assert sum(got.values()) == 43

@@ -36,7 +36,7 @@ def test_head_and_shoulders_as_printed() -> None:
                 prices = (f"{quote.price.normalize():f}" for quote in days)
                 expected[midnight(days[-1].day), company_iri(days[0].ticker), *prices, *volumes] += 1
     matches = load("03-head-and-shoulders").main()
-    found = Counter((match.time, *(term.value for term in match.bindings.values())) for match in matches)
+    found = Counter((match.at_us, *(term.value for term in match.values())) for match in matches)
     assert found == expected
     assert len(found) == 3
 
@@ -87,7 +87,7 @@ def test_rise_and_fall_as_printed() -> None:
     matches = load("04-v-shape").main()
     got = Counter(
         (
-            match.time,
+            match.at_us,
             match["company"].value,
             *(Decimal(match[v].value) for v in ("p1", "p2", "p3")),
             int(match["vol1"].value),

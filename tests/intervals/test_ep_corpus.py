@@ -43,10 +43,10 @@ def test_engine_answers_the_case(name: str) -> None:
         streams.setdefault(e["stream"], []).append((e["start"], e["time"], e["graph"]))
     found = oxiseq.run(case["query"], streams=streams, language="epsparql", rules=case.get("rules", ()))
     bag = Counter(
-        (m.start, m.end, tuple(sorted((v, str(t)) for v, t in m.bindings.items() if t is not None))) for m in found
+        (m.start_us, m.end_us, tuple(sorted((v, str(t)) for v, t in m.items() if t is not None))) for m in found
     )
     assert bag == expected(case)
-    assert [m.end for m in found] == sorted(m.end for m in found)
+    assert [m.end_us for m in found] == sorted(m.end_us for m in found)
 
 
 @pytest.mark.parametrize("name", CASES)

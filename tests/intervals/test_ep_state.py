@@ -184,7 +184,7 @@ def test_changed_knowledge_holds_from_then_on() -> None:
     store = oxiseq.Store()
     text = "SELECT ?x ?c FROM STREAM <urn:s> { ?x <http://e/p> ?y GRAPH <http://e/g> { ?x <http://e/in> ?c } }"
     query = store.register(text, language="epsparql")
-    found: list[oxiseq.IntervalMatch] = []
+    found: list[oxiseq.Match] = []
     query.on_match(found.append)
     fact = Quad(NamedNode("http://e/x"), NamedNode("http://e/in"), NamedNode("http://e/c"), NamedNode("http://e/g"))
     stream = store.stream("urn:s")
@@ -195,7 +195,7 @@ def test_changed_knowledge_holds_from_then_on() -> None:
     store.remove(fact)
     stream.push("<http://e/x> <http://e/p> 4 .", 4)
     stream.push("<http://e/x> <http://e/p> 5 .", 5)
-    assert [(m.start, m.end) for m in found] == [(2, 2), (3, 3)]
+    assert [(m.start_us, m.end_us) for m in found] == [(2, 2), (3, 3)]
 
 
 @pytest.mark.parametrize("changes", [False, True])
@@ -233,7 +233,7 @@ def test_knowledge_without_a_graph_is_joined_and_is_no_answer_by_itself() -> Non
     kb = "<http://e/x> <http://e/in> <http://e/c> .\n<http://e/y> <http://e/in> <http://e/d> ."
     text = f"{P} SELECT * {{ ?x :in ?c . ?x :p ?v }}"
     found = oxiseq.run(text, streams={"urn:s": [(7, "<http://e/x> <http://e/p> 1 .")]}, kb=kb, language="epsparql")
-    assert [(m.start, m.end, str(m["c"])) for m in found] == [(7, 7, "<http://e/c>")]
+    assert [(m.start_us, m.end_us, str(m["c"])) for m in found] == [(7, 7, "<http://e/c>")]
     alone = f"{P} SELECT * {{ ?x :in ?c }}"
     assert not oxiseq.run(alone, streams={"urn:s": [(7, "<http://e/z> <http://e/p> 1 .")]}, kb=kb, language="epsparql")
 
@@ -258,7 +258,7 @@ def test_rules_make_a_sliding_average() -> None:
     events = sorted((10 * i + (c == "b"), f"<http://e/{c}> <http://e/price> {p} .")
                     for c, values in prices.items() for i, p in enumerate(values))  # fmt: skip
     found = oxiseq.run(text, streams={"urn:s": events}, language="epsparql", rules=AVERAGE)
-    rows = [(m["c"].value[-1], float(m["average"].value), m.start, m.end) for m in found]  # type: ignore[union-attr]
+    rows = [(m["c"].value[-1], float(m["average"].value), m.start_us, m.end_us) for m in found]  # type: ignore[union-attr]
     assert rows == [("a", 6, 0, 20), ("b", 2, 1, 21), ("a", 6, 10, 30), ("b", 4, 11, 31), ("a", 14, 20, 40)]
 
 
@@ -290,7 +290,7 @@ def test_an_event_may_say_its_start() -> None:
     text = f"{P} SELECT ?v {{ ?x :p ?v }}"
     for events in ([(5, said)], [(2, 5, "<http://e/x> <http://e/p> 1 .")]):
         found = oxiseq.run(text, streams={"urn:s": events}, language="epsparql")
-        assert [(m.start, m.end) for m in found] == [(2, 5)]
+        assert [(m.start_us, m.end_us) for m in found] == [(2, 5)]
     every = oxiseq.run("SELECT * { ?s ?p ?o }", streams={"urn:s": [(2, 5, "<urn:a> <urn:b> 1 .")]}, language="epsparql")
     assert len(every) == 1
 

@@ -65,7 +65,7 @@ def test_simultaneous_triples_answer_as_in_sparql(case: Evaluation) -> None:
     if isinstance(wanted, bool):
         assert bool(answers) is wanted
     elif isinstance(wanted, Table):
-        rows = tuple(tuple(m.bindings.get(name) for name in wanted.names) for m in answers)
+        rows = tuple(tuple(m.get(name) for name in wanted.names) for m in answers)
         assert same_rows(Table(wanted.names, rows), wanted)
     else:
         assert canonical(t for m in answers for t in m.graph) == canonical(wanted or [])

@@ -47,7 +47,7 @@ def by_references(text: str, language: str, events: Events) -> Bag:
 def by_engine(text: str, language: str, events: Events) -> Bag:
     found = oxiseq.run(text, streams={S: events}, language=language)  # type: ignore[call-overload]
     return Counter(
-        (m.start, m.end, tuple(sorted((v, str(t)) for v, t in m.bindings.items() if t is not None))) for m in found
+        (m.start_us, m.end_us, tuple(sorted((v, str(t)) for v, t in m.items() if t is not None))) for m in found
     )
 
 

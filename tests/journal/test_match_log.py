@@ -17,10 +17,10 @@ from oxiseq.journal import (
     CursorError,
     DamagedError,
     Found,
-    Heading,
     Journal,
     Retention,
     VersionError,
+    pack_block,
     pack_matches,
     unpack_matches,
 )
@@ -112,9 +112,8 @@ def test_the_heading_of_a_query_names_its_gpms_and_streams(journal: Journal) -> 
     replay = Replay(load(text), None)
     given = [(1, f"<{E}a> <{E}p> 1 ."), (2, f"<{E}a> <{E}q> 1 ."), (3, f"<{E}a> <{E}q> 2 .")]
     replay.attach("S", given)
-    heading = Heading.of(replay.shape)
     batches = list(replay.batches())
-    blobs = [pack_matches(batch, heading, replay.terms) for batch in batches]
+    blobs = [pack_block(replay.shape.block([batch])) for batch in batches]
     first = 1
     for data, batch in zip(blobs, batches, strict=True):
         journal.matches.append(Found("q", first, data))

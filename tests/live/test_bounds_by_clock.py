@@ -34,7 +34,7 @@ def test_by_a_watermark(text: str) -> None:
     stream.advance(1_300_000)
     assert list(query.matches(timeout=0, idle=None)) == []
     stream.advance(1_300_001)
-    assert [m.time for m in query.matches(timeout=0, idle=None)] == [1_000_000]
+    assert [m.at_us for m in query.matches(timeout=0, idle=None)] == [1_000_000]
 
 
 def test_a_negation_in_time_decides_too() -> None:
@@ -45,7 +45,7 @@ def test_a_negation_in_time_decides_too() -> None:
     stream.push(f"{SEEN} .", time=1_300_000)
     stream.push(f"{WATTS} .", time=9_000_000)
     stream.advance(9_300_001)
-    assert [m.time for m in query.matches(timeout=0, idle=None)] == [9_000_000]
+    assert [m.at_us for m in query.matches(timeout=0, idle=None)] == [9_000_000]
 
 
 def test_by_the_clock_while_somebody_waits_for_matches() -> None:
@@ -54,7 +54,7 @@ def test_by_the_clock_while_somebody_waits_for_matches() -> None:
     begun = time.monotonic()
     store.stream(POWER).push(f"{WATTS} .", time=1_000_000)
     (match,) = [next(query.matches(timeout=30, idle=0.05))]
-    assert match.time == 1_000_000
+    assert match.at_us == 1_000_000
     assert time.monotonic() - begun >= 0.3
     assert query.state["aged"] == 0
 

@@ -71,7 +71,7 @@ def test_the_matches_are_those_of_a_plain_run(tmp_path: Path, expected: dict[str
         files[iri] = tmp_path / f"{len(files)}.nq"
         files[iri].write_bytes(b"".join(batch.body for batch in SENT if batch.stream == iri))
     matches = oxiseq.run(RISES, streams={POWER: files[POWER]})
-    plain = [tuple(str(term) for term in match.bindings.values()) for match in matches]
+    plain = [tuple(str(term) for term in match.values()) for match in matches]
     assert len(plain) > 50
     assert sorted(row for _, row in expected["rises"]) == sorted(plain)
     assert [number for number, _ in expected["rises"]] == list(range(1, len(plain) + 1))
@@ -121,7 +121,7 @@ def test_a_query_sees_what_comes_after_it(tmp_path: Path, expected: dict[str, Ro
         found = rows(service, "rises")
     files = tmp_path / "rest.nq"
     files.write_bytes(b"".join(batch.body for batch in power[30:]))
-    alone = [tuple(map(str, match.bindings.values())) for match in oxiseq.run(RISES, streams={POWER: files})]
+    alone = [tuple(map(str, match.values())) for match in oxiseq.run(RISES, streams={POWER: files})]
     assert 0 < len(found) < len(expected["rises"])
     assert {row for _, row in found} <= set(alone)
 
@@ -167,9 +167,9 @@ def test_ceql_queries_are_stored_as_rows(tmp_path: Path) -> None:
         service.streams.advance(stream, 100_000_000)
         rest(service)
         (first, *_) = parts = service.journal.matches.read("pairs")
-        assert first.heading.variables == ("start", "end", "positions", "x", "y")
+        assert first.heading.variables == ("at", "first", "last", "positions", "x", "y")
         found = [tuple(text and text.split('"')[1] for text in row) for part in parts for row in part.rows()]
-        assert found[0] == ("0", "1", "0 1", "0", "1")
+        assert found[0] == ("1970-01-01T00:00:03Z", "0", "1", "0 1", "0", "1")
         assert len(found) == 3
         assert first.events(0) == {"x": ((stream, 2_000_000),), "y": ((stream, 3_000_000),)}
 
@@ -419,6 +419,6 @@ def test_epsparql_queries_have_rules_and_tell_their_intervals(tmp_path: Path) ->
         rest(service)
         (part, *_) = service.journal.matches.read("highs", 0)
         assert part.heading.variables == ("h", "a", "b")
-        (_, start), (_, end) = (part.events(0)[name][0] for name in ("START", "END"))
+        (_, start), (_, end) = (part.events(0)[name][0] for name in ("start", "end"))
         assert start < end == int(part.time[0])
         assert service.queries.get("highs").reads == (POWER,)

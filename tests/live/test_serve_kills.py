@@ -261,7 +261,7 @@ def check_against_a_plain_run(
     for name, reads in asked:
         language = LANGUAGES.get(name, "spaseq")
         matches: Any = oxiseq.run(QUERIES[name], streams={iri: files[iri] for iri in reads}, language=language)
-        rows = json.loads(matches.to_sparql_json())["results"]["bindings"]
+        rows = json.loads(matches.write(format="json"))["results"]["bindings"]
         assert counted(rows) == counted(list(found[name].values()))
 
 

@@ -50,7 +50,7 @@ def passes(folder: Path, body: str) -> bool:
 
 
 def test_rows_are_compared_over_the_columns_named(tmp_path: Path) -> None:
-    assert passes(tmp_path, EVENTS + "expect = '''\ntime | who | second | @A\n2m | :ann | 40.0 | 0m\n'''")
+    assert passes(tmp_path, EVENTS + "expect = '''\nat | who | second | @A\n2m | :ann | 40.0 | 0m\n'''")
     assert passes(tmp_path, EVENTS + "expect = '''\nwho\n:ann\n'''")
     assert passes(tmp_path, EVENTS + "expect = 1")
     assert not passes(tmp_path, EVENTS + "expect = 2")
@@ -60,13 +60,13 @@ def test_rows_are_compared_over_the_columns_named(tmp_path: Path) -> None:
 
 def test_a_table_and_trig_give_the_same_events(tmp_path: Path) -> None:
     table = "table = '''\n| time | subject | paid |\n|---|---|---|\n| 0m | :ann | 3 |\n| 2m | :ann | 40.0 |\n'''\n"
-    assert passes(tmp_path, table + "expect = '''\ntime | second\n2m | 40.0\n'''")
+    assert passes(tmp_path, table + "expect = '''\nat | second\n2m | 40.0\n'''")
     trig = (
         "[case.trig]\nS = '''\n@prefix prov: <http://www.w3.org/ns/prov#> .\n"
         "GRAPH :e { :e prov:generatedAtTime 0 . :ann :paid 3 }\n"
         "GRAPH :f { :f prov:generatedAtTime 120000000 . :ann :paid 40.0 }\n'''\n"
     )
-    assert passes(tmp_path, "expect = '''\ntime | second\n2m | 40.0\n'''\n" + trig)
+    assert passes(tmp_path, "expect = '''\nat | second\n2m | 40.0\n'''\n" + trig)
 
 
 def test_the_clock_stands_where_it_is_told_to(tmp_path: Path) -> None:

@@ -207,9 +207,9 @@ class Life:
     def advance(self) -> None:
         for batch in self.run.advance():
             for i in range(len(batch)):
-                match = self.shape.match(batch, i)
+                match = self.shape.block([batch]).match(i)
                 key, value = match["k"].value.removeprefix(E), match["v"]
-                self.found.append((match.time, key, None if value is None else value.value))
+                self.found.append((match.at_us, key, None if value is None else value.value))
 
     def end(self) -> None:
         self.run.close()

@@ -21,7 +21,7 @@ def integer(number: int) -> Literal:
 
 def times(found: oxiseq.ContinuousQuery[oxiseq.Match]) -> list[int]:
     """End times of the matches that are complete, the open instant aside."""
-    return [m.time for m in found.matches(timeout=0, idle=None)]
+    return [m.at_us for m in found.matches(timeout=0, idle=None)]
 
 
 @contextmanager
@@ -47,14 +47,14 @@ def test_waiting_ends_when_another_thread_pushes() -> None:
     live, stream = store.register(query()), store.stream(S)
     with in_background(*((stream, graph, at) for at, graph in [*PAYMENTS, (9, paid(1))])):
         found = live.matches(timeout=300, idle=None)
-        assert [next(found).time, next(found).time] == [2, 3]
+        assert [next(found).at_us, next(found).at_us] == [2, 3]
 
 
 def test_waiting_without_a_timeout_ends_with_the_query() -> None:
     store = oxiseq.Store()
     live, stream = store.register(query()), store.stream(S)
     seen: list[int] = []
-    consumer = threading.Thread(target=lambda: seen.extend(m.time for m in live.matches(idle=None)))
+    consumer = threading.Thread(target=lambda: seen.extend(m.at_us for m in live.matches(idle=None)))
     consumer.start()
     stream.push_many(PAYMENTS)
     live.close()
@@ -76,7 +76,7 @@ def test_a_quiet_stream_closes_its_open_instant() -> None:
     stream.push_many(PAYMENTS)
     assert times(live) == [2]
     found = live.matches(timeout=300, idle=0.01)
-    assert next(found).time == 3
+    assert next(found).at_us == 3
     stream.push(paid(99), 3)  # the instant was taken as complete
     assert live.late == 1
 
@@ -85,7 +85,7 @@ def test_without_idle_the_newest_instant_stays_open() -> None:
     store = oxiseq.Store()
     live, stream = store.register(query()), store.stream(S)
     stream.push_many(PAYMENTS)
-    assert list(live.matches(timeout=0.1, idle=None))[-1].time == 2
+    assert list(live.matches(timeout=0.1, idle=None))[-1].at_us == 2
     stream.push(f"<{E}bob> <{E}paid> 1 .", 3)
     assert live.late == 0
     stream.advance(4)
@@ -97,7 +97,7 @@ def test_each_match_is_handed_out_once() -> None:
     live, stream = store.register(query()), store.stream(S)
     stream.push_many(PAYMENTS)
     stream.advance(10)
-    assert next(live.matches(timeout=0)).time == 2
+    assert next(live.matches(timeout=0)).at_us == 2
     assert times(live) == [3]
     assert times(live) == []
 
@@ -109,7 +109,7 @@ def test_callbacks_see_each_match_in_the_pushing_thread() -> None:
     store = oxiseq.Store()
     live, stream = store.register(query()), store.stream(S)
     seen: list[tuple[int, str]] = []
-    live.on_match(lambda m: seen.append((m.time, threading.current_thread().name)))
+    live.on_match(lambda m: seen.append((m.at_us, threading.current_thread().name)))
     pusher = threading.Thread(target=stream.push_many, args=([*PAYMENTS, (9, "")],), name="pusher")
     pusher.start()
     pusher.join()
@@ -122,7 +122,7 @@ def test_callbacks_and_iteration_together() -> None:
     live, stream = store.register(query()), store.stream(S)
     assert times(live) == []
     seen: list[int] = []
-    live.on_match(lambda m: seen.append(m.time))
+    live.on_match(lambda m: seen.append(m.at_us))
     stream.push_many([*PAYMENTS, (9, "")])
     assert times(live) == seen == [2, 3]
 
@@ -134,9 +134,9 @@ def test_a_callback_may_push() -> None:
     seen: list[int] = []
 
     def answer(match: oxiseq.Match) -> None:
-        seen.append(match.time)
-        if match.time < 5:
-            stream.push(paid(10 * match.time), match.time + 1)
+        seen.append(match.at_us)
+        if match.at_us < 5:
+            stream.push(paid(10 * match.at_us), match.at_us + 1)
 
     live.on_match(answer)
     stream.push_many([(1, paid(1)), (2, paid(2)), (3, paid(3))])
@@ -151,8 +151,8 @@ def test_a_callback_that_pushes_does_not_change_the_order() -> None:
     seen: list[int] = []
 
     def answer(match: oxiseq.Match) -> None:
-        seen.append(match.time)
-        if match.time == 2:
+        seen.append(match.at_us)
+        if match.at_us == 2:
             stream.push(paid(1_000), 50)
 
     live.on_match(answer)
@@ -208,7 +208,7 @@ def test_closing_decides_trailing_negations() -> None:
     stream.push_many([(1, paid(1)), (2, paid(1, "bob")), (3, left("bob"))])
     assert list(live.matches(timeout=0)) == []
     live.close()
-    assert [m.time for m in live.matches()] == [1]
+    assert [m.at_us for m in live.matches()] == [1]
     live.close()  # again is no error
     stream.push(paid(1), 9)
     assert (live.events, list(live.matches())) == (3, [])
@@ -283,7 +283,7 @@ def test_results_are_events_of_another_stream() -> None:
     alarm, seen = store.register(ALARM), store.register(SEEN)
     store.stream(S).push_many([*PAYMENTS, (4, paid(60)), (5, "")])
     store.stream(T).advance(10)
-    assert [(m.time, m["first"], m["second"]) for m in seen.matches(timeout=0)] == [
+    assert [(m.at_us, m["first"], m["second"]) for m in seen.matches(timeout=0)] == [
         (3, integer(40), integer(50)),
         (4, integer(50), integer(60)),
     ]
@@ -297,7 +297,7 @@ def test_closing_the_source_hands_its_results_on() -> None:
     store.stream(S).push_many(PAYMENTS)
     alarm.close()
     seen.close()
-    assert [m.time for m in seen.matches()] == [3]
+    assert [m.at_us for m in seen.matches()] == [3]
 
 
 def test_advancing_the_store_lets_results_through() -> None:
@@ -320,7 +320,7 @@ def test_results_of_two_queries_are_in_order_however_events_are_pushed(together:
         store.stream(S).push_many(part)
     assert (seen.events, seen.late) == (5, 0)
     seen.close()
-    assert [m.time for m in seen.matches()] == [2, 2, 3, 3, 3, 3]
+    assert [m.at_us for m in seen.matches()] == [2, 2, 3, 3, 3, 3]
 
 
 def test_a_cycle_ends() -> None:

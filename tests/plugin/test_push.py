@@ -63,8 +63,8 @@ def test_times(time: int | datetime, expected: datetime) -> None:
     _, found, stream = live()
     stream.push(paid(5), time)
     (match,) = found.matches(timeout=0)
-    assert match.datetime == expected
-    assert match.events == {"A": ((S, match.time),)}
+    assert match.at == expected
+    assert match.events == {"A": ((S, match.at_us),)}
 
 
 WRONG: dict[str, tuple[Any, Any, type[Exception]]] = {
@@ -104,7 +104,7 @@ def test_an_empty_graph_is_an_event() -> None:
     """It stands between, for `,`."""
     _, found, stream = live(query("SELECT *", "A, B"))
     stream.push_many([(1, paid(1)), (2, ""), (3, paid(2)), (4, paid(3))])
-    assert [m.time for m in found.matches(timeout=0)] == [4]
+    assert [m.at_us for m in found.matches(timeout=0)] == [4]
     assert (stream.events, found.events) == (4, 4)
 
 

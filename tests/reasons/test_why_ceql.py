@@ -125,7 +125,7 @@ def test_any_query_can_be_told_of(situation: CeqlSituation) -> None:
     assert str(found).startswith(f"{found.found:,} match")
     assert len(found.matches) == min(found.found, 3)
     for match, complex_event in zip(found.matches, oxiseq.run(situation.text, streams, language="ceql"), strict=False):
-        assert {s.number for s in match.events} == set(complex_event.positions)
+        assert {s.number for s in match.events} == set(complex_event.positions.all)
 
 
 def seen(*events: tuple[int, str, int, int]) -> list[Event]:

@@ -18,7 +18,8 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import RspQuery
 from oxiseq.languages.front import said
-from oxiseq.rsp.answer import Answer, AnswerShape
+from oxiseq.matches.match import Match
+from oxiseq.rsp.shape import rsp_shape
 
 Row: TypeAlias = tuple[int, int | None, int | None, tuple[tuple[str, str], ...]]
 
@@ -29,9 +30,9 @@ def without_label(term: object) -> str:
     return "_:" if text.startswith("_:") else text
 
 
-def row_of(answer: Answer, text: Callable[[object], str] = without_label) -> Row:
-    bound = sorted((v, text(t)) for v, t in answer.bindings.items() if t is not None)
-    return answer.at, answer.start, answer.end, tuple(bound)
+def row_of(answer: Match, text: Callable[[object], str] = without_label) -> Row:
+    bound = sorted((v, text(t)) for v, t in answer.items() if t is not None)
+    return answer.at_us, answer.start_us, answer.end_us, tuple(bound)
 
 
 class Life:
@@ -74,10 +75,10 @@ class Life:
         self.advance()
 
     def advance(self) -> None:
-        shape = AnswerShape(self.plan, self.terms)
+        shape = rsp_shape(self.plan, self.terms)
         for batch in self.run.advance():
             label = without_label if self.kb is None else str
-            self.found += [row_of(shape.match(batch, i), label) for i in range(len(batch))]
+            self.found += [row_of(shape.block([batch]).match(i), label) for i in range(len(batch))]
         self.terms.collect()
 
 

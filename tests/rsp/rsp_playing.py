@@ -25,7 +25,7 @@ from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.rsp_algebra import Report, RspQuery
-from oxiseq.rsp.answer import AnswerShape
+from oxiseq.rsp.shape import rsp_shape
 
 Told: TypeAlias = tuple[int, Row]
 """The instant, and what is bound."""
@@ -90,12 +90,12 @@ class Player:
                     self.run.punctuate(stream, event.time)
 
     def _answer(self) -> None:
-        shape = AnswerShape(self.plan, self.terms)
+        shape = rsp_shape(self.plan, self.terms)
         for batch in self._retried(self.run.advance):
             for i in range(len(batch)):
-                answer = shape.match(batch, i)
-                bound = {name: str(term) for name, term in answer.bindings.items() if term is not None}
-                self.told.append((answer.at, tuple(sorted(bound.items()))))
+                answer = shape.block([batch]).match(i)
+                bound = {name: str(term) for name, term in answer.items() if term is not None}
+                self.told.append((answer.at_us, tuple(sorted(bound.items()))))
         del shape
         self.terms.collect()
         for i in range(5):  # take the places of those that have been freed

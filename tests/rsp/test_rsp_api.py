@@ -28,7 +28,7 @@ def at(time: int, value: int, predicate: str = "p") -> tuple[int, str]:
 
 
 def values(answers: object, name: str) -> list[tuple[int, str]]:
-    return [(a.at, a[name].value) for a in answers]  # type: ignore[attr-defined]
+    return [(a.at_us, a[name].value) for a in answers]  # type: ignore[attr-defined]
 
 
 # --- run ------------------------------------------------------------------------------------------
@@ -50,15 +50,15 @@ def test_aggregates(report: str, rows: list[tuple[int, str]]) -> None:
 def test_answers_as_tables() -> None:
     answers = oxiseq.run(SEQUENCE, {S: [at(1, 5), at(2, 6)]}, language="rsepql")
     table = answers.to_arrow()
-    assert table.column_names == ["time", "start", "end", "a", "b", "c"]
+    assert table.column_names == ["at", "start", "end", "a", "b", "c"]
     assert table["b"].to_pylist() == [5]
-    assert json.loads(answers.to_sparql_json())["head"]["vars"] == ["a", "b", "c"]
+    assert json.loads(answers.write(format="json"))["head"]["vars"] == ["a", "b", "c"]
     assert len(answers[:0]) == 0 and "1 of (a, b, c)" in repr(answers)
 
 
 def test_ask_and_construct() -> None:
     asked = oxiseq.run(PLAIN.replace("SELECT ?a ?b", "ASK"), {S: [at(1, 5), at(20, 5, "q")]}, language="rspql")
-    assert [a.at for a in asked] == [1] and asked and json.loads(asked.to_sparql_json())["boolean"]
+    assert [a.at_us for a in asked] == [1] and asked and json.loads(asked.write(format="json"))["boolean"]
     text = PLAIN.replace("SELECT ?a ?b", "CONSTRUCT { ?a :was ?b }")
     (made,) = oxiseq.run(text, {S: [at(1, 5)]}, language="rspql")
     assert [str(t.predicate) for t in made.graph] == ["<http://e/was>"]
@@ -103,7 +103,7 @@ def test_a_registered_query() -> None:
     stream = store.stream(S)
     for time, graph in (at(1, 5), at(2, 6), at(3, 7)):
         stream.push(graph, time)
-    found = [(m.at, m.start, m.end) for m in query.matches(timeout=1)]
+    found = [(m.at_us, m.start_us, m.end_us) for m in query.matches(timeout=1)]
     assert found == [(2, 1, 2), (3, 1, 3), (3, 2, 3)]
     assert query.state["mappings"] == 6
 
@@ -182,4 +182,4 @@ def test_explain(tmp_path: Path, text: str, language: str, words: list[str]) -> 
 def test_an_event_without_variables_can_be_asked_for() -> None:
     text = f"""{PREFIX}ASK FROM NAMED <{S}> WIN [RANGE 10 SLIDE 1] AS :w
 EVENT ON :w {{ :x :p 5 }} AS E1 WHERE {{ MATCH {{ E1 }} }}"""
-    assert [a.at for a in oxiseq.run(text, {S: [at(1, 4), at(2, 5)]}, language="rsepql")] == [2]
+    assert [a.at_us for a in oxiseq.run(text, {S: [at(1, 4), at(2, 5)]}, language="rsepql")] == [2]

@@ -44,7 +44,7 @@ expect = 3
 def answers(text: str, language: str, report: str, **more: Any) -> list[tuple[int, str]]:
     """(instant, ?o)."""
     found = oxiseq.run(text, {S: EVENTS}, language=language, report=report, **more)
-    return sorted((a.at, a["o"].value) for a in found)
+    return sorted((a.at_us, a["o"].value) for a in found)
 
 
 @pytest.mark.parametrize("language", [*WINDOWS])
@@ -99,7 +99,7 @@ def lived(text: str, language: str, report: str, times: Iterable[int]) -> list[t
     for time in times:
         store.stream(S).push(f"<http://e/a> <http://e/p> {time} .", time)
     store.advance(10_000)
-    return sorted((a.at, a["o"].value) for a in query.matches(0))
+    return sorted((a.at_us, a["o"].value) for a in query.matches(0))
 
 
 @drawn(40)
@@ -114,7 +114,7 @@ def test_a_replay_reports_what_a_store_does_whose_clock_goes_on(
     text = WINDOWS[language].format(f"[RANGE {size} SLIDE {slide}]") + f" REPORT {when}"
     events = [(time, f"<http://e/a> <http://e/p> {time} .") for time in times]
     found = oxiseq.run(text, {S: events}, language=language, report=report)  # type: ignore[call-overload]
-    assert sorted((a.at, a["o"].value) for a in found) == lived(text, language, report, times)
+    assert sorted((a.at_us, a["o"].value) for a in found) == lived(text, language, report, times)
 
 
 def test_why_sees_the_later_closes() -> None:

@@ -82,14 +82,14 @@ def answered(events: list[Event], window: str, seq: str, consume: str, report: s
     text = QUERY.format(window=window, seq=seq, consume=consume)
     graphs = [(e.time, f"<http://e/{e.subject}> <http://e/{e.predicate}> <http://e/{e.object}> .") for e in events]
     found = oxiseq.run(text, streams={S: graphs}, language="rsepql", report=report)
-    return sorted((a.at, a.start or 0, a.end or 0) for a in found)
+    return sorted((a.at_us, a.start_us or 0, a.end_us or 0) for a in found)
 
 
 def by_ep_sparql(events: list[Event], consume: str) -> list[tuple[int, int, int]]:
     """The same of EP-SPARQL, that answers when the second event comes."""
     graphs = [(e.time, f"<http://e/{e.subject}> <http://e/{e.predicate}> <http://e/{e.object}> .") for e in events]
     found = oxiseq.run(EP.format(consume=consume), streams={S: graphs}, language="epsparql")
-    return sorted((m.end, m.start, m.end) for m in found)
+    return sorted((m.end_us, m.start_us, m.end_us) for m in found)
 
 
 def pairs(events: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
@@ -161,7 +161,7 @@ def by_rsp_ql(events: list[Event], size: int) -> list[int]:
         for e in events
     ]  # fmt: skip
     found = oxiseq.run(C_SPARQL.format(size=size), streams={S: graphs}, language="rspql", report="RSTREAM")
-    return [a.at for a in found]
+    return [a.at_us for a in found]
 
 
 @given(streams())
@@ -176,6 +176,6 @@ def test_a_window_pattern_with_istream_is_what_events_have_brought(events: list[
     def told(where: str, definition: str = "") -> list[tuple[int, str]]:
         query = text.format(events=definition, where=where)
         found = oxiseq.run(query, streams={S: graphs}, language="rsepql", report="ISTREAM")
-        return sorted((a.at, str(sorted(map(str, a.bindings.values())))) for a in found)
+        return sorted((a.at_us, str(sorted(map(str, a.values())))) for a in found)
 
     assert told("WINDOW :w { ?x :p ?y }") == told("MATCH { E }", "EVENT ON :w { ?x :p ?y } AS E")

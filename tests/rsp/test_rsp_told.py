@@ -24,7 +24,7 @@ Row = tuple[int, tuple[str | None, ...]]
 
 def told(text: str, events: list[tuple[int, str]], report: str) -> list[Row]:
     found = oxiseq.run(text, {S: events}, language="rspql", report=report)  # type: ignore[call-overload]
-    return [(a.at, tuple(None if t is None else t.value for t in a.bindings.values())) for a in found]
+    return [(a.at_us, tuple(None if (t := a.get(v)) is None else t.value for v in found.variables)) for a in found]
 
 
 def compile_text(text: str) -> RspQuery:
@@ -185,7 +185,7 @@ def test_what_a_condition_draws_is_drawn_once_for_a_row(where: str) -> None:
     text = f"PREFIX : <http://e/> SELECT * FROM STREAM <urn:s> [RANGE 5 EVENTS SLIDE 1 EVENTS] WHERE {{ {where} }}"
     events = [(i, f"<http://e/a{i}> <http://e/p> {i} .") for i in range(105)]
     found = oxiseq.run(text, {"urn:s": events}, language="rspql", report="RSTREAM")
-    rows = Counter((answer["x"].value, "z" in answer.bindings and answer["z"] is not None) for answer in found)
+    rows = Counter((answer["x"].value, "z" in answer) for answer in found)
     whole = [count for (name, _), count in rows.items() if int(name.removeprefix("http://e/a")) < 100]
     assert {*whole} == {5}
     assert 20 < len(whole) <= 100

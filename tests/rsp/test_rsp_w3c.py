@@ -110,12 +110,12 @@ def skip_some(case: Evaluation) -> None:
 
 def check(case: Evaluation, answers: Iterable[Any]) -> None:
     """Compare the answers of now with what the suite says."""
-    now = [answer for answer in answers if answer.at == NOW]
+    now = [answer for answer in answers if answer.at_us == NOW]
     wanted = expected(case.result)
     if isinstance(wanted, bool):
         assert bool(now) is wanted
     elif isinstance(wanted, Table):
-        found = Table(wanted.names, tuple(tuple(a.bindings[name] for name in wanted.names) for a in now))
+        found = Table(wanted.names, tuple(tuple(a.get(name) for name in wanted.names) for a in now))
         assert same_rows(found, wanted)
         columns = ordered_by(case.query, wanted.names)
         assert columns is None or same_order(found, wanted, columns)

@@ -101,7 +101,7 @@ def test_what_a_draft_gains_and_loses(address: str) -> None:
     same = told(sent(address, "POST", path, RISES, SPASEQ, token="r"))
     assert (same["kept"], same["gained"], same["lost"]) == (4, [], [])
     looser = told(sent(address, "POST", path, RISES.replace("> 2 *", ">"), SPASEQ, token="r"))
-    assert looser["columns"] == ["time", "house", "after"]
+    assert looser["columns"] == ["at", "house", "after"]
     values = [[row["after"].split('"')[1] for row in looser[side]] for side in ("gained", "lost")]
     assert values == [["150"] * 2, ["400"] * 2]  # `;` takes the next one that fits
     stricter = told(sent(address, "POST", path, RISES.replace("> 2 *", "> 3 *"), SPASEQ, token="r"))

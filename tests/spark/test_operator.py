@@ -63,8 +63,8 @@ def rows_of(found: Any) -> Counter[tuple[Any, ...]]:
     """Of `oxiseq.run`."""
     rows: Counter[tuple[Any, ...]] = Counter()
     for m in found:
-        values = tuple(getattr(m[v], "value", None) for v in found.variables) if not m.graph else (text(m.graph),)
-        rows[m.time, *values, tuple(sorted((n, tuple(t for _, t in ts)) for n, ts in m.events.items()))] += 1
+        values = tuple(getattr(m.get(v), "value", None) for v in found.variables) if not m.graph else (text(m.graph),)
+        rows[m.at_us, *values, tuple(sorted((n, tuple(t for _, t in ts)) for n, ts in m.events.items()))] += 1
     return rows
 
 

@@ -76,7 +76,7 @@ def test_the_sink_holds_every_match_once(spark: SparkSession, tmp_path: Path) ->
     everything.write_text("".join(p.read_text() for p in sorted((tmp_path / "in").iterdir())))
     expected: Counter[str] = Counter()
     for match in oxiseq.run(QUERY, {"S": everything}):
-        row = [match.time / 1e6, *(term_text(match[v]) for v in "kab"), [t / 1e6 for _, t in match.events["B"]]]
+        row = [match.at_us / 1e6, *(term_text(match[v]) for v in "kab"), [t / 1e6 for _, t in match.events["B"]]]
         expected[json.dumps(row)] += 1
     found: Counter[str] = Counter()
     for file in (tmp_path / "out").glob("*.jsonl"):

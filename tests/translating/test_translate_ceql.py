@@ -36,7 +36,7 @@ def answers(text: str, language: str, situation: CeqlSituation) -> Found:
     streams = {f"{VOCAB}{name}": [(e.time, e.graph) for e in situation.events if e.stream == name]
                for name in situation.streams}  # fmt: skip
     found = oxiseq.run(text, streams, language=language)  # type: ignore[call-overload]
-    return Counter((m.time, frozenset(e for each in m.events.values() for e in each)) for m in found)
+    return Counter((m.at_us, frozenset(e for each in m.events.values() for e in each)) for m in found)
 
 
 def by_ceql_reference(text: str, situation: CeqlSituation) -> Found:

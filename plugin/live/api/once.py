@@ -16,6 +16,8 @@ from oxiseq.live.api.answers import query as followed
 from oxiseq.live.api.problems import as_problem, query_problem
 from oxiseq.live.api.table import Answer, Call, Route
 from oxiseq.live.service import LiveService
+from oxiseq.matches.text import text_of
+from oxiseq.matches.write import blocks_of
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import wanted
 from oxiseq.sparql.messages import Response
@@ -29,6 +31,7 @@ _FORMATS: Final[Mapping[str, Text]] = {
     "text/tab-separated-values": "tsv",
 }
 _MEDIA_TYPES: Final[Mapping[str, str]] = {
+    "json": "application/sparql-results+json",
     "csv": "text/csv; charset=utf-8",
     "tsv": "text/tab-separated-values; charset=utf-8",
 }
@@ -46,7 +49,7 @@ def once(call: Call) -> Response:
         raise query_problem(error, text, language) from None
 
     def work(sink: Sink) -> None:
-        sink.begin(_MEDIA_TYPES[format] if format != "json" else front_of(query).json_media_type)
+        sink.begin(_MEDIA_TYPES[format])
         try:
             for piece in _pieces(call.service, query, format, sink):
                 sink.write(piece.encode())
@@ -68,7 +71,7 @@ def _pieces(service: LiveService, query: AnyQuery, format: Text, sink: Sink) -> 
         raise Problem(404, "no such stream", f"none of {', '.join(replay.streams.values())} is here")
     for iri in read:
         replay.attach(iri, LogSource(service.journal, iri))
-    return front.text(replay.shape, front.ordered(replay.shape, replay.batches(sink.check)), format)
+    return text_of(replay.shape, blocks_of(replay.shape, replay.batches(sink.check), format), format)
 
 
 ROUTES: Final = (

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from oxiseq.ceql.event import ComplexEvent, ComplexShape
+from oxiseq.ceql.shape import ceql_shape, words_of
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.output.complex_events import ComplexEvents
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import CeqlQuery
+from oxiseq.matches.match import Positions
+from oxiseq.matches.shape import Block
 from oxiseq.reasons.ceql.events import Events
 from oxiseq.reasons.working import worked
 
@@ -27,7 +29,7 @@ FEW = 32
 class Ran:
     """What a variant found."""
 
-    shape: ComplexShape
+    block: Block
     batch: ComplexEvents
     cut: bool
     """Whether it ended early, since that was enough."""
@@ -42,16 +44,19 @@ class Ran:
         """How many one event completes, at most."""
         return int(np.unique(self.batch.end, return_counts=True)[1].max(initial=0))
 
-    def match(self, index: int) -> ComplexEvent:
-        return self.shape.match(self.batch, index)
+    def positions(self, index: int) -> Positions:
+        """Where the events of one of them stand."""
+        found = self.block.places(index)
+        assert found is not None, "complex events have positions"
+        return found
 
 
 def ran(plan: CeaPlan, events: Events) -> Ran:
     """Run a plan over all events, or until the bounds are met."""
     history, bounds = events.history, events.bounds
-    run, shape = TupleRun(plan, history.terms), ComplexShape(plan, history.terms)
-    found, cut = worked(run, plan.streams, history, bounds, bounds.matches)
-    return Ran(shape, ComplexEvents.concat(found, shape.words), cut)
+    batches, cut = worked(TupleRun(plan, history.terms), plan.streams, history, bounds, bounds.matches)
+    found = ComplexEvents.concat(batches, words_of(plan))
+    return Ran(ceql_shape(plan, history.terms).block([found]), found, cut)
 
 
 def bare(plan: CeaPlan, limit: int) -> CeaPlan:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import Variable
 
-from oxiseq.ceql.event import ComplexEvent
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.positions import bits
 from oxiseq.engine.errors import OxiseqError
@@ -18,6 +17,7 @@ from oxiseq.engine.terms.texts import Term, term_text
 from oxiseq.grammar.algebra import Limit
 from oxiseq.grammar.ceql_algebra import AttributeWindow, CeqlQuery
 from oxiseq.grammar.render_clauses import render_consumption, render_sample
+from oxiseq.matches.match import Positions
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.ceql.events import Events, tuples_of
 from oxiseq.reasons.ceql.origins import provenances, times_by_name
@@ -74,7 +74,7 @@ def _reasons(plan: CeaPlan, place: Place, strict: NDArray[np.int64], events: Eve
         new = np.setdiff1d(found.ends, strict)
         if len(new):
             shortest = _shortest(found, new)
-            nearest = tuple(_near(plan, place, relaxation, found.match(i), events) for i in shortest)
+            nearest = tuple(_near(plan, place, relaxation, found.positions(i), events) for i in shortest)
             yield Reason(relaxation.kind, relaxation.text, len(new), False, nearest)
 
 
@@ -98,11 +98,11 @@ def _time(found: Ran, index: int) -> int:
     return int(batch.event_time[low]) if low < high else int(batch.time[index])
 
 
-def _near(plan: CeaPlan, place: Place, relaxation: Relaxation, match: ComplexEvent, events: Events) -> Near:
+def _near(plan: CeaPlan, place: Place, relaxation: Relaxation, match: Positions, events: Events) -> Near:
     values: dict[str, Term | None] = {}
     words = ""
     if relaxation.kind == "filter":
-        values = dict(events.named(relaxation.shown, match.end))
+        values = dict(events.named(relaxation.shown, match.last))
     elif relaxation.kind == "window":
         words = _window_words(plan.query, match, events)
     elif relaxation.kind == "contiguity":
@@ -112,34 +112,34 @@ def _near(plan: CeaPlan, place: Place, relaxation: Relaxation, match: ComplexEve
     return Near(times_by_name(match, events), values, words)
 
 
-def _window_words(query: CeqlQuery, match: ComplexEvent, events: Events) -> str:
+def _window_words(query: CeqlQuery, match: Positions, events: Events) -> str:
     window = query.window
     assert window is not None, "its window was left out"
     if isinstance(window, AttributeWindow):
-        first, last = (events.named((window.attribute,), p)[window.attribute.value] for p in (match.start, match.end))
+        first, last = (events.named((window.attribute,), p)[window.attribute.value] for p in (match.first, match.last))
         name = window.attribute.value
         return f"{name} goes from {_text(first)} to {_text(last)}, at most {window.size.value} apart are asked for"
     if window.events:
-        mine = events.partition(match.end)
-        number = int(((mine >= match.start) & (mine <= match.end)).sum())
+        mine = events.partition(match.last)
+        number = int(((mine >= match.first) & (mine <= match.last)).sum())
         return f"it ends {number - 1} events after it begins, of {window.size}"
-    span = int(events.time[match.end] - events.time[match.start])
+    span = int(events.time[match.last] - events.time[match.first])
     return f"it takes {length(span)} of {length(window.size)}"
 
 
-def _between(plan: CeaPlan, place: Place, match: ComplexEvent, events: Events) -> str:
+def _between(plan: CeaPlan, place: Place, match: Positions, events: Events) -> str:
     """What stands between the completing event and the one before."""
-    earlier = [p for p in match.positions if p < match.end]
-    mine = events.partition(match.end)
-    gap = mine[(mine > max(earlier, default=match.end)) & (mine < match.end)]
+    earlier = [p for p in match.all if p < match.last]
+    mine = events.partition(match.last)
+    gap = mine[(mine > max(earlier, default=match.last)) & (mine < match.last)]
     if not len(gap):
         return ""
     number = "an event comes" if len(gap) == 1 else f"{len(gap)} events come"
     return f"{number} between, at {to_text(int(events.time[gap[0]]))}{' first' if len(gap) > 1 else ''}"
 
 
-def _values_of(attributes: Sequence[Variable], match: ComplexEvent, events: Events) -> str:
-    each = [events.named(attributes, p) for p in match.positions]
+def _values_of(attributes: Sequence[Variable], match: Positions, events: Events) -> str:
+    each = [events.named(attributes, p) for p in match.all]
     told = (f"[{a.value}] is {', '.join(dict.fromkeys(_text(values[a.value]) for values in each))}" for a in attributes)
     return "; ".join(told)
 
@@ -174,11 +174,11 @@ def _clauses(plan: CeaPlan, found: Ran, events: Events) -> Iterator[Reason]:
         new = [i for key, i in _keys(without).items() if key not in known]
         if new:
             new.sort(key=lambda i: int(without.batch.time[i]) - _time(without, i))
-            nearest = tuple(Near(times_by_name(without.match(i), events), {}) for i in new[:SHOWN])
+            nearest = tuple(Near(times_by_name(without.positions(i), events), {}) for i in new[:SHOWN])
             yield Reason(kind, text, len(new), without.most >= MOST, nearest)
 
 
 def _keys(found: Ran) -> dict[tuple[int, int, tuple[int, ...]], int]:
     """Complex events by what tells them apart."""
-    matches = ((i, found.match(i)) for i in range(len(found.batch)))
-    return {(m.start, m.end, m.positions): i for i, m in matches}
+    matches = ((i, found.positions(i)) for i in range(len(found.batch)))
+    return {(m.first, m.last, m.all): i for i, m in matches}

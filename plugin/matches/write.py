@@ -1,0 +1,114 @@
+"""Matches as files: the text formats, Arrow, Parquet.
+
+Text is written while the query runs; Arrow and Parquet need all matches first, because types depend on them.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal, TypeAlias, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.events.write import replacing
+from oxiseq.matches.arrow import arrow_table
+from oxiseq.matches.shape import Block, Shape
+from oxiseq.matches.text import Blocks, TextFormat, text_of
+
+ResultFormat: TypeAlias = TextFormat | Literal["arrow", "parquet"]
+ENDINGS: Final[dict[str, ResultFormat]] = {
+    ".txt": "table",
+    ".json": "json",
+    ".srj": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".nq": "nquads",
+    ".nquads": "nquads",
+}
+FORMATS: Final = tuple(dict.fromkeys(ENDINGS.values()))
+BINARY: Final = frozenset(["arrow", "parquet"])
+"""Formats that are not for a terminal."""
+_WHOLE: Final = BINARY | {"table"}
+"""Formats that need all matches first."""
+
+
+def result_format(path: str | Path) -> ResultFormat:
+    """The format that a file's name tells; a `.gz` at its end is passed over. Raises OxiseqError."""
+    name = Path(path)
+    ending = (name.with_suffix("") if name.suffix.lower() == ".gz" else name).suffix.lower()
+    if ending not in ENDINGS:
+        raise OxiseqError(f"{path}: the ending {ending or '(none)'} tells no format; known: {', '.join(ENDINGS)}")
+    return ENDINGS[ending]
+
+
+def check_format(shape: Shape, format: str) -> ResultFormat:
+    """The format. Raises OxiseqError if the query's matches cannot be written so, or there is no such format."""
+    if format not in FORMATS:
+        raise OxiseqError(f"format={format!r} is not known; known: {', '.join(FORMATS)}")
+    if format == "nquads" and shape.form != "CONSTRUCT":
+        raise OxiseqError("nquads needs a CONSTRUCT query, other matches are no triples: use json, csv, tsv or arrow")
+    return format
+
+
+def blocks_of(
+    shape: Shape, batches: Iterable[Any], format: ResultFormat, *, ties: bool = False
+) -> Iterator[Block]:
+    """Batches of a run as blocks to be written, in the order of `at`: as they come where that and the format allow it.
+    `ties`: those of one instant by their events."""
+    if ties or format in _WHOLE or not shape.in_order:
+        return iter([shape.block(list(batches)).ordered(ties=ties)])
+    return (shape.block([batch]) for batch in batches)
+
+
+def write_blocks(shape: Shape, blocks: Blocks, format: ResultFormat, out: BinaryIO, *, stream: bool = False) -> int:
+    """Write matches in the order given; returns how many. `stream`: Arrow as an IPC stream, not a file."""
+    check_format(shape, format)
+    if format == "arrow" or format == "parquet":
+        (whole,) = blocks
+        _write_table(arrow_table(whole), format, out, stream=stream)
+        return len(whole)
+    count = 0
+
+    def counted() -> Iterator[Block]:
+        nonlocal count
+        for block in blocks:
+            count += len(block)
+            yield block
+
+    for text in text_of(shape, counted(), format):
+        out.write(text.encode())
+    return count
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A file that appears when all is written; it is compressed if its name ends in `.gz`."""
+    if path.exists() and not path.is_file():  # a pipe or a device cannot be replaced
+        with path.open("wb") as file:
+            yield file
+        return
+    with replacing(path) as part, part.open("wb") as file:
+        if path.suffix.lower() == ".gz":
+            with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as zipped:
+                yield cast(BinaryIO, zipped)
+        else:
+            yield file
+
+
+def _write_table(table: pa.Table, format: Literal["arrow", "parquet"], out: Any, *, stream: bool) -> None:
+    if format == "parquet":
+        pq.write_table(table, out, compression="zstd")
+        return
+    new = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with new(out, table.schema) as writer:
+        writer.write_table(table)
