@@ -12,6 +12,8 @@ from strategies import Situation, situations
 
 from oxiseq.grammar import load, parse, render
 from oxiseq.grammar.algebra import Query, Select
+from oxiseq.grammar.levels import summarises
+from oxiseq.grammar.places import overview
 
 
 def by_reference(query: Query, situation: Situation) -> ReferenceResult:
@@ -39,6 +41,8 @@ def test_rendered_query_parses_to_itself(situation: Situation) -> None:
 @given(situations(clauses=True))
 def test_strategies_and_consumption_only_take_away(situation: Situation) -> None:
     query = load(situation.text)
+    if summarises(overview(query)):  # a group of fewer matches has another row
+        return
     everything, found = by_reference(plain(query), situation), by_reference(query, situation)
     assert all(row in everything.rows for row in found.rows)
     assert len(found.rows) <= len(everything.rows)

@@ -120,10 +120,10 @@ def difference(situation: Situation) -> str | None:
     told: dict[object, list[tuple[Keys, object]]] = {}
     lateness = f"{situation.lateness}us"
     for match in oxiseq.run(situation.text, streams=situation.streams, kb=situation.kb or None, lateness=lateness):
-        bound = dict(match.bindings)
+        bound = dict(match)
         keys = tuple(bound.get(name) for name in names)
-        group = match.time, tuple(str(bound.get(v)) for v in parted)
-        told.setdefault(group, []).append((keys, _row(match.time, bound, match.events)))
+        group = match.at_us, tuple(str(bound.get(v)) for v in parted)
+        told.setdefault(group, []).append((keys, _row(match.at_us, bound, match.events)))
     for group in {**known, **told}:
         fault = objection(query, known.get(group, []), told.get(group, []))
         if fault is not None:

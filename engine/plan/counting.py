@@ -13,7 +13,7 @@ from pyoxigraph import Variable
 
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.sequence.states import StateGraph
-from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction, Query
+from oxiseq.grammar.algebra import Aggregate, Expression, MatchFunction
 from oxiseq.grammar.places import Overview
 from oxiseq.grammar.render_sparql import SparqlWriter
 from oxiseq.grammar.scope import expression_variables, subexpressions
@@ -44,20 +44,21 @@ def listed_because(
     for gpm in enriched:
         return f"the knowledge base may give one of {gpm} several mappings"
     for expression in summary.written:
-        part = _beyond(expression, summary, query)
+        part = _beyond(expression, summary, seen)
         if part is not None:
             return f"{write.expression(part)} is no value that a run carries"
     return None
 
 
-def _beyond(expression: Expression, summary: SummaryPlan, query: Query) -> Expression | None:
+def _beyond(expression: Expression, summary: SummaryPlan, seen: Overview) -> Expression | None:
     """A part of what is written of each match that a run does not carry."""
+    query = seen.query
     sliding = query.window is not None and query.window.sliding
     counts_events = query.window is not None and query.window.events
     for part in subexpressions(expression):
         match part:
-            case Aggregate("LAST", Variable()):
-                continue
+            case Aggregate("LAST", Variable() as variable) if _bound_by(variable, seen) == 1:
+                continue  # else a run may carry another GPM's value while there is no iteration
             case Aggregate():
                 return part
             case MatchFunction("ENDTIME") if summary.instantly and not counts_events:
@@ -67,6 +68,10 @@ def _beyond(expression: Expression, summary: SummaryPlan, query: Query) -> Expre
             case MatchFunction():
                 return part
     return None
+
+
+def _bound_by(variable: Variable, seen: Overview) -> int:
+    return len({p.name for p in seen.places if not p.negated and variable in seen.variables(p.name)})
 
 
 def carried(summary: SummaryPlan) -> frozenset[Variable]:
