@@ -241,7 +241,7 @@ class Store:
     def register(
         self, text: str, *, language: Literal["sparql"], name: str | None = None, keep: int = KEEP,
         most_triples: int = _LIMITS.most_triples, most_rows: int = _LIMITS.most_rows,
-        most_seconds: float | None = _LIMITS.most_seconds,
+        most_asking: Duration | None = "5m",
     ) -> StandingQuery: ...
 
     def register(
@@ -259,11 +259,11 @@ class Store:
         keep: int = KEEP,
         most_triples: int = _LIMITS.most_triples,
         most_rows: int = _LIMITS.most_rows,
-        most_seconds: float | None = _LIMITS.most_seconds,
+        most_asking: Duration | None = "5m",
     ) -> ContinuousQuery | StandingQuery:
         """Register a continuous query; it sees the events that are pushed from now on. Or (`language="sparql"`) a query
         that stands over the content of this store and reads no stream: see `oxiseq.standing`; `name`, `keep`,
-        `most_triples`, `most_rows` and `most_seconds` are for it.
+        `most_triples`, `most_rows` and `most_asking` (how long the store may be asked at a change) are for it.
 
         `start` is the t of tumbling windows (default: the time of the first event it sees); `lateness`, a timedelta or
         a text with a unit (`"5s"`), how much a stream may be out of order. `stream_names`: for CEQL, name in FROM →
@@ -274,11 +274,11 @@ class Store:
         if language == "sparql":
             _only_standing(start, lateness, stream_names, report, instants, consumption, rules)
             _sensible(name, keep=keep, most_triples=most_triples, most_rows=most_rows)
-            if most_seconds is not None and not (isinstance(most_seconds, int | float) and most_seconds >= 0):
-                raise OxiseqError(f"most_seconds: a number, 0 or more, or None, not {most_seconds!r}")
-            return self._standings.register(text, name, keep, Limits(most_triples, most_rows, most_seconds))
-        if (name, keep, Limits(most_triples, most_rows, most_seconds)) != (None, KEEP, _LIMITS):
-            raise OxiseqError('name, keep, most_triples, most_rows and most_seconds are for language="sparql" only')
+            seconds = None if most_asking is None else duration(most_asking, "most_asking") / 1e6
+            return self._standings.register(text, name, keep, Limits(most_triples, most_rows, seconds))
+        given = name, keep, most_triples, most_rows, most_asking
+        if given != (None, KEEP, _LIMITS.most_triples, _LIMITS.most_rows, "5m"):
+            raise OxiseqError('name, keep, most_triples, most_rows and most_asking are for language="sparql" only')
         query = load(text, language)
         front = front_of(query)
         begin = None if start is None else to_microseconds(start)
@@ -346,7 +346,7 @@ def _only_standing(start: Any, lateness: Duration, *others: Any) -> None:
     """Raises OxiseqError for what is said about streams."""
     if start is not None or duration(lateness, "lateness") or any(others):
         raise OxiseqError("a query over the store reads no stream: it takes name, keep, most_triples, most_rows, "
-                          "most_seconds")
+                          "most_asking")
 
 
 def _sensible(name: object, **numbers: object) -> None:

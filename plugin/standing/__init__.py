@@ -42,7 +42,7 @@ compared. Queries do not harm one another, nor updates: `query.state` is
     asked     of the store, when a quad of one of its patterns has changed; `reason` says why: more than `most_triples`
               quads to hold, mostly. Several updates in a row may then be told as one. Updates wait while the store is
               asked; it cannot be interrupted, so lower `most_triples` with care. One that takes longer than
-              `most_seconds` fails: nobody waits for it again
+              `most_asking` fails: nobody waits for it again
     failed    `reason` says why: an answer, or one step of a join, of more than `most_rows` rows, mostly (at its
               registration such a query is refused). It changes no more; `restart()` begins anew and
               tells the difference

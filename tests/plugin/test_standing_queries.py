@@ -288,8 +288,8 @@ def test_too_many_triples_are_asked_for(store: oxiseq.Store) -> None:
 
 def test_what_is_asked_for_too_long_fails_and_holds_nobody_up(store: oxiseq.Store) -> None:
     text = P + "SELECT ?x ?z WHERE { ?x :knows ?y . ?y :knows ?z }"
-    query = stand(store, text, most_triples=5, most_seconds=0)
-    other, patient = stand(store), stand(store, text, most_triples=5, most_seconds=None)
+    query = stand(store, text, most_triples=5, most_asking="0s")
+    other, patient = stand(store), stand(store, text, most_triples=5, most_asking=None)
     for number in range(6):
         store.add(knows("b", f"n{number}"))
     for each in (query, other, patient):
@@ -301,9 +301,9 @@ def test_what_is_asked_for_too_long_fails_and_holds_nobody_up(store: oxiseq.Stor
     store.add(knows("n1", "c"))
     assert [named(change.added) for each in (other, patient) for change in each.take()] == [["n1 c"], ["b c"]]
     with pytest.raises(oxiseq.LimitError, match="seconds for which the store is asked"):
-        stand(store, text, most_triples=5, most_seconds=0)
-    with pytest.raises(oxiseq.OxiseqError, match="most_seconds: a number, 0 or more, or None, not 'x'"):
-        stand(store, text, most_seconds="x")
+        stand(store, text, most_triples=5, most_asking="0s")
+    with pytest.raises(oxiseq.OxiseqError, match="most_asking"):
+        stand(store, text, most_asking="x")
 
 
 @pytest.mark.parametrize("text", ["?x :knows ?y . ?y :knows ?z", ":a :likes ?x . ?x :knows ?z"])
