@@ -140,7 +140,7 @@ def sets_of(
 ) -> tuple[list[FrozenMatches], list[list[int]]]:
     """The sets, and the matches that the run lists."""
     driven, sets = Driven(query(sequence, window) + " SAMPLE 1000000"), Sets(listing)
-    driven.run._sequence._picker = sets
+    driven.run.finder.sequence._picker = sets
     rows = driven.answer(readings)
     return sets.found, [[time for _, time in events] for _, _, events in rows]
 

@@ -208,7 +208,7 @@ class Life:
         for batch in self.run.advance():
             for i in range(len(batch)):
                 match = self.shape.block([batch]).match(i)
-                key, value = match["k"].value.removeprefix(E), match["v"]
+                key, value = match["k"].value.removeprefix(E), match.get("v")
                 self.found.append((match.at_us, key, None if value is None else value.value))
 
     def end(self) -> None:
