@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final
@@ -264,9 +265,10 @@ class StandingQueries:
         if self._settings.union:
             raise OxiseqError("with --union-default-graph no query stands over the store: what it answers is of the "
                               "default graph alone")  # fmt: skip
+        seconds = self._settings.asking
         return self._store.register(
             text, language="sparql", name=f"live {secrets.token_hex(8)}", keep=_KEPT, most_rows=self._settings.answer,
-            most_seconds=self._settings.asking,
+            most_asking=None if seconds is None else timedelta(seconds=seconds),
         )  # fmt: skip
 
     # --- what they answer -----------------------------------------------------------------------------
