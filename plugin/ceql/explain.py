@@ -60,17 +60,17 @@ class CeqlExplanation(Explanation):
     atoms: tuple[AtomFacts, ...]
     positions: tuple[PositionFacts, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return as_text(self)
 
-    def to_dot(self) -> str:
+    def dot(self) -> str:
         return as_dot(self)
 
-    def to_svg(self) -> Svg:
+    def svg(self) -> Svg:
         """The automaton: a box per event of the formula, `:` on the arrows to the very next event, `;` to any later."""
         nodes = [Node("start", ""), *map(self._node, self.positions)]
         arrows = [Arrow("start", f"p{p.number}", ()) for p in self.positions if p.start]

@@ -25,7 +25,7 @@ class AtWork:
         self._queries[query.run] = query
         budget = query.watch.budget
         alone = budget.records is not None or budget.bytes is not None  # it is about what the query has by itself
-        self.runs.add(query.run, query.start, shares=not alone)
+        self.runs.add(query.run, query.origin, shares=not alone)
         for stream in query.shape.reads:
             self._readers.setdefault(stream, {})[query] = None
         if query.run.reads_kb:

@@ -68,17 +68,17 @@ class RspExplanation(Explanation):
     into: str | None
     """The stream that answers go to."""
 
-    def to_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """As JSON values."""
         return asdict(self)
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return as_text(self)
 
-    def to_dot(self) -> str:
+    def dot(self) -> str:
         return as_dot(self)
 
-    def to_svg(self) -> Svg:
+    def svg(self) -> Svg:
         return picture(self)
 
     @property

@@ -125,5 +125,5 @@ def test_published_shape(name: str) -> None:
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_question_is_explained(name: str) -> None:
-    explained = str(oxiseq.explain(QUERIES[name], language="rspql"))
+    explained = str(oxiseq.Query(QUERIES[name], "rspql").explain())
     assert all(f"<{window.stream}>" in explained for window in taken_apart(QUERIES[name]).windows)

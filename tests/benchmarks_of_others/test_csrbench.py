@@ -151,7 +151,7 @@ def test_live_the_clock_goes_on_and_a_window_becomes_empty() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_query_is_explained(name: str) -> None:
-    assert f"<{STREAM}>" in str(oxiseq.explain(query(name), language="rspql"))
+    assert f"<{STREAM}>" in str(oxiseq.Query(query(name), "rspql").explain())
 
 
 readings = st.lists(

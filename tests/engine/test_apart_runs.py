@@ -25,8 +25,8 @@ from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
+from oxiseq.options import Options
 
 E = "http://e/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -132,7 +132,7 @@ class Drill:
         query = load(text, language)
         lateness = self.dice.choice([0, 0, 0, 4])
         start = self.dice.choice([None, None, None, self.now + 3])
-        options = Options(start, lateness)
+        options = Options(origin=start, lateness=lateness)
         together, alone = (front_of(query).compile(query, self.terms, self.kb, options)[0] for _ in range(2))
         assert isinstance(together, AloneRun) and isinstance(alone, AloneRun)
         self.runs.add(together, start, shares=False)
@@ -277,7 +277,7 @@ def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
     terms, kb = TermDictionary(), StoreKb(Store())
     window = "FROM NAMED WINDOW :w ON :s [RANGE PT0.00001S] WHERE { WINDOW :w { ?h :a ?v } }"
     query = load(f"PREFIX : <{E}> REGISTER DSTREAM :q AS SELECT ?h {window}", "rspql")
-    run = front_of(query).compile(query, terms, kb, Options(None, 0))[0]
+    run = front_of(query).compile(query, terms, kb, Options())[0]
     runs = Runs(terms)
     runs.add(run, shares=False)
     found = []

@@ -9,7 +9,6 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.grammar import QueryError, load
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.journal import LogSource
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import MEDIA_TYPES, front_of
 from oxiseq.live.api.answers import follows
 from oxiseq.live.api.answers import query as followed
@@ -18,6 +17,7 @@ from oxiseq.live.api.table import Answer, Call, Route
 from oxiseq.live.service import LiveService
 from oxiseq.matches.text import text_of
 from oxiseq.matches.write import blocks_of
+from oxiseq.options import Options
 from oxiseq.sparql.evaluation import Sink
 from oxiseq.sparql.media import wanted
 from oxiseq.sparql.messages import Response
