@@ -64,7 +64,7 @@ def _literal_microseconds(literal: Literal) -> int:
         raise EventError(None, None, reason)
     read = read_datetime(literal.value)
     if read is None:
-        raise EventError(None, None, f"not a valid time: {literal}")
+        raise EventError(None, None, f"not a valid time: {str(literal)[:200]}")
     if not read.whole:
         raise EventError(None, None, f"a time finer than a microsecond: {literal}")
     return read.microseconds

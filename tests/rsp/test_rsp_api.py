@@ -78,7 +78,7 @@ def test_options_that_contradict_the_text() -> None:
     with pytest.raises(oxiseq.OxiseqError, match="REGISTER RSTREAM, but report=ISTREAM"):
         oxiseq.run(PLAIN.replace("SELECT", "REGISTER RSTREAM :o AS SELECT"), {S: []}, language="rspql",
                    report="ISTREAM")  # fmt: skip
-    with pytest.raises(oxiseq.OxiseqError, match="leave out instants"):
+    with pytest.raises(oxiseq.OxiseqError, match="leave out at"):
         oxiseq.run(f"{SEQUENCE} REPORT EVERY 5", {S: []}, language="rsepql", at=[1])
 
 
