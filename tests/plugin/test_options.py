@@ -114,6 +114,8 @@ def test_http_has_them_as_members_and_parameters(client: FlaskClient) -> None:
     for path, method in (("/queries", "post"), ("/queries/{query}", "put")):
         given = {p["name"] for p in document["paths"][path][method]["parameters"]} - {"query", "name"}
         assert given == names(QUERY, STATE)
+    once = {p["name"] for p in document["paths"]["/query"]["post"]["parameters"]}
+    assert once == names(QUERY)
     why = {p["name"] for p in document["paths"]["/queries/{query}/why"]["get"]["parameters"]}
     assert why == {"query"} | names(HISTORY)
 
@@ -216,6 +218,9 @@ def test_so_does_http(language: str, client: FlaskClient) -> None:
         address = urlencode([(name, each) for each in (pairs if isinstance(pairs, list) else [pairs])])
         media_type = f"application/{language}-query"
         plain = client.put(f"/queries/q?{address}", data=QUERIES[language], content_type=media_type)
+        if option.door is QUERY:
+            once = client.post(f"/query?{address}", data=QUERIES[language], content_type=media_type)
+            assert once.status_code == (200 if option.takes(language) else 400)
         for answer in (body, plain):
             assert answer.json is not None
             if option.takes(language):

@@ -17,12 +17,12 @@ from oxiseq.knowledge import knowledge_of
 from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import MEDIA_TYPES, front_of
 from oxiseq.live.answers import STANDING
+from oxiseq.live.api.in_address import in_address, parameters_of
 from oxiseq.live.api.problems import as_problem, as_values, findings, query_problem
 from oxiseq.live.api.table import JSON, Answer, Call, Parameter, Route, json_response, unsupported
 from oxiseq.live.options import DOORS, options_of
 from oxiseq.live.queries import QueryStatus
-from oxiseq.options import OPTIONS, Option, options_for
-from oxiseq.options.kinds import NamesKind, QueriesKind, TimesKind
+from oxiseq.options import OPTIONS, options_for
 from oxiseq.sparql.messages import Response
 from oxiseq.sparql.problems import Problem
 
@@ -185,7 +185,7 @@ def _given(call: Call) -> _Given:
     """From JSON, or the text itself with the rest in the query string. Raises Problem."""
     media_type = call.request.media_type or ""
     if media_type in _TAKEN:
-        values = {**_in_address(call), "text": call.request.text(), "language": _TAKEN[media_type]}
+        values = {**in_address(call, DOORS, ("name",)), "text": call.request.text(), "language": _TAKEN[media_type]}
     elif media_type == JSON:
         values = call.json()
     else:
@@ -208,37 +208,6 @@ def _given(call: Call) -> _Given:
     return _Given(name, text, language, options)
 
 
-def _in_address(call: Call) -> dict[str, Any]:
-    """The name and the options in the query string; lists by repeating, names as NAME=IRI. Raises Problem."""
-    values: dict[str, Any] = {}
-    known = {"name", *(option.name for option in _OPTIONS)}
-    for name, text in call.request.parameters():
-        if name not in known:
-            raise Problem(400, "unknown parameter", f"{name[:40]}; known: {', '.join(sorted(known))}")
-        kind = OPTIONS[name].kind if name in OPTIONS else None
-        if isinstance(kind, TimesKind | QueriesKind):
-            values.setdefault(name, []).append(text)
-        elif isinstance(kind, NamesKind):
-            key, _, iri = text.partition("=")
-            values.setdefault(name, {})[key] = iri
-        elif name in values:
-            raise Problem(400, f"more than one {name}", "it is given once")
-        else:
-            values[name] = text
-    return values
-
-
-def _parameter(option: Option) -> Parameter:
-    """With a text as body."""
-    of = f" ({option.titles})" if option.languages else ""
-    several = isinstance(option.kind, TimesKind | QueriesKind | NamesKind)
-    schema = {"type": "array", "items": {"type": "string"}} if several else option.kind.schema
-    form = " As NAME=IRI; may be repeated." if isinstance(option.kind, NamesKind) else " May be repeated." * several
-    return Parameter(option.name, f"With a text as body{of}: {option.help}{form}", schema)
-
-
-_IN_URL: Final = tuple(map(_parameter, _OPTIONS))
-
 ROUTES: Final = (
     Route(
         "GET", "/queries", all_queries, "listQueries", "All continuous queries.",
@@ -249,7 +218,7 @@ ROUTES: Final = (
         "Register a continuous query: it sees the events that are pushed from now on. Streams that it reads are made "
         "where they are missing. Or, as application/sparql-query, a SELECT, ASK or CONSTRUCT over the store: its "
         "answer is followed from now on, see /queries/{query}/changes.",
-        (Parameter("name", "With a text as body: its name. Default: a random one."), *_IN_URL),
+        (Parameter("name", "With a text as body: its name. Default: a random one."), *parameters_of(*DOORS)),
         (*_TAKEN, JSON), "NewQuery",
         {201: Answer("The query.", schema="Query"), 400: Answer("Not accepted: message, line and column as by "
          "`oxiseq check`.", ()), 409: Answer("The name is taken.", ())},
@@ -261,7 +230,8 @@ ROUTES: Final = (
     Route(
         "PUT", "/queries/{query}", replace, "replaceQuery",
         "Register a query under this name, in place of what was there; ids of matches go on. The same text over the "
-        "store again changes nothing; with another one readers of its changes begin anew.", (NAME, *_IN_URL),
+        "store again changes nothing; with another one readers of its changes begin anew.",
+        (NAME, *parameters_of(*DOORS)),
         (*_TAKEN, JSON), "NewQuery", {200: Answer("The query.", schema="Query")},
     ),
     Route(
