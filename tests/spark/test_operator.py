@@ -99,7 +99,7 @@ def test_over_tables_that_end_it_is_run(spark: SparkSession, name: str) -> None:
         warnings.simplefilter("always", OnePartitionWarning)
         found = rows_in(match(spark, query, {"S": frame}, kb, origin=start, buckets=3))
     assert sum(w.category is OnePartitionWarning for w in told) == (name == "uncorrelated")
-    expected = rows_of(oxiseq.run(query, {"S": given}, kb, start))
+    expected = rows_of(oxiseq.run(query, {"S": given}, kb, origin=start))
     assert found == expected
     assert len(expected) >= 10
 
@@ -217,8 +217,8 @@ def test_what_cannot_be_done_is_said(spark: SparkSession) -> None:
         match(spark, tumbling, {"S": frame.selectExpr("CAST(time AS string) AS time", "graph")}, origin=0)
     with pytest.raises(SparkError, match="terms is text or ntriples"):
         match(spark, tumbling, {"S": frame}, origin=0, terms="turtle")  # type: ignore[arg-type]
-    timed = PREFIX + "SELECT ?Time FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x :at ?Time } }"
-    with pytest.raises(SparkError, match=r"\?Time has the name of another column \(time, events_A\): SELECT"):
+    timed = PREFIX + "SELECT ?At FROM STREAM S <http://e/s> WHERE { SEQ(A) DEFINE GPM A ON S { ?x :at ?At } }"
+    with pytest.raises(SparkError, match=r"\?At has the name of another column \(at, events_A\): SELECT"):
         match(spark, timed, {"S": frame})
     with pytest.raises(SparkError, match="cannot share a Store"):
         match(spark, tumbling, {"S": frame}, oxiseq.Store(), origin=0)  # type: ignore[arg-type]
