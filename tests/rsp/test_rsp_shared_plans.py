@@ -258,4 +258,6 @@ def test_it_is_told(query: str, why: str) -> None:
 
 def test_it_is_told_of_ep_sparql() -> None:
     query = "PREFIX : <http://e/> SELECT ?x { { ?x :p ?y } SEQ { ?y :q ?z } }"
-    assert "shares: nothing: what it keeps" in oxiseq.explain(query, language="epsparql").to_text()
+    assert "shares: all, with equal queries" in oxiseq.explain(query, language="epsparql").to_text()
+    drawn = "PREFIX : <http://e/> SELECT ?x { { ?x :p ?y } SEQ { ?y :q ?z } BIND(UUID() AS ?u) }"
+    assert "shares: nothing: it draws" in oxiseq.explain(drawn, language="epsparql").to_text()
