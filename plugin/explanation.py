@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 from oxiseq.pictures.svg import Svg
+
+WITH_EQUALS: Final = "all, with equal queries that began at the same event"
+"""What a query shares whose state depends on when it began."""
 
 
 class Explanation(ABC):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, TypeVar
+from typing import ClassVar, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ class TupleRun(AloneRun):
         self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0,
         capacities: Capacities | None = None,
     ) -> None:
-        self._plan = plan
+        self._plan, self._capacities = plan, capacities
         self.matches = 0
         self.resets, self.faults = Resets(), Faults()
         query = plan.query
@@ -75,6 +75,10 @@ class TupleRun(AloneRun):
         attributes = self._terms.attributes
         fault = faults_in(self._plan.query.vocab or "", attributes, batch, terms)
         return None if fault is None else unfit(stream, batch.time, fault, attributes)
+
+    def another(self) -> Self:
+        order, capacities = self._merging, self._capacities
+        return type(self)(self._plan, self._dictionary, order.start, order.lateness, capacities)
 
     @property
     def plan(self) -> CeaPlan:
