@@ -24,7 +24,7 @@ from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.rdf import load as load_rdf
-from oxiseq.engine.standing import Limits
+from oxiseq.engine.standing import Asker, Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
 from oxiseq.grammar import load
@@ -303,6 +303,11 @@ class Store:
     def standing(self) -> tuple[StandingQuery, ...]:
         """The queries that stand over the content, in the order of their registration."""
         return self._standings.queries
+
+    def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
+        """Have standing queries that are asked, not followed, asked in another way from now on: in processes, say, that
+        can be ended. `way` is given the usual one, in this process. None: that one again."""
+        self._standings.ask_by(way)
 
     def advance(self, time: int | datetime) -> None:
         """Punctuation for all streams: no event before `time` will come any more.

@@ -7,12 +7,12 @@ called; so does an arrangement of it, which is the only place where quads are he
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
 import numpy as np
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store, Triple, Variable
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple, Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
@@ -26,6 +26,8 @@ from oxiseq.engine.terms.texts import Term
 Source: TypeAlias = p.Quads | p.Graphs
 Key: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """Of an arrangement: its columns, and those that agree where both sides have a value."""
+Found: TypeAlias = Iterator[Quad] | Iterator[NamedNode | BlankNode]
+"""Of a store: quads, or names of graphs, as it was when they were asked for."""
 _ANY: Final = object()
 """Of an index: any named graph."""
 _COUNTED: Final = 1 << 14
@@ -79,23 +81,32 @@ class Leaf:
             return (quad for quad in found if not isinstance(quad.graph_name, DefaultGraph))
         return found
 
-    def content(self, store: Store, most: int) -> Ids:
-        """All its rows now. Raises LimitError for more than `most`."""
-        for key, arrange in self.arranged.items():
-            if key not in self._empty:
-                return arrange.kept[0]
+    def found(self, store: Store) -> Found:
+        """All that the store has of it now, to be read once, later."""
+        return store.named_graphs() if isinstance(self.form, p.Graphs) else self.quads(store)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether an arrangement holds its rows."""
+        return len(self._empty) < len(self.arranged)
+
+    def _filled(self) -> Arrange:
+        return next(arrange for key, arrange in self.arranged.items() if key not in self._empty)
+
+    def content(self, found: Mapping[Leaf, Found], most: int) -> Ids:
+        """All its rows now: those that are held, else of what has been found of it. Raises LimitError for more than
+        `most`."""
+        if self.is_filled:
+            return self._filled().kept[0]
         if isinstance(self.form, p.Graphs):
-            return self.graphs(store.named_graphs())
-        return self.rows(self.quads(store), most)
+            return self.graphs(found[self])  # type: ignore[arg-type]  # names
+        return self.rows(found[self], most)  # type: ignore[arg-type]  # quads
 
     def size(self, store: Store) -> int:
         """About how many they are: of many only that they are."""
-        for key, arrange in self.arranged.items():
-            if key not in self._empty:
-                return arrange.records
-        if isinstance(self.form, p.Graphs):
-            return sum(1 for _ in islice(store.named_graphs(), _COUNTED))
-        return sum(1 for _ in islice(self.quads(store), _COUNTED))
+        if self.is_filled:
+            return self._filled().records
+        return sum(1 for _ in islice(self.found(store), _COUNTED))
 
     @property
     def records(self) -> int:
@@ -109,15 +120,17 @@ class Leaf:
 
     # --- its arrangements -----------------------------------------------------------------------------
 
-    def keep(self, key: Key) -> tuple[Arrange, bool]:
-        """Its arrangement by some columns, for one more reader; whether it is new and to be filled."""
+    def keep(self, key: Key) -> Arrange:
+        """Its arrangement by some columns, for one more reader; a new one is to be filled."""
         self._used[key] = self._used.get(key, 0) + 1
-        if key in self.arranged:
-            return self.arranged[key], False
-        made = Arrange(p.Arrange(0, *key), self.node.out)
-        self.arranged[key] = made
-        self._empty.add(key)
-        return made, True
+        if key not in self.arranged:
+            self.arranged[key] = Arrange(p.Arrange(0, *key), self.node.out)
+            self._empty.add(key)
+        return self.arranged[key]
+
+    def holds(self, key: Key) -> bool:
+        """Whether an arrangement has been filled."""
+        return key not in self._empty
 
     def fill(self, key: Key, rows: Ids, tick: int) -> None:
         """A new arrangement gets its rows. Raises LimitError."""
