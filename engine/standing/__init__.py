@@ -19,19 +19,24 @@ from oxiseq.engine.standing.asking import (
     refused,
     solutions,
 )
-from oxiseq.engine.standing.plan import StorePlan, compile_over_store
+from oxiseq.engine.standing.leaves import Leaf, Leaves
+from oxiseq.engine.standing.plan import StorePlan, compile_over_store, sources_of
 from oxiseq.engine.standing.run import Limits, Told
 from oxiseq.engine.standing.standing import Asking, Outcome, Standing, Upheld
+from oxiseq.engine.standing.terms import StoreTerms
 
 __all__ = [
     "Asker",
     "Asking",
+    "Leaf",
+    "Leaves",
     "Limits",
     "Outcome",
     "Question",
     "Solutions",
     "Standing",
     "StorePlan",
+    "StoreTerms",
     "Told",
     "Upheld",
     "asked",
@@ -41,4 +46,5 @@ __all__ = [
     "compile_over_store",
     "refused",
     "solutions",
+    "sources_of",
 ]

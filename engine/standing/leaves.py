@@ -222,6 +222,11 @@ class Leaves:
             if named:
                 yield from under.get((*constants, _ANY), ())
 
+    def concerned(self, quads: Iterable[Quad], graphs: bool) -> set[Leaf]:
+        """Those that have some of these quads, where any graph comes or goes that of all graphs too."""
+        found = {leaf for quad in quads for leaf in self._of(quad)}
+        return found | {self._graphs} if graphs and self._graphs is not None else found
+
     def touched(
         self, removed: Sequence[Quad], added: Sequence[Quad], dropped: Sequence[Term], created: Sequence[Term],
         tick: int,

@@ -25,8 +25,8 @@ from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Ids
 from oxiseq.engine.standing.asking import Question, Solutions, bare
 from oxiseq.engine.standing.gates import MOST, Columns, Gates
-from oxiseq.engine.standing.leaves import Leaf, Leaves, normal
-from oxiseq.engine.standing.plan import StorePlan, compile_over_store
+from oxiseq.engine.standing.leaves import Leaf, Leaves
+from oxiseq.engine.standing.plan import StorePlan, compile_over_store, sources_of
 from oxiseq.engine.standing.run import Answer, Limits, StoreRun, Told
 from oxiseq.engine.standing.terms import StoreTerms
 from oxiseq.engine.terms.texts import Term
@@ -172,9 +172,7 @@ class Standing:
     def _ask_from_now(self, upheld: Upheld, reason: str) -> None:
         """It is asked from now on, and now."""
         upheld.state, upheld.reason, upheld.error = "asked", reason, None
-        forms = upheld.plan.flow.forms
-        found = dict.fromkeys(normal(f) for f in forms if isinstance(f, p.Quads | p.Graphs))
-        upheld.watched = tuple(map(self._leaves.get, found))
+        upheld.watched = tuple(map(self._leaves.get, sources_of(upheld.plan)))
         self._read(upheld, upheld.watched)
         self._want(upheld)
 
