@@ -8,7 +8,8 @@ called; so does an arrangement of it, which is the only place where quads are he
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ Found: TypeAlias = Iterator[Quad] | Iterator[NamedNode | BlankNode]
 """Of a store: quads, or names of graphs, as it was when they were asked for."""
 _ANY: Final = object()
 """Of an index: any named graph."""
+_PARTS: Final = ("subject", "predicate", "object", "graph_name")
 _COUNTED: Final = 1 << 14
 """Quads that are counted to tell small patterns from large ones."""
 
@@ -50,28 +52,30 @@ class Leaf:
 
     # --- its quads ------------------------------------------------------------------------------------
 
-    def _agrees(self, parts: Sequence[object]) -> bool:
+    def _agrees(self, quad: Quad) -> bool:
+        parts = (quad.subject, quad.predicate, quad.object, quad.graph_name)
         return all(parts[i] == parts[j] for i, j in self._same)
 
     def rows(self, quads: Iterable[Quad], most: int | None = None) -> Ids:
         """Of quads that agree with its constants. Raises LimitError for more than `most`."""
-        flat: list[int] = []
-        of, take, width, same = self._terms.id, self._take, self.node.out.width, self._same
-        count = 0
-        for quad in quads:
-            parts = (quad.subject, quad.predicate, quad.object, quad.graph_name)
-            if same and not self._agrees(parts):
-                continue
-            count += 1
-            if most is not None and count > most:
-                raise LimitError(count, most, "quads of a pattern that are held")
-            for i in take:
-                flat.append(of(parts[i]))  # type: ignore[arg-type]  # no variable is the default graph
-        return np.array(flat, np.uint32).reshape(count, width)
+        if self._same:
+            quads = filter(self._agrees, quads)
+        if most is not None:
+            quads = islice(quads, most + 1)
+        width = self.node.out.width
+        if width:
+            parts = map(attrgetter(*(_PARTS[i] for i in self._take)), quads)
+            ids = self._terms.ids(chain.from_iterable(parts) if width > 1 else parts)
+        else:
+            ids = np.zeros((sum(1 for _ in quads), 0), np.uint32)
+        rows = ids.reshape(-1, width) if width else ids
+        if most is not None and len(rows) > most:
+            raise LimitError(len(rows), most, "quads of a pattern that are held")
+        return rows
 
     def graphs(self, names: Iterable[Term]) -> Ids:
         """Of names of graphs, for `Graphs`."""
-        return np.array([self._terms.id(name) for name in names], np.uint32).reshape(-1, 1)
+        return self._terms.ids(names).reshape(-1, 1)
 
     def quads(self, store: Store) -> Iterator[Quad]:
         """Those of the store that agree with its constants."""
