@@ -110,7 +110,7 @@ class _Describing:
                 return ("less", _PLAIN)
             case p.Union():
                 return ("union", _PLAIN)
-            case p.Hull() | p.Cover():
+            case p.Cover():
                 return ("hull", _PLAIN)
             case p.Triples():
                 return ("triples", _PLAIN)

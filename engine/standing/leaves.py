@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple, Variable
@@ -64,7 +64,7 @@ class Leaf:
             quads = islice(quads, most + 1)
         width = self.node.out.width
         if width:
-            parts = map(attrgetter(*(_PARTS[i] for i in self._take)), quads)
+            parts: Iterator[Any] = map(attrgetter(*(_PARTS[i] for i in self._take)), quads)
             ids = self._terms.ids(chain.from_iterable(parts) if width > 1 else parts)
         else:
             ids = np.zeros((sum(1 for _ in quads), 0), np.uint32)

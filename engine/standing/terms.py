@@ -48,7 +48,7 @@ class StoreTerms:
         texts = [term_text(term).encode() for term in written]
         ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
         ids = self.dictionary.intern_texts(np.frombuffer(b"".join(texts), np.uint8), ends)
-        known = dict(zip(written, ids.tolist(), strict=True))
+        known: dict[Term, int] = dict(zip(written, ids.tolist(), strict=True))
         if len(known) < len(terms):
             known |= {term: self.id(term) for term in terms if term not in known}
         return known
@@ -71,8 +71,8 @@ class StoreTerms:
         if not width:
             return np.zeros((sum(1 for _ in rows), 0), np.uint32)
         every = [term for row in rows for term in row]
-        known: dict[Term | None, int] = {**self._known(dict.fromkeys(t for t in every if t is not None)), None: 0}
-        return np.array([known[term] for term in every], np.uint32).reshape(-1, width)
+        known = self._known(dict.fromkeys(term for term in every if term is not None))
+        return np.array([0 if term is None else known[term] for term in every], np.uint32).reshape(-1, width)
 
     def collect_if_due(self) -> None:
         """Free what nothing holds, now and then; see `TermDictionary`."""

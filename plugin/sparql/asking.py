@@ -7,6 +7,7 @@ a large store in memory) the store is asked in this one.
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from pyoxigraph import QueryResultsFormat, parse_query_results
 
@@ -41,7 +42,7 @@ class InProcesses:
 
     def _asked(self, question: Question, source: dict[str, object]) -> Solutions:
         answer = _Answer(question)
-        job = {
+        job: dict[str, Any] = {
             "source": source, "text": question.asks, "base": None, "union": False, "default_graphs": [],
             "named_graphs": [], "rows": None, "graph_format": "N_TRIPLES", "results_format": "JSON",
         }  # fmt: skip
