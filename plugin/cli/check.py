@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from oxiseq.cli.options import QueryFile, QuerySource, language_option
+from oxiseq.cli.options import STANDING, QueryFile, QuerySource, any_language_option
 from oxiseq.grammar import Finding, QueryError, check, parse
 from oxiseq.grammar.errors import Severity
+from oxiseq.grammar.over_store import check_over_store
 
 _COLOURS = {"error": "red", "lint": "yellow"}
 
@@ -25,7 +26,7 @@ class Found:
 
 @click.command("check", short_help="Tell errors and lints of queries, with their places.")
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True, type=QueryFile())
-@language_option
+@any_language_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON list of findings on stdout.")
 @click.pass_context
 def check_command(
@@ -33,8 +34,8 @@ def check_command(
 ) -> None:
     """Errors and lints of queries, with their places.
 
-    QUERY is a file (.ceql, .epsparql, .rspql, .spectra, .rsepql tell the language, any other ending SPAseq), or - for
-    stdin.
+    QUERY is a file (.ceql, .epsparql, .rspql, .spectra, .rsepql, and .rq or .sparql for SPARQL that stands over the
+    store, tell the language, any other ending SPAseq), or - for stdin.
 
     The exit status is 1 if there is an error, 0 if there are only lints.
     """
@@ -55,7 +56,11 @@ def check_command(
 def findings(source: QuerySource) -> tuple[Found, ...]:
     """What is wrong with a query: the one syntax error, or all that the checks find."""
     try:
-        return tuple(Found(f.severity, f) for f in check(parse(source.text, source.language), source.text))
+        if source.language == STANDING:
+            found = check_over_store(parse(source.text, "rspql"), source.text)
+        else:
+            found = tuple(check(parse(source.text, source.language), source.text))
+        return tuple(Found(f.severity, f) for f in found)
     except QueryError as error:
         return (Found("error", error),)
 

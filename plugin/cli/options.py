@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 import click
@@ -20,6 +20,9 @@ from oxiseq.grammar.errors import OxiseqError
 from oxiseq.grammar.languages import AnyQuery
 
 GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
+STANDING: Final = "sparql"
+"""The language of queries that stand over a store."""
+_OVER_STORE: Final = (".rq", ".sparql")
 _DATETIME: Final = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
 _DATE = re.compile(r"-?\d{4,}-\d\d-\d\d")
 
@@ -36,10 +39,13 @@ class QuerySource:
     @property
     def language(self) -> str:
         """What the command line or else the file's ending says, else `spaseq`."""
-        return self.chosen or language_of(self.name)
+        over_store = PurePath(self.name).suffix.lower() in _OVER_STORE
+        return self.chosen or (STANDING if over_store else language_of(self.name))
 
     def load(self) -> AnyQuery:
-        """The checked query. Raises QueryError that names the file."""
+        """The checked query. Raises QueryError that names the file; OxiseqError for one over the store."""
+        if self.language == STANDING:
+            raise OxiseqError(f"{self.name}: SPARQL over the store reads no stream: register it with `oxiseq serve`")
         with self.named():
             return load(self.text, self.language)
 
@@ -126,10 +132,12 @@ class Iri(click.ParamType[str]):
         return text
 
 
-language_option = click.option(
-    "--language", "-l", type=click.Choice(LANGUAGES),
-    help="The query's language. [default: what the file's ending says, else spaseq]",
+_LANGUAGE_HELP: Final = "The query's language. [default: what the file's ending says, else spaseq]"
+language_option = click.option("--language", "-l", type=click.Choice(LANGUAGES), help=_LANGUAGE_HELP)
+any_language_option = click.option(
+    "--language", "-l", type=click.Choice((*LANGUAGES, STANDING)), help=_LANGUAGE_HELP
 )  # fmt: skip
+"""Queries over the store, too."""
 time_predicate_option = click.option(
     "--time-predicate", metavar="IRI", type=Iri(), default=GENERATED_AT, show_default=True,
     help="The predicate that gives an event its time.",
