@@ -182,7 +182,7 @@ def test_sparql_over_the_store_is_explained(folder: Path) -> None:
     over_store = write(folder, "names.rq", "SELECT ?n { ?x <http://example.org/name> ?n }")
     kb = write(folder, "names.nq", "<urn:a> <http://example.org/name> \"Ann\" .")
     text = oxiseq("explain", over_store, "--kb", kb).stdout
-    assert "quads  ?x <http://example.org/name> ?n" in text
+    assert "<http://example.org/name> ?n  in the default graph" in text
     assert "rows: 1" in text
     wrong = oxiseq("explain", write(folder, "wrong.rq", "SELECT ?n { ?x }"))
     assert (wrong.exit_code, "wrong.rq: " in wrong.stderr) == (1, True)
