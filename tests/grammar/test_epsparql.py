@@ -137,6 +137,31 @@ def test_what_is_kept_for_ever_is_told(where: str, found: str | None) -> None:
     assert {f.code for f in check(parse(text, "epsparql"), text)} == ({found} if found else set())
 
 
+@pytest.mark.parametrize(
+    ("template", "where", "made"),
+    [
+        ("?x :n ?m", "?x :n ?k BIND(?k + 1 AS ?m)", ["?m"]),
+        ("?x :n (?k + 1 AS ?m)", "?x :n ?k", None),
+        ("?x :n ?m . ?m :of ?x", "?x :n ?k BIND(IRI(CONCAT(STR(?k), 'a')) AS ?m)", ["?m", "?m"]),
+        ("?y :p [] ", "?x :p ?y", ["blank nodes"]),
+        ("?x :n ?m", "?x :n ?k BIND(?k + 1 AS ?m) FILTER(?m < 9)", []),
+        ("?x :n ?m", "?x :n ?k BIND(?k + 1 AS ?m) FILTER(?k < 9)", []),
+        ("?x :n ?m", "?x :n ?k BIND(?k AS ?m)", []),
+        ("?x :p ?z", "?x :p ?y . ?y :p ?z", []),
+        ("?x :m ?m", "?x :n ?k BIND(?k + 1 AS ?m)", []),
+        ("?x :n ?m", "{ ?x :n ?k } SEQ { ?x :p ?y } BIND(?k + 1 AS ?m)", []),
+    ],
+)
+def test_rules_that_may_never_end_are_told(template: str, where: str, made: list[str] | None) -> None:
+    text = f"{P} CONSTRUCT {{ {template} }} WHERE {{ {where} }}"
+    if made is None:
+        with pytest.raises(QueryError):
+            parse(text, "epsparql")
+        return
+    found = [f.message for f in check(parse(text, "epsparql"), text) if f.code == "endless"]
+    assert found == [f"the rule makes {each} of what it has derived itself" for each in made]
+
+
 def test_a_files_ending_tells_the_language() -> None:
     assert language_of("a.epsparql") == "epsparql" and language_of("a.rq") == "spaseq"
 
