@@ -3,6 +3,7 @@
 unbounded    no bound of getDURATION(): what has come is kept for ever
 timeless     OPTIONAL or MINUS after what has no time: nothing of the stream has ended by then
 unjoined     the two sides of an operator share no variable
+cross-product, kb-unjoined   parts of one group share nothing
 endless      a rule that reads what it derives makes new terms of it, and no FILTER ends that
 unbound      SELECT or a template shows, or a condition reads, a variable that nothing binds there
 itself, kinds   a comparison that can hardly be meant: see `checking.comparisons`
@@ -49,6 +50,7 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.checking.bounds import reads_stream, unbounded
 from oxiseq.grammar.checking.comparisons import check_comparisons
 from oxiseq.grammar.checking.functions import check_function
+from oxiseq.grammar.checking.lints import products
 from oxiseq.grammar.checking.patterns import check_pattern
 from oxiseq.grammar.checking.scope import pattern_expressions
 from oxiseq.grammar.ep_algebra import EpQuery
@@ -252,6 +254,7 @@ def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
                                "every solution of one combines with every one of the other")  # fmt: skip
     for group in [query.where, *_groups(query.where)]:
         yield from _before_all(group)
+        yield from products(group, "WHERE", text)
         own = frozenset(visible_variables(group))
         for part in group.elements:
             if isinstance(part, Filter):

@@ -119,6 +119,9 @@ DURATION = "FILTER(getDURATION() < 5)"
         (f"{{ ?x :p ?a }} OPTIONALSEQ {{ ?x :q ?b }} {DURATION}", "unbounded"),
         (f"{{ ?x :p ?a {DURATION} }} OPTIONALSEQ {{ ?x :q ?b }}", None),
         ("?x :p+ ?a", "unbounded"),
+        (f"?x :p ?a . ?y :q ?b {DURATION}", "cross-product"),
+        (f"{{ ?x :p ?a . ?y :q ?b FILTER(?b > ?a) }} {DURATION}", None),
+        ("?x :p ?a GRAPH :g { ?y :q ?b }", "kb-unjoined"),
         (f"?x :p+ ?a {DURATION}", None),
         ("?x :p|^:q ?a", None),
         ("?x :p ?a GRAPH :g { ?x :q ?b }", None),
@@ -132,7 +135,7 @@ DURATION = "FILTER(getDURATION() < 5)"
         ("GRAPH :g { ?x :q ?b } OPTIONAL { GRAPH :g { ?x :p ?a } }", None),
     ],
 )
-def test_what_is_kept_for_ever_is_told(where: str, found: str | None) -> None:
+def test_what_is_kept_for_ever_or_makes_all_pairs_is_told(where: str, found: str | None) -> None:
     text = f"{P} SELECT * {{ {where} }}"
     assert {f.code for f in check(parse(text, "epsparql"), text)} == ({found} if found else set())
 
