@@ -17,13 +17,13 @@ from pyoxigraph import Quad
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes import METHODS, Anew, Changed, Listener, Listeners, Listening, carried_out
+from oxiseq.concerns import ConcernedKb
 from oxiseq.continuous import ContinuousQuery
 from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.time import Time
-from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.rdf import load as load_rdf
-from oxiseq.engine.standing import Limits
+from oxiseq.engine.standing import Asker, Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
 from oxiseq.grammar.languages import Language
@@ -92,7 +92,7 @@ class Store:
         self._held = Reopening(
             inner if inner is not None else RdfStore(path), Path(path) if path is not None else folder
         )
-        self._kb = StoreKb(self._held.store)
+        self._kb = ConcernedKb(self._held.store)
         self._terms = TermDictionary()
         self._streams: dict[str, Stream] = {}
         streams = self._streams  # not `self`: a store that nobody holds is to be closed at once
@@ -115,7 +115,7 @@ class Store:
         it what has been asked before holds; what has not been is asked now."""
         with self._lock:
             self._keep_answers()
-            self._kb.touch()
+            self._kb.changed(None)
             self._listeners.tell(Anew("the store was changed directly"))
 
     @property
@@ -142,7 +142,7 @@ class Store:
             self._listeners.tell(Anew("the store was opened again after a write that had failed"))
 
     @property
-    def kb(self) -> StoreKb:
+    def kb(self) -> ConcernedKb:
         """The content as queries ask it."""
         return self._kb
 
@@ -182,15 +182,21 @@ class Store:
                 held.enter_context(self._lock)
                 self._keep_answers()
                 changed: list[Changed] = []
-                method = self._told(name, changed) if self._listeners else found
+                told = bool(self._listeners) or self._kb.watches
+                method = self._told(name, changed) if told else found
                 try:
-                    return (partial(load_rdf, method) if name in _LOADS else method)(*args, **named)
+                    answer = (partial(load_rdf, method) if name in _LOADS else method)(*args, **named)
                 except OSError as error:
+                    told = False
                     raise self._held.refused(error) from None
+                except BaseException:
+                    told = False
+                    raise
                 finally:
-                    self._kb.touch()
+                    self._kb.changed(changed if told else None)
                     for each in changed:
                         self._listeners.tell(each)
+                return answer
 
         return change
 
@@ -280,6 +286,11 @@ class Store:
     def standing(self) -> tuple[StandingQuery, ...]:
         """The queries that stand over the content, in the order of their registration."""
         return self._standings.queries
+
+    def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
+        """Have standing queries that are asked, not followed, asked in another way from now on: in processes, say, that
+        can be ended. `way` is given the usual one, in this process. None: that one again."""
+        self._standings.ask_by(way)
 
     def advance(self, time: Time) -> None:
         """Punctuation for all streams: no event before `time` will come any more.

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from oxiseq.cli.options import QueryFile, QuerySource, language_option
-from oxiseq.grammar import Finding
+from oxiseq.cli.options import STANDING, QueryFile, QuerySource, any_language_option
+from oxiseq.grammar import Finding, QueryError, parse
+from oxiseq.grammar.over_store import check_over_store
 from oxiseq.query_text import QueryText
 
 _COLOURS = {"error": "red", "lint": "yellow"}
@@ -17,7 +18,7 @@ _COLOURS = {"error": "red", "lint": "yellow"}
 
 @click.command("check", short_help="Tell errors and lints of queries, with their places.")
 @click.argument("queries", metavar="QUERY...", nargs=-1, required=True, type=QueryFile())
-@language_option
+@any_language_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON list of findings on stdout.")
 @click.pass_context
 def check_command(
@@ -25,8 +26,8 @@ def check_command(
 ) -> None:
     """Errors and lints of queries, with their places.
 
-    QUERY is a file (.ceql, .epsparql, .rspql, .spectra, .rsepql tell the language, any other ending SPAseq), or - for
-    stdin.
+    QUERY is a file (.ceql, .epsparql, .rspql, .spectra, .rsepql, and .rq or .sparql for SPARQL that stands over the
+    store, tell the language, any other ending SPAseq), or - for stdin.
 
     The exit status is 1 if there is an error, 0 if there are only lints.
     """
@@ -46,7 +47,12 @@ def check_command(
 
 def findings(source: QuerySource) -> tuple[Finding, ...]:
     """What is wrong with a query: the one syntax error, or all that the checks find."""
-    return QueryText.of(source.text, source.language).check()
+    if source.language != STANDING:
+        return QueryText.of(source.text, source.language).check()
+    try:
+        return tuple(check_over_store(parse(source.text, "rspql"), source.text))
+    except QueryError as error:
+        return (error.to_finding(),)
 
 
 def as_values(source: QuerySource, found: Finding) -> dict[str, Any]:

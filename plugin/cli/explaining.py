@@ -7,14 +7,19 @@ from collections.abc import Sequence
 from typing import IO, Literal
 
 from oxiseq.cli.knowledge import checked_kb, combined
-from oxiseq.cli.options import QuerySource
+from oxiseq.cli.options import STANDING, QuerySource
 from oxiseq.explanation import Explanation
+from oxiseq.knowledge import kb_store
 from oxiseq.languages.registry import front_of
 from oxiseq.options import said_as_data
+from oxiseq.store import Store
 
 
 def explained(source: QuerySource, kbs: Sequence[str], rules: Sequence[QuerySource] = ()) -> Explanation:
-    """The explanation. Raises QueryError, KbError."""
+    """The explanation. Raises QueryError, KbError, LimitError."""
+    if source.language == STANDING:
+        with source.named():
+            return Store(inner=kb_store(combined(kbs))).register(source.text, language="sparql").explain()
     query = source.load()
     front = front_of(query)
     checked_kb(front, kbs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final, TypeVar
 
 import click
@@ -30,6 +30,9 @@ from oxiseq.options.kinds import (
     WordKind,
 )
 
+STANDING: Final = "sparql"
+"""The language of queries that stand over a store."""
+_OVER_STORE: Final = (".rq", ".sparql")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -45,10 +48,13 @@ class QuerySource:
     @property
     def language(self) -> str:
         """What the command line or else the file's ending says, else `spaseq`."""
-        return self.chosen or language_of(self.name)
+        over_store = PurePath(self.name).suffix.lower() in _OVER_STORE
+        return self.chosen or (STANDING if over_store else language_of(self.name))
 
     def load(self) -> AnyQuery:
-        """The checked query. Raises QueryError that names the file."""
+        """The checked query. Raises QueryError that names the file; OxiseqError for one over the store."""
+        if self.language == STANDING:
+            raise OxiseqError(f"{self.name}: SPARQL over the store reads no stream: register it with `oxiseq serve`")
         with self.named():
             return load(self.text, self.language)
 
@@ -203,10 +209,12 @@ _FLAG_TYPES: Final[Mapping[type[Kind[Any]], tuple[str, click.ParamType[Any], boo
     NamesKind: ("NAME=IRI", StreamName(), True), QueriesKind: ("FILE", QueryFile(), True),
 }  # fmt: skip
 
-language_option = click.option(
-    "--language", "-L", type=click.Choice(LANGUAGES),
-    help="The query's language. [default: what the file's ending says, else spaseq]",
+_LANGUAGE_HELP: Final = "The query's language. [default: what the file's ending says, else spaseq]"
+language_option = click.option("--language", "-L", type=click.Choice(LANGUAGES), help=_LANGUAGE_HELP)
+any_language_option = click.option(
+    "--language", "-L", type=click.Choice((*LANGUAGES, STANDING)), help=_LANGUAGE_HELP
 )  # fmt: skip
+"""Queries over the store, too."""
 location_option = click.option(
     "--location", "-l", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path), required=True,
     help="The folder of a server's store.",

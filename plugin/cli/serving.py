@@ -7,6 +7,7 @@ import select
 import sys
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,7 @@ try:
     from oxiseq.server.connections import raise_open_files
     from oxiseq.server.logs import log_to_stderr
     from oxiseq.sparql import SparqlEndpoint
+    from oxiseq.sparql.asking import InProcesses
     from oxiseq.sparql.evaluation import Evaluations
     from oxiseq.sparql.processes import Processes
     from oxiseq.sparql.settings import Limits, SparqlSettings
@@ -127,7 +129,11 @@ def endpoint_of(request: ServeSettings, opened: ExitStack) -> Answers:
         return Upstream(request.upstream, settings)
     folder = None if request.read_only else request.location
     store = Store(inner=_store(request), folder=folder)
-    return SparqlEndpoint(store, settings, _processes(request, store, opened))
+    processes = _processes(request, store, opened)
+    if processes is not None:
+        store.ask_by(partial(InProcesses, processes))
+        opened.callback(store.ask_by, None)
+    return SparqlEndpoint(store, settings, processes)
 
 
 def _processes(request: ServeSettings, store: Store, opened: ExitStack) -> Processes | None:

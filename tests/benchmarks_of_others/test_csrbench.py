@@ -1,8 +1,7 @@
 """CSRBench's seven queries. Its point is when windows end and what is told then: `csrbench` says what is from where.
 
-All seven are told on window close with RSTREAM, as C-SPARQL and SPARQLstream do, and once more as CQELS reads them.
-On the day they were written Oxigraph was asked at each close, and the seven were answered incrementally at content
-change; no test here depends on that.
+All seven are told on window close with RSTREAM, as C-SPARQL and SPARQLstream do, and once more as CQELS reads them; all
+incrementally.
 """
 
 from __future__ import annotations
@@ -86,6 +85,12 @@ def close_of(name: str, later: int = 0, readings: Sequence[Reading] = READINGS) 
 @pytest.mark.parametrize("name", CLOSED)
 def test_told_when_windows_close(name: str) -> None:
     assert close_of(name) == CLOSED[name]
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_nothing_is_asked_again(name: str) -> None:
+    for more in ((), ("ISTREAM", "")):
+        assert "nothing is asked again\n" in str(oxiseq.explain(query(name, *more), language="rspql"))
 
 
 @pytest.mark.parametrize("name", CHANGED)

@@ -167,7 +167,7 @@ def test_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (PLAIN.replace("{ ?a :p ?b }", "{ ?a :p ?b GRAPH :g { ?b :k ?c } }"), "rspql",
      ["evaluation: incremental", "?a :p ?b  in window 0", "?b :k ?c  in <http://e/g> of the knowledge base"]),
     (PLAIN.replace("?b }", "?b GRAPH :g { ?b :k+ ?c } }"), "rspql",
-     ["of the knowledge base some is asked, again when it changes", "asked  SELECT ?b ?c"]),
+     ["is asked of it (`asked` below), again when a quad of it comes or goes", "asked  SELECT ?b ?c"]),
     (PLAIN.replace("?b }", "?b } ORDER BY ?a LIMIT 3"), "rspql", ["evaluation: incremental", "best of", "from 0 to 3"]),
     (PLAIN.replace("?b }", "?b OPTIONAL { ?b :q ?c } }"), "rspql", ["evaluation: incremental", "join of", "union of"]),
     (SEQUENCE, "rsepql", ["evaluation: incremental", "follows of 1, 0  ?a = ?a", "MATCH { E1 SEQ E2 }",
