@@ -27,6 +27,7 @@ from oxiseq.engine.cea.picking import EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
+from oxiseq.engine.cea.totals import EndTotals
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.cea.written import Written, joined
 from oxiseq.engine.kernels.cea import records as k
@@ -35,6 +36,7 @@ from oxiseq.engine.kernels.cea.collect import renumber
 from oxiseq.engine.kernels.matches import records as matches
 from oxiseq.engine.kernels.memory.pointers import Array, Pointers, call
 from oxiseq.engine.matches.choice import Chooser
+from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.matches.memory import begin_choice, more_out
 from oxiseq.engine.terms.saved import State
 from oxiseq.grammar.algebra import Consumption
@@ -89,7 +91,8 @@ class FoundEvents:
 class CeaRun:
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
 
-    def __init__(self, plan: CeaPlan, capacities: Capacities | None = None) -> None:
+    def __init__(self, plan: CeaPlan, capacities: Capacities | None = None, totals: EndTotals | None = None) -> None:
+        """`totals`: sees the complex events of each end as a set, instead of their being told one by one."""
         self._capacities = capacities = capacities or Capacities()
         self.plan = plan
         self.oldest = 0
@@ -107,6 +110,9 @@ class CeaRun:
         silent = -1 if all(plan.masks) else SILENT
         self._chooser = Chooser(strategy, capacities.nodes // 4, silent) if strategy is not None else None
         self._picker = EventPicker(plan.query) if _picks(plan.query) else None
+        self._totals = totals
+        if totals is not None:
+            self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is told, for CONSUME BY
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._few = k.Events(np.zeros((_FEW, plan.words), np.uint64), *(np.zeros(_FEW, np.int64) for _ in range(3)))
         self._few_pointers = Pointers(self._few)
@@ -144,7 +150,7 @@ class CeaRun:
                 self._memory = grow(self._memory, need)
         self._drain(full=False)
         scalars[k.BASE] += len(events)
-        found = self._found()
+        found = self._found() if self._totals is None else self._none_told()
         self._collect_at_times(len(events))
         return found
 
@@ -264,6 +270,9 @@ class CeaRun:
         """Of what ends at an event at `time` what the strategy keeps, and of that what is asked for."""
         begin_choice(self._memory)
         memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
+        if self._totals is not None:
+            at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
+            self._totals.see(FrozenMatches(memory), self._holders, at, time)
         return memory if self._picker is None else self._picker.pick(memory, time)
 
     def _free(self, again: bool) -> None:
@@ -316,6 +325,10 @@ class CeaRun:
             ends, last = memory.out_ends[: count + 1].copy(), memory.out_marks[:count, 0] + s[k.BASE]
             self._written.append(Written(memory.out_rows[:rows].copy(), ends, last))
             s[matches.OUT_ROWS] = s[matches.OUT_MATCHES] = 0
+
+    def _none_told(self) -> FoundEvents:
+        self._written = []
+        return self._nothing
 
     def _found(self) -> FoundEvents:
         """What has been drained."""

@@ -6,7 +6,7 @@ Where it stands: finals of an instant → **frozen set** → the matches asked f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.kernels.matches import records as k
 from oxiseq.engine.kernels.matches.frozen import memory as f
 from oxiseq.engine.kernels.matches.frozen.best import find_best
-from oxiseq.engine.kernels.matches.frozen.freeze import count_ways, freeze
+from oxiseq.engine.kernels.matches.frozen.freeze import count_above, count_ways, freeze
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.kernels.memory.pointers import Pointers
 from oxiseq.engine.matches.memory import M
@@ -40,8 +40,8 @@ class FrozenMatches:
         none = np.zeros((0, 3), np.int32), np.zeros((0, 3), np.int32), np.zeros((0, 3), np.int32)
         self._memory = f.FrozenMemory(
             S.nodes, S.finals, np.full(len(S.nodes), -1, np.int32), np.zeros(_FIRST, np.int64), state,
-            np.zeros(_FIRST, np.int64), np.zeros((_FIRST, 3), np.int32), np.zeros((0, 1), np.uint64), np.zeros((0, 0)),
-            *none, np.zeros(0, f.RECORD), np.zeros((0, 0)), np.zeros((0, 2), np.int32), np.zeros(0, np.int32),
+            np.zeros(_FIRST, np.int64), np.zeros((_FIRST, 3), np.int32), np.zeros((0, 1), np.uint64), np.zeros((0, 1), np.uint64),
+            np.zeros((0, 0)), *none, np.zeros(0, f.RECORD), np.zeros((0, 0)), np.zeros((0, 2), np.int32), np.zeros(0, np.int32),
         )  # fmt: skip
         self._size = self._freeze()
         self._limbs = 1
@@ -131,9 +131,19 @@ class FrozenMatches:
             record = int(records["parent"][record])
         return found
 
+    def times(self, nodes: NDArray[np.intp]) -> NDArray[Any]:
+        """How many matches each of these outputs is in: u64, or Python's integers. Raises LimitError as `count`."""
+        if not self.count:
+            return np.zeros(len(nodes), np.uint64)
+        memory = self._memory = self._memory._replace(above=np.zeros((self._size, self._limbs), np.uint64))
+        count_above(Pointers(memory).address)
+        if self._limbs == 1:
+            times: NDArray[np.uint64] = memory.ways[nodes, 0] * memory.above[nodes, 0]
+            return times
+        return np.array([_number(memory.ways[n]) * _number(memory.above[n]) for n in nodes.tolist()], object)
+
     def _ways(self, n: int) -> int:
-        limbs = self._memory.ways[n]
-        return int(limbs[0]) if self._limbs == 1 else int.from_bytes(limbs.astype("<u8").tobytes(), "little")
+        return int(self._memory.ways[n, 0]) if self._limbs == 1 else _number(self._memory.ways[n])
 
     def _freeze(self) -> int:
         while (need := freeze(Pointers(self._memory).address)) != f.FOUND:
@@ -151,3 +161,7 @@ class FrozenMatches:
             self._memory = self._memory._replace(ways=np.zeros((self._size, self._limbs), np.uint64))
             self._enough = count_ways(Pointers(self._memory).address) == f.FOUND
         return self._enough
+
+
+def _number(limbs: NDArray[np.uint64]) -> int:
+    return int.from_bytes(limbs.astype("<u8").tobytes(), "little")
