@@ -157,7 +157,7 @@ class Totals:
     """What is told of all complex events that end at one event: SELECT with aggregates, GROUP BY and HAVING.
 
     In its expressions `COUNT(*)` is an Aggregate without argument, `COUNT(y)` one over the variable y, `SUM(y[price])`
-    one over `Call(OF, (y, price))`; `[company]` is `Call(OF, (company,))`, and a variable in HAVING the name of a column.
+    one over `Call(OF, (y, price))`; `[company]` is `Call(OF, (company,))`. A variable in HAVING is a column's name.
     """
 
     columns: tuple[Told, ...]
@@ -173,7 +173,7 @@ OF = "[]"
 
 @dataclass(frozen=True, slots=True)
 class CeqlQuery:
-    """A CEQL query. `columns` is None for `*` and with `totals`, `selection` None for ALL; a `Window` is always sliding.
+    """A CEQL query. `columns` is None for `*` and with `totals`, `selection` None for ALL; a `Window` always slides.
 
     `vocab` is the namespace of types, attributes and stream names.
     """

@@ -139,11 +139,16 @@ def ceql_situation(dice: Dice, options: CeqlOptions) -> CeqlSituation:
     return CeqlSituation(ceql_query(dice, streams, options), streams, ceql_events(dice, streams, options))
 
 
-COLUMNS = ["COUNT(*)", "COUNT({0})", "COUNT({0}[v])", "SUM({0}[v])", "AVG({0}[v])", "MIN({0}[v])", "MAX({0}[w])",
-           "SUM({0}[w]) - COUNT({0})", "SUM({0}[v]) / SUM({0}[w])", "2 * COUNT(*) + 1", "MIN({0}[k])", "COUNT({0}[none])",
-           "MAX({0}[none])", "SUM({0}[k])"]  # fmt: skip
-HAVINGS = ["COUNT(*) > 1", "COUNT({0}) < 3", "SUM({0}[v]) >= 4 OR COUNT(*) > 2", "c0 > 2", "NOT c0 = 1", "MIN({0}[v]) = 1",
-           "c0 < COUNT(*) * 3 AND MAX({0}[w]) > 1", "AVG({0}[w]) > 1.5", "COUNT(*) < 3"]  # fmt: skip
+COLUMNS = [
+    "COUNT(*)", "COUNT({0})", "COUNT({0}[v])", "SUM({0}[v])", "AVG({0}[v])", "MIN({0}[v])", "MAX({0}[w])",
+    "SUM({0}[w]) - COUNT({0})", "SUM({0}[v]) / SUM({0}[w])", "2 * COUNT(*) + 1", "MIN({0}[k])", "COUNT({0}[none])",
+    "MAX({0}[none])", "SUM({0}[k])",
+]  # fmt: skip
+HAVINGS = [
+    "COUNT(*) > 1", "COUNT({0}) < 3", "SUM({0}[v]) >= 4 OR COUNT(*) > 2", "c0 > 2", "NOT c0 = 1", "COUNT(*) < 3",
+    "MIN({0}[v]) = 1", "c0 < COUNT(*) * 3 AND MAX({0}[w]) > 1", "AVG({0}[w]) > 1.5",
+]  # fmt: skip
+STRATEGIES = ("ALL ", "NEXT ", "LAST ", "MAX ", "STRICT ")
 
 
 def with_totals(situation: CeqlSituation, seed: int) -> CeqlSituation:
@@ -152,7 +157,7 @@ def with_totals(situation: CeqlSituation, seed: int) -> CeqlSituation:
     lines = situation.text.split("\n")
     formula = "\n".join(lines[3:])
     names = [name for name in ("A", "B", "C", "x", "y", "z") if re.search(rf"(?<!')\b{name}\b(?!')", formula)]
-    strategy = next((s for s in ("ALL ", "NEXT ", "LAST ", "MAX ", "STRICT ") if lines[1].startswith(f"SELECT {s}")), "")
+    strategy = next((s for s in STRATEGIES if lines[1].startswith(f"SELECT {s}")), "")
     shown = [f"{c.format(dice.pick(names))} AS c{i}" for i, c in enumerate(dice.some(COLUMNS, 4))]
     clauses = []
     by = next((re.findall(r"\[(\w)\]", line) for line in lines if line.startswith("PARTITION")), [])

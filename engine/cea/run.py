@@ -7,7 +7,7 @@ what it does not know: numbers of new symbols, steps of the automaton.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from oxiseq.engine.cea.picking import EventPicker
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.saved import restore_memory, save_memory
 from oxiseq.engine.cea.subsets import SILENT, Subsets
-from oxiseq.engine.cea.totals import EndTotals
 from oxiseq.engine.cea.windows import attribute_clocks, kind_of
 from oxiseq.engine.cea.written import Written, joined
 from oxiseq.engine.kernels.cea import records as k
@@ -88,11 +87,18 @@ class FoundEvents:
         return len(self.start)
 
 
+class Ends(Protocol):
+    """Who sees the complex events of each end as a set."""
+
+    def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
+        """Those that end at the event at position `at`, at `time` (µs); none may be left. Raises LimitError."""
+
+
 class CeaRun:
     """The running state of one query. `oldest`: no partial match refers to a position before it."""
 
-    def __init__(self, plan: CeaPlan, capacities: Capacities | None = None, totals: EndTotals | None = None) -> None:
-        """`totals`: sees the complex events of each end as a set, instead of their being told one by one."""
+    def __init__(self, plan: CeaPlan, capacities: Capacities | None = None, ends: Ends | None = None) -> None:
+        """`ends`: sees the complex events of each end as a set, instead of their being told one by one."""
         self._capacities = capacities = capacities or Capacities()
         self.plan = plan
         self.oldest = 0
@@ -110,8 +116,8 @@ class CeaRun:
         silent = -1 if all(plan.masks) else SILENT
         self._chooser = Chooser(strategy, capacities.nodes // 4, silent) if strategy is not None else None
         self._picker = EventPicker(plan.query) if _picks(plan.query) else None
-        self._totals = totals
-        if totals is not None:
+        self._ends = ends
+        if ends is not None:
             self._sizes[k.CHOOSES], self._sizes[k.LIMIT] = 1, 1  # one is told, for CONSUME BY
         self._pointers: dict[type, tuple[object, Pointers]] = {}
         self._few = k.Events(np.zeros((_FEW, plan.words), np.uint64), *(np.zeros(_FEW, np.int64) for _ in range(3)))
@@ -150,7 +156,7 @@ class CeaRun:
                 self._memory = grow(self._memory, need)
         self._drain(full=False)
         scalars[k.BASE] += len(events)
-        found = self._found() if self._totals is None else self._none_told()
+        found = self._found() if self._ends is None else self._none_told()
         self._collect_at_times(len(events))
         return found
 
@@ -270,9 +276,9 @@ class CeaRun:
         """Of what ends at an event at `time` what the strategy keeps, and of that what is asked for."""
         begin_choice(self._memory)
         memory = self._memory if self._chooser is None else self._chooser.choose(self._memory, _POSITIONS, 0)
-        if self._totals is not None:
+        if self._ends is not None:
             at = int(memory.scalars[k.BASE] + memory.scalars[k.AT])
-            self._totals.see(FrozenMatches(memory), self._holders, at, time)
+            self._ends.see(FrozenMatches(memory), self._holders, at, time)
         return memory if self._picker is None else self._picker.pick(memory, time)
 
     def _free(self, again: bool) -> None:

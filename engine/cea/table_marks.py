@@ -219,11 +219,12 @@ def _ids(cells: Cells, rows: NDArray[np.int64], terms: TermDictionary) -> NDArra
     if isinstance(cells, Coded):
         distinct, inverse = np.unique(cells.codes[rows], return_inverse=True)
         known = cells.terms() if len(cells.values) else []
-        return np.array([terms.intern(known[code]) if code >= 0 else 0 for code in distinct.tolist()], np.int64)[inverse]
+        of_code = [terms.intern(known[code]) if code >= 0 else 0 for code in distinct.tolist()]
+        return np.array(of_code, np.int64)[inverse]
     values = cells.values[rows]
-    distinct, inverse = _sorted(values.view(np.int64))
-    ids = [terms.intern(cells.term(value)) for value in distinct.view(values.dtype)]
-    return np.where(cells.present[rows], np.array(ids, np.int64)[inverse], 0)
+    keys, place = _sorted(values.view(np.int64))
+    ids = [terms.intern(cells.term(value)) for value in keys.view(values.dtype)]
+    return np.where(cells.present[rows], np.array(ids, np.int64)[place], 0)
 
 
 # --- one attribute ----------------------------------------------------------------------------------

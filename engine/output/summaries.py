@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.totals import Total, total_of
 from oxiseq.engine.output.batch import MatchBatch

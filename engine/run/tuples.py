@@ -21,13 +21,13 @@ from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.run import CeaRun, FoundEvents, MarkedEvents
 from oxiseq.engine.cea.table_marks import TableMarker
 from oxiseq.engine.cea.term_marks import TermMarker
-from oxiseq.engine.cea.totals import EndTotals
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.kernels.memory.growing import longer
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.output.end_totals import EndTotals
 from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, keys_of
 from oxiseq.engine.run.merging import Merging
@@ -250,7 +250,8 @@ class TupleRun(AloneRun):
 
 
 class _Log:
-    """Time, stream and values of the events by position, from some position on. `attributes`: how many values each has."""
+    """Time, stream and values of the events by position, from some position on. `attributes`: how many values each
+    has."""
 
     def __init__(self, attributes: int, first: int = 0, newest: int = 0) -> None:
         self._first, self._count, self._gone = first, 0, 0

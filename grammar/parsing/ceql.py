@@ -145,7 +145,7 @@ class CeqlBuilder(ClauseBuilder):
             name = list(tokens(expression, "NAME"))
         return Told(value, str(name[0]), span=where(node))
 
-    def aggregate(self, node: Tree[Token], span: Span) -> Aggregate:
+    def over_all(self, node: Tree[Token], span: Span) -> Aggregate:
         function, what, *attribute = node.children
         name = str(function).upper()
         if not attribute:
@@ -200,7 +200,7 @@ class CeqlBuilder(ClauseBuilder):
             case "literal":
                 return self.literal(node)
             case "aggregate":
-                return self.aggregate(node, span)
+                return self.over_all(node, span)
             case "key":
                 return Call(OF, (self.attribute(tokens(node, "NAME")[0]),), span=span)
             case "or" | "and" | "not" as rule:

@@ -25,7 +25,8 @@ CEQL_COMMENT = re.compile(rf"({IRI}|{STRING})|#[^\n]*|--[^\n]*|/\*.*?\*/", re.DO
 
 CEQL_KEYWORDS = [
     *["VOCAB", "SELECT", "FROM", "WHERE", "AS", "FILTER", "AND", "OR", "NOT", "PARTITION", "BY", "WITHIN", "CONSUME"],
-    *["GROUP", "HAVING", "COUNT", "SUM", "AVG", "MIN", "ORDER", "START", "LIMIT", "SAMPLE", "SEED", "ALL", "NEXT", "LAST", "MAX", "STRICT", "EVENTS"],
+    *["GROUP", "HAVING", "COUNT", "SUM", "AVG", "MIN", "ORDER", "START", "LIMIT", "SAMPLE", "SEED", "ALL", "NEXT"],
+    *["LAST", "MAX", "STRICT", "EVENTS"],
 ]
 _STEPS = {"->": ";", "=>": ";", "THEN": ";", "FOLLOWED": ";", ".": ";", "-": ";", "|": "OR", "||": "OR"}
 _LOGIC = {"&&": "AND", "&": "AND", "||": "OR", "|": "OR", "!": "NOT", ",": "AND"}

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from reference.ceql_totals import TotalsRow, is_settled, totals_of
 
 import oxiseq
-from oxiseq.engine.cea import totals
+from oxiseq.ceql.explain import explain_ceql
 from oxiseq.engine.cea.memory import Capacities
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.tuples import read_rows
+from oxiseq.engine.output import end_totals
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -95,7 +96,8 @@ def test_what_cannot_be_listed_is_counted_exactly() -> None:
     columns = "COUNT(*) AS n, SUM(y[v]) AS s, COUNT(y) AS c, AVG(y[v]) AS a, MIN(y[v]) AS low, MAX(y[v]) AS high"
     (row,) = loop(columns, "", 200)
     assert {name: term.value for name, term in row.items()} == {
-        "n": str(2**200 - 1), "s": str(2**199 * 20_100), "c": str(2**199 * 200), "a": "100.5", "low": "1", "high": "200",
+        "n": str(2**200 - 1), "s": str(2**199 * 20_100), "c": str(2**199 * 200), "a": "100.5",
+        "low": "1", "high": "200",
     }  # fmt: skip
     assert row.at_us == 201_000_000 and row.start is None and row.positions is None
 
@@ -119,9 +121,9 @@ def two(count: int) -> list[oxiseq.Match]:
     return list(oxiseq.run(TWO, streams={"S": rows}, language="ceql"))
 
 
-def test_where_a_variable_may_hold_this_or_that_complex_events_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_variable_may_hold_this_or_that_they_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row["n"].value for row in two(5)] == ["1", "3", "7", "15"]
-    monkeypatch.setattr(totals, "MOST_LISTED", 10)
+    monkeypatch.setattr(end_totals, "MOST_LISTED", 10)
     with pytest.raises(LimitError, match="give types variables of their own"):
         two(5)
 
@@ -141,3 +143,14 @@ def test_values_of_one_stream_do_not_stay_in_memory() -> None:
         terms.collect()
         live.append(terms.live)
     assert live[-1] < 4_000 + live[0]
+
+
+@pytest.mark.parametrize(
+    ("where", "columns", "way"),
+    [("A+ AS x; B", "SUM(x[v]) AS s", "none is listed"), ("A+ AS x; A+ AS y", "COUNT(*) AS n", "none is listed"),
+     ("A+ AS x; A+ AS y", "COUNT(x) AS n", "100,000 at most are looked at one by one")],
+)  # fmt: skip
+def test_explain_says_how_they_are_counted(where: str, columns: str, way: str) -> None:
+    text = f"VOCAB <http://e/> SELECT {columns} FROM S WHERE {where} HAVING COUNT(*) > 3"
+    told = explain_ceql(compile_ceql(load(text, "ceql"))).to_text()
+    assert f"SELECT {columns}" in told and "HAVING COUNT(*) > 3" in told and way in told

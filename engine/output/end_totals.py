@@ -18,15 +18,13 @@ from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.subsets import AMBIGUOUS
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.expressions.exact import ExpressionError
-from oxiseq.engine.expressions.totals import TOO_MANY, Total, total_of
+from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total, total_of
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.matches.frozen import FrozenMatches
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.group_rows import GroupRows, Row
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Call, Expression
 from oxiseq.grammar.ceql_algebra import OF, Totals, aggregates, summed_attributes
 
@@ -135,7 +133,8 @@ class EndTotals:
         events = None
         if any(measured.variable is not None for measured in self._plan.measured):
             events = _events(found, holders, at, count)
-        return [self._total(*each, events, count) for each in zip(self._plan.aggregates, self._plan.measured, strict=True)]
+        asked = zip(self._plan.aggregates, self._plan.measured, strict=True)
+        return [self._total(aggregate, measured, events, count) for aggregate, measured in asked]
 
     def _total(self, aggregate: Aggregate, measured: Measured, events: _Events | None, count: int) -> Total:
         total = total_of(aggregate, self._terms)
@@ -143,23 +142,17 @@ class EndTotals:
             total.add(_THERE, count)
             return total
         if count >= TOO_MANY and aggregate.name not in ("MIN", "MAX"):
-            return _TooMany()
-        mine = np.flatnonzero(events.held[:, measured.variable >> 6] >> np.uint64(measured.variable & 63) & np.uint64(1))
+            unknown = SumTotal(False, self._terms)
+            unknown.add(0, 1)  # an error
+            return unknown
+        bit = np.uint64(1 << (measured.variable & 63))
+        mine = np.flatnonzero(events.held[:, measured.variable >> 6] & bit)
         if measured.attribute is None:
             total.add(_THERE, sum(events.times[mine].tolist()))
             return total
         for value, times in _by_value(self._values(events.position[mine])[:, measured.attribute], events.times[mine]):
             total.add(value, times)
         return total
-
-
-class _TooMany:
-    """A total of complex events that cannot be counted: an error."""
-
-    held: tuple[int, ...] = ()
-
-    def term(self) -> Term:
-        raise ExpressionError("of 2^4096 complex events and more")
 
 
 def _events(found: FrozenMatches, holders: Holders, at: int, count: int) -> _Events:
