@@ -41,10 +41,11 @@ class FrozenMatches:
         self._memory = f.FrozenMemory(
             S.nodes, S.finals, np.full(len(S.nodes), -1, np.int32), np.zeros(_FIRST, np.int64), state,
             np.zeros(_FIRST, np.int64), np.zeros((_FIRST, 3), np.int32), np.zeros((0, 1), np.uint64),
-            np.zeros((0, 1), np.uint64), np.zeros((0, 0)), *none, np.zeros(0, f.RECORD), np.zeros((0, 0)),
+            np.zeros((0, 1), np.uint64), np.zeros(0, np.uint8), np.zeros((0, 0)), *none, np.zeros(0, f.RECORD), np.zeros((0, 0)),
             np.zeros((0, 2), np.int32), np.zeros(0, np.int32),
         )  # fmt: skip
         self._size = self._freeze()
+        self._memory = self._memory._replace(blocked=np.zeros(self._size, np.uint8))
         self._limbs = 1
         self._enough: bool | None = None
 
@@ -58,6 +59,12 @@ class FrozenMatches:
             self._limbs, self._enough = 2 * self._limbs, None
         root = int(self._memory.state[f.ROOT])
         return 0 if root < 0 else self._ways(root)
+
+    def leave_out(self, nodes: NDArray[np.intp]) -> None:
+        """From now on it is the set of the matches that have none of these outputs, but for `best`."""
+        blocked = np.zeros(len(self._memory.pos), np.uint8)
+        blocked[nodes] = 1
+        self._memory, self._enough = self._memory._replace(blocked=blocked), None
 
     def exceeds(self, number: int) -> bool:
         """Whether there are more matches than `number`, which is less than 2^64."""
@@ -166,3 +173,13 @@ class FrozenMatches:
 
 def _number(limbs: NDArray[np.uint64]) -> int:
     return int.from_bytes(limbs.astype("<u8").tobytes(), "little")
+
+
+def sums_by(values: NDArray[np.int64], times: NDArray[Any]) -> list[tuple[int, int]]:
+    """How often each value is there, in the order of values; those that never are are left out."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    if times.dtype != object and float(times.sum(dtype=np.float64)) >= 2.0**63:
+        times = times.astype(object)
+    sums = np.zeros(len(distinct), times.dtype)
+    np.add.at(sums, inverse, times)
+    return [(value, number) for value, number in zip(distinct.tolist(), sums.tolist(), strict=True) if number]

@@ -21,7 +21,7 @@ from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total, total_of
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
-from oxiseq.engine.matches.frozen import FrozenMatches
+from oxiseq.engine.matches.frozen import FrozenMatches, sums_by
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.group_rows import GroupRows, Row
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -150,7 +150,7 @@ class EndTotals:
         if measured.attribute is None:
             total.add(_THERE, sum(events.times[mine].tolist()))
             return total
-        for value, times in _by_value(self._values(events.position[mine])[:, measured.attribute], events.times[mine]):
+        for value, times in sums_by(self._values(events.position[mine])[:, measured.attribute], events.times[mine]):
             total.add(value, times)
         return total
 
@@ -170,13 +170,3 @@ def _events(found: FrozenMatches, holders: Holders, at: int, count: int) -> _Eve
     positions = rows >> PLACE_BITS
     held = holders.held(rows & _PLACE, positions, offsets, positions[offsets[:-1]], np.full(count, at))
     return _Events(positions, held, np.ones(len(rows), np.uint64))
-
-
-def _by_value(values: I64, times: NDArray[Any]) -> list[tuple[int, int]]:
-    """How often each value is there."""
-    distinct, inverse = np.unique(values, return_inverse=True)
-    if times.dtype != object and float(times.sum(dtype=np.float64)) >= 2.0**63:
-        times = times.astype(object)
-    sums = np.zeros(len(distinct), times.dtype)
-    np.add.at(sums, inverse, times)
-    return list(zip(distinct.tolist(), sums.tolist(), strict=True))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.expressions.totals import Total, total_of
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.output.entries import Entry, Instant, Key
+from oxiseq.engine.output.entries import Bundle, Entry, Instant, Key
 from oxiseq.engine.output.group_rows import GroupRows, Ranked, Row
 from oxiseq.engine.plan.summary import SummaryPlan
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
@@ -191,13 +191,13 @@ class Summaries:
         sliding = plan.window is not None and plan.window.sliding
         for entry in instant.entries:
             self._add(self._groups, entry, 1)
-            if sliding:
+            if sliding and isinstance(entry, Entry):
                 self._entered += 1
                 heappush(self._leaving, (entry.start, self._entered, entry))
         if changes:
             self._report(instant.time, list(_less(self._rows_of(self._groups, touched), before)))
 
-    def _add(self, groups: dict[Key, _Group], entry: Entry, sign: int) -> None:
+    def _add(self, groups: dict[Key, _Group], entry: Entry | Bundle, sign: int) -> None:
         group = groups.get(entry.key)
         if group is None:
             totals = tuple(total_of(m.aggregate, self._terms) for m in self._plan.measures)
@@ -205,6 +205,11 @@ class Summaries:
         times, keys = sign * entry.times, len(self._plan.keys)
         group.matches += times
         group.known = False
+        if isinstance(entry, Bundle):
+            for total, pairs in zip(group.totals, entry.values, strict=True):
+                for value, number in pairs:
+                    total.add(value, number)
+            return
         for measure, total in zip(self._plan.measures, group.totals, strict=True):
             total.add(0 if measure.column is None else entry.values[measure.column - keys], times)
         if not group.matches:

@@ -104,11 +104,13 @@ def _put(M: Any, pos: int, first: int, second: int, third: int) -> None:
 @kernel
 def count_ways(M: Any) -> int:
     """Fill `ways`: numbers of limbs, the least first."""
-    kids, ways = f.kids(M), f.ways(M)
+    kids, ways, blocked = f.kids(M), f.ways(M), f.blocked(M)
     limbs = ways.shape[1]
     for n in range(f.state(M)[f.FROZEN]):
         for limb in range(limbs):
             ways[n, limb] = np.uint64(0)
+        if blocked[n] != 0:
+            continue
         if f.pos(M)[n] >= 0 and kids[n, 0] < 0:
             ways[n, 0] = np.uint64(1)
             continue
@@ -130,7 +132,7 @@ def count_above(M: Any) -> None:
     above[root, 0] = np.uint64(1)
     for n in range(root, -1, -1):
         for j in range(3):
-            if kids[n, j] >= 0:
+            if f.blocked(M)[n] == 0 and kids[n, j] >= 0:
                 _adds_too_much(above, np.int64(kids[n, j]), n)
 
 
