@@ -41,8 +41,8 @@ class FrozenMatches:
         self._memory = f.FrozenMemory(
             S.nodes, S.finals, np.full(len(S.nodes), -1, np.int32), np.zeros(_FIRST, np.int64), state,
             np.zeros(_FIRST, np.int64), np.zeros((_FIRST, 3), np.int32), np.zeros((0, 1), np.uint64),
-            np.zeros((0, 1), np.uint64), np.zeros(0, np.uint8), np.zeros((0, 0)), *none, np.zeros(0, f.RECORD), np.zeros((0, 0)),
-            np.zeros((0, 2), np.int32), np.zeros(0, np.int32),
+            np.zeros((0, 1), np.uint64), np.zeros(0, np.uint8), np.zeros((0, 0)), *none, np.zeros(0, f.RECORD),
+            np.zeros((0, 0)), np.zeros((0, 2), np.int32), np.zeros(0, np.int32),
         )  # fmt: skip
         self._size = self._freeze()
         self._memory = self._memory._replace(blocked=np.zeros(self._size, np.uint8))

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Variable
+from pyoxigraph import Literal, Variable
 
 from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.plan import CeaPlan
@@ -35,6 +35,8 @@ _THERE: Final = 1
 """What stands for the value of an event, where events are counted: COUNT asks only whether there is one."""
 
 I64 = NDArray[np.int64]
+_MOST_LEAST: Final = 1 << 61
+"""The kernel counts further than this."""
 
 
 class Measured(NamedTuple):
@@ -95,16 +97,46 @@ class _Events(NamedTuple):
 
 
 class EndTotals:
-    """The rows of one query. `values`: of events by position the ids of their attributes' terms, i64[n, attributes]."""
+    """The rows of one query. Of events by position: `values`, the ids of their attributes' terms, i64[n, attributes],
+    and `times`, i64[n] µs."""
 
     def __init__(
-        self, plan: CeaPlan, totals: Totals, terms: TermDictionary, values: Callable[[I64], I64]
+        self, plan: CeaPlan, totals: Totals, terms: TermDictionary, values: Callable[[I64], I64],
+        times: Callable[[I64], I64],
     ) -> None:
         self._plan = end_plan(plan, totals)
         self._terms = terms
-        self._values = values
+        self._values, self._times = values, times
         self._group = GroupRows(self._plan, terms)
         self._rows: list[tuple[int, Row]] = []
+
+    @property
+    def least(self) -> int:
+        """HAVING drops what is of fewer complex events."""
+        return max([1, *map(_least, self._plan.having)])
+
+    @property
+    def counts(self) -> bool:
+        """Whether only COUNT(*) is told, so that what is counted need not be seen."""
+        return all(measured.variable is None for measured in self._plan.measured)
+
+    def count(self, at: I64, number: I64) -> None:
+        """So many complex events end at the events at these positions, in order."""
+        times = self._times(at).tolist()
+        keys = self._values(at)[:, list(self._plan.key_columns)].tolist()
+        rows: dict[tuple[int, ...], Row | None] = {}
+        for each, key, time in zip(number.tolist(), keys, times, strict=True):
+            known = each, *key
+            if known not in rows:
+                row = self._group.row(tuple(key), [self._counted(a, each) for a in self._plan.aggregates])
+                rows[known] = None if row is None else row[0]
+            if (told := rows[known]) is not None:
+                self._rows.append((time, told))
+
+    def _counted(self, aggregate: Aggregate, count: int) -> Total:
+        total = total_of(aggregate, self._terms)
+        total.add(_THERE, count)
+        return total
 
     def see(self, found: FrozenMatches, holders: Holders, at: int, time: int) -> None:
         """The complex events that end at the event at position `at`, at `time` (µs). Raises LimitError."""
@@ -137,10 +169,9 @@ class EndTotals:
         return [self._total(aggregate, measured, events, count) for aggregate, measured in asked]
 
     def _total(self, aggregate: Aggregate, measured: Measured, events: _Events | None, count: int) -> Total:
-        total = total_of(aggregate, self._terms)
         if measured.variable is None or events is None:
-            total.add(_THERE, count)
-            return total
+            return self._counted(aggregate, count)
+        total = total_of(aggregate, self._terms)
         if count >= TOO_MANY and aggregate.name not in ("MIN", "MAX"):
             unknown = SumTotal(False, self._terms)
             unknown.add(0, 1)  # an error
@@ -153,6 +184,23 @@ class EndTotals:
         for value, times in sums_by(self._values(events.position[mine])[:, measured.attribute], events.times[mine]):
             total.add(value, times)
         return total
+
+
+def _least(having: Expression) -> int:
+    """How many complex events there must be for HAVING to hold, as far as it says so."""
+    match having:
+        case Call("&&", parts):
+            return max(map(_least, parts))
+        case Call(">" | ">=" as than, (Aggregate("COUNT", None), Literal() as bound)):
+            return _above(than, bound)
+        case Call("<" | "<=" as than, (Literal() as bound, Aggregate("COUNT", None))):
+            return _above(than.replace("<", ">"), bound)
+    return 0
+
+
+def _above(than: str, bound: Literal) -> int:
+    number = int(bound.value) if bound.datatype.value.endswith("#integer") else 0
+    return min(number + (than == ">"), _MOST_LEAST)
 
 
 def _events(found: FrozenMatches, holders: Holders, at: int, count: int) -> _Events:

@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """All matches of one end that agree on their keys: of each measure how often each value is there, 0 for an error."""
+    """All matches of one end that agree on their keys: of each measure how often each value is there; 0: an error."""
 
     key: Key
     values: tuple[list[tuple[int, int]], ...]

@@ -72,7 +72,8 @@ class TupleRun(AloneRun):
         self._merging = Merging(len(plan.streams), lateness, start)
         self._totals = None
         if query.totals is not None:
-            self._totals = EndTotals(plan, query.totals, terms, lambda positions: self._log.values(positions))
+            self._totals = EndTotals(plan, query.totals, terms, lambda positions: self._log.values(positions),
+                                     lambda positions: self._log.at(positions)[0])  # fmt: skip
             terms.register(self)
         self._cea = CeaRun(plan, capacities, self._totals)
         self._log = _Log(len(summed))

@@ -154,3 +154,24 @@ def test_explain_says_how_they_are_counted(where: str, columns: str, way: str) -
     text = f"VOCAB <http://e/> SELECT {columns} FROM S WHERE {where} HAVING COUNT(*) > 3"
     told = explain_ceql(compile_ceql(load(text, "ceql"))).to_text()
     assert f"SELECT {columns}" in told and "HAVING COUNT(*) > 3" in told and way in told
+
+
+@pytest.mark.parametrize("window", ["", "WITHIN 90 SECONDS", "WITHIN 90 EVENTS", "WITHIN 90000000 [t]"])
+def test_small_and_large_counts_come_in_order(window: str) -> None:
+    """Those beyond 62 bits are not the kernel's."""
+    kinds = ["A", *"BC" * 80, *["B"] * 20, "C"]
+    rows = pa.table({"type": kinds, "time": [1_000_000 * i for i in range(len(kinds))],
+                     "t": [1_000_000 * i for i in range(len(kinds))]})  # fmt: skip
+    text = f"VOCAB <http://e/> SELECT COUNT(*) AS n FROM S WHERE (A OR B) AS x; B+; C {window}"
+    found = list(oxiseq.run(text, streams={"S": rows}, language="ceql"))
+    again = list(oxiseq.run(f"{text} HAVING COUNT(*) > 1000 AND 2 < COUNT(*)", streams={"S": rows}, language="ceql"))
+    assert [m.at_us for m in found] == sorted(m.at_us for m in found) and len(found) == 81
+    assert again == [m for m in found if int(m["n"].value) > 1000]
+    counts = []
+    for at, kind in enumerate(kinds):
+        first = max(0, at - 90) if window else 0
+        events = [k for k in kinds[first:at] if k in "AB"]
+        if kind == "C":
+            behind = [sum(k == "B" for k in events[i + 1 :]) for i in range(len(events))]
+            counts.append(sum(2**b - 1 for b in behind))  # each start, then some of the B's behind it
+    assert [int(m["n"].value) for m in found] == [n for n in counts if n]
