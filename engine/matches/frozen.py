@@ -47,6 +47,8 @@ class FrozenMatches:
         self._size = self._freeze()
         self._memory = self._memory._replace(blocked=np.zeros(self._size, np.uint8))
         self._limbs = 1
+        self._pointers: Pointers | None = None
+        """Those with which it was counted."""
         self._enough: bool | None = None
 
     @property
@@ -143,8 +145,9 @@ class FrozenMatches:
         """How many matches each of these outputs is in: u64, or Python's integers. Raises LimitError as `count`."""
         if not self.count:
             return np.zeros(len(nodes), np.uint64)
-        memory = self._memory = self._memory._replace(above=np.zeros((self._size, self._limbs), np.uint64))
-        count_above(Pointers(memory).address)
+        assert self._pointers is not None, "they have been counted"
+        count_above(self._pointers.address)
+        memory = self._memory
         if self._limbs == 1:
             times: NDArray[np.uint64] = memory.ways[nodes, 0] * memory.above[nodes, 0]
             return times
@@ -166,8 +169,10 @@ class FrozenMatches:
     def _counted(self) -> bool:
         """Whether what is below each node can be counted in numbers of so many limbs; then it has been."""
         if self._enough is None:
-            self._memory = self._memory._replace(ways=np.zeros((self._size, self._limbs), np.uint64))
-            self._enough = count_ways(Pointers(self._memory).address) == f.FOUND
+            ways, above = (np.zeros((self._size, self._limbs), np.uint64) for _ in range(2))
+            self._memory = self._memory._replace(ways=ways, above=above)
+            self._pointers = Pointers(self._memory)
+            self._enough = count_ways(self._pointers.address) == f.FOUND
         return self._enough
 
 

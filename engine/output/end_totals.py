@@ -18,7 +18,7 @@ from oxiseq.engine.cea.held import Holders
 from oxiseq.engine.cea.plan import CeaPlan
 from oxiseq.engine.cea.subsets import AMBIGUOUS
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total, total_of
+from oxiseq.engine.expressions.totals import TOO_MANY, SumTotal, Total, add_all, total_of
 from oxiseq.engine.flow.rewriting import replaced
 from oxiseq.engine.kernels.matches.records import PLACE_BITS
 from oxiseq.engine.matches.frozen import FrozenMatches, sums_by
@@ -181,8 +181,7 @@ class EndTotals:
         if measured.attribute is None:
             total.add(_THERE, sum(events.times[mine].tolist()))
             return total
-        for value, times in sums_by(self._values(events.position[mine])[:, measured.attribute], events.times[mine]):
-            total.add(value, times)
+        add_all(total, sums_by(self._values(events.position[mine])[:, measured.attribute], events.times[mine]))
         return total
 
 

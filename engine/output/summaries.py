@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.errors import LimitError
-from oxiseq.engine.expressions.totals import Total, total_of
+from oxiseq.engine.expressions.totals import Total, add_all, total_of
 from oxiseq.engine.output.batch import MatchBatch
 from oxiseq.engine.output.entries import Bundle, Entry, Instant, Key
 from oxiseq.engine.output.group_rows import GroupRows, Ranked, Row
@@ -207,8 +207,7 @@ class Summaries:
         group.known = False
         if isinstance(entry, Bundle):
             for total, pairs in zip(group.totals, entry.values, strict=True):
-                for value, number in pairs:
-                    total.add(value, number)
+                add_all(total, pairs)
             return
         for measure, total in zip(self._plan.measures, group.totals, strict=True):
             total.add(0 if measure.column is None else entry.values[measure.column - keys], times)
