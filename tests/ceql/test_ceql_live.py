@@ -180,3 +180,26 @@ def test_answers_do_not_depend_on_how_events_are_pushed(situation: CeqlSituation
     assert Counter((m.positions.first, m.positions.last, frozenset(m.positions.all)) for m in found) == Counter(
         (c.start, c.end, c.positions) for c in expected
     )
+
+
+COUNTED = f"""VOCAB <{VOCAB}> SELECT [k], COUNT(*) AS n, SUM(x[v]) AS s FROM S WHERE A+ AS x; B
+PARTITION BY [k] WITHIN 10 SECONDS GROUP BY [k] HAVING COUNT(*) > 2"""
+
+
+def test_an_alert_on_how_many_complex_events_end_at_an_event() -> None:
+    store = oxiseq.Store()
+    query = store.register(COUNTED, language="ceql", lateness="2us")
+    seen: list[oxiseq.Match] = []
+    query.on_match(seen.append)
+    stream = store.stream(f"{VOCAB}S")
+    stream.push(event("A", k=1, v=1), 1)
+    stream.push(event("A", k=2, v=8), 2)
+    stream.push(event("B", k=1), 5)
+    stream.push(event("A", k=1, v=2), 3)  # not in order, not late
+    stream.push(event("A", k=1, v=9), 2)  # late
+    store.advance(9)
+    assert query.late == 1 and query.variables == ("k", "n", "s")
+    assert [(m.at_us, {name: term.value for name, term in m.items()}) for m in seen] == [
+        (5, {"k": "1", "n": "3", "s": "6"})
+    ]
+    assert seen[0].events == {} and seen[0].positions is None
