@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from oxiseq.languages.graphs import MissingGraphWarning
     from oxiseq.matches.match import Match, Positions
     from oxiseq.matches.matches import Matches
+    from oxiseq.opening import open
     from oxiseq.reasons.report import Why
     from oxiseq.replay import run
     from oxiseq.standing import Snapshot, StandingQuery, StoreChange
@@ -48,7 +49,7 @@ _HOMES = {
     "Matches": "matches.matches", "MissingGraphWarning": "languages.graphs", "OxiseqError": "engine.errors",
     "Positions": "matches.match", "Snapshot": "standing", "StandingQuery": "standing", "StoreChange": "standing",
     "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.report", "check": "grammar",
-    "explain": "explaining", "parse": "grammar", "render": "grammar", "run": "replay",
+    "explain": "explaining", "open": "opening", "parse": "grammar", "render": "grammar", "run": "replay",
     "translate": "grammar.translating", "why": "asking_why",
 }  # fmt: skip
 
@@ -87,6 +88,7 @@ __all__ = [
     "Why",
     "check",
     "explain",
+    "open",
     "parse",
     "render",
     "run",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final, Literal, overload
@@ -27,8 +28,10 @@ from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
+from oxiseq.found import MOST
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import Language
+from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.registry import front_of, rules_of
@@ -70,7 +73,7 @@ class Store:
     >>> reading = "<http://example.org/h1> <http://example.org/watts> {} ."
     >>> stream.push(reading.format(100), 1_000_000)
     >>> stream.push(reading.format(250), 2_000_000)
-    >>> for match in query.matches(timeout=1):
+    >>> for match in query.wait("1s"):
     ...     print(match.at, match["after"].value)
     1970-01-01 00:00:02+00:00 250
     """
@@ -235,11 +238,12 @@ class Store:
         language: Language = "spaseq",
         stream_names: Mapping[str, str] = {}, report: str | None = None,
         instants: Iterable[int | datetime] | None = None, consumption: str | None = None, rules: Sequence[str] = (),
+        *, name: str | None = None, keep: int | None = None,
     ) -> ContinuousQuery: ...
 
     @overload
     def register(
-        self, text: str, *, language: Literal["sparql"], name: str | None = None, keep: int = KEEP,
+        self, text: str, *, language: Literal["sparql"], name: str | None = None, keep: int | None = None,
         most_triples: int = _LIMITS.most_triples, most_rows: int = _LIMITS.most_rows,
         most_asking: Duration | None = "5m",
     ) -> StandingQuery: ...
@@ -256,14 +260,17 @@ class Store:
         consumption: str | None = None,
         rules: Sequence[str] = (),
         name: str | None = None,
-        keep: int = KEEP,
+        keep: int | None = None,
         most_triples: int = _LIMITS.most_triples,
         most_rows: int = _LIMITS.most_rows,
         most_asking: Duration | None = "5m",
     ) -> ContinuousQuery | StandingQuery:
         """Register a continuous query; it sees the events that are pushed from now on. Or (`language="sparql"`) a query
-        that stands over the content of this store and reads no stream: see `oxiseq.standing`; `name`, `keep`,
-        `most_triples`, `most_rows` and `most_asking` (how long the store may be asked at a change) are for it.
+        that stands over the content of this store and reads no stream: see `oxiseq.standing`; `most_triples`,
+        `most_rows` and `most_asking` (how long the store may be asked at a change) are for it.
+
+        `name`: what it is called, for `store.query_named`; `keep`: how many of the newest matches are kept (default a
+        million; of a standing query rows of changes, 10,000).
 
         `start` is the t of tumbling windows (default: the time of the first event it sees); `lateness`, a timedelta or
         a text with a unit (`"5s"`), how much a stream may be out of order. `stream_names`: for CEQL, name in FROM →
@@ -273,12 +280,12 @@ class Store:
         """
         if language == "sparql":
             _only_standing(start, lateness, stream_names, report, instants, consumption, rules)
+            keep = KEEP if keep is None else keep
             _sensible(name, keep=keep, most_triples=most_triples, most_rows=most_rows)
             seconds = None if most_asking is None else duration(most_asking, "most_asking") / 1e6
             return self._standings.register(text, name, keep, Limits(most_triples, most_rows, seconds))
-        given = name, keep, most_triples, most_rows, most_asking
-        if given != (None, KEEP, _LIMITS.most_triples, _LIMITS.most_rows, "5m"):
-            raise OxiseqError('name, keep, most_triples, most_rows and most_asking are for language="sparql" only')
+        if (most_triples, most_rows, most_asking) != (_LIMITS.most_triples, _LIMITS.most_rows, "5m"):
+            raise OxiseqError('most_triples, most_rows and most_asking are for language="sparql" only')
         query = load(text, language)
         front = front_of(query)
         begin = None if start is None else to_microseconds(start)
@@ -291,13 +298,27 @@ class Store:
         front.prepare()
         with self._lock:
             run, shape = front.compile(query, self._terms, self._kb, options)
-            registered = ContinuousQuery(text, front, run, shape, self._feed, self._feeders, self._kb, options)
+            registered = ContinuousQuery(
+                text, front, run, shape, self._feed, self._feeders, self._kb, options, self._named(name),
+                MOST if keep is None else keep,
+            )  # fmt: skip
             self._feed.add(run, registered, begin)
             for iri in shape.reads:
                 self.stream(iri)
             if registered.feeds is not None:
                 self.stream(registered.feeds)
             return registered
+
+    def _named(self, name: str | None) -> str:
+        """What a new query is called. Raises ConflictError."""
+        known = {query.name for query in self._feed.queries}
+        if name is None:
+            return next(each for each in (f"q{number}" for number in count(1)) if each not in known)
+        if not isinstance(name, str) or not name:
+            raise OxiseqError(f"name={name!r}: a query's name is a text")
+        if name in known:
+            raise ConflictError(f"there is a query {name!r} already")
+        return name
 
     @property
     def standing(self) -> tuple[StandingQuery, ...]:
@@ -332,6 +353,30 @@ class Store:
             ordered += [self._streams[iri] for iri in ready]
             left = [iri for iri in left if iri not in ready]
         return ordered
+
+    def find(self, name: str) -> ContinuousQuery:
+        """The registered query of this name. Raises UnknownError."""
+        for query in self._feed.queries:
+            if query.name == name:
+                return query
+        raise UnknownError(f"there is no query {name!r}")
+
+    def close(self) -> None:
+        """End its queries, and let go of the store behind: a folder can be opened elsewhere then. May be called
+        twice."""
+        for query in self._feed.queries:
+            query.close()
+        for standing in self.standing:
+            standing.close()
+        with self._lock:
+            self._kb.moved(None)
+            self._held.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _repr_html_(self) -> str:
         streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]

@@ -15,7 +15,7 @@ from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.output import open_output, show_table
 from oxiseq.cli.progress import Bar, closing, counted, progress_bar
 from oxiseq.cli.request import RunRequest
-from oxiseq.driving import Driver, Source
+from oxiseq.driving import Driver
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.kb import KnowledgeBase
@@ -27,6 +27,7 @@ from oxiseq.languages.graphs import missing_graphs
 from oxiseq.languages.registry import front_of, rules_of
 from oxiseq.matches.text import table_of
 from oxiseq.matches.write import BINARY, ResultFormat, blocks_of, check_format, result_format, write_blocks
+from oxiseq.sources import Source
 from oxiseq.unread import unread
 
 _ONE_STREAM: Final = "urn:oxiseq:stream"
