@@ -16,7 +16,6 @@ from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
-from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.late import LateBatch
 from oxiseq.left_out import ColumnWarning, warn_of
 from oxiseq.matches.matches import Matches

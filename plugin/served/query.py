@@ -127,11 +127,13 @@ class ServedQuery:
         (and the next call goes on with what is kept), DamagedBatchError, RefusedError, BusyError; UnreachableError if
         the server does not answer at all within `timeout`."""
         deadline = None if timeout is None else time.monotonic() + duration(timeout, "timeout") / 1e6
+        gone: UnreachableError | None = None
         while not self._closed.is_set():
             silence = _SILENCE if deadline is None else min(_SILENCE, max(0.0, deadline - time.monotonic()))
             try:
                 with self._wire.listening("queries", self.name, "matches", params={"since": self.cursor},
                                           patience=silence) as reply:  # fmt: skip
+                    gone = None
                     for event in EventSource(reply).iter_sse():
                         if event.event == "end":
                             if not self._lost(event):
@@ -144,14 +146,15 @@ class ServedQuery:
                             return
             except httpx.ReadTimeout:
                 pass
-            except UnreachableError:
-                if deadline is not None and time.monotonic() >= deadline:
-                    raise
+            except UnreachableError as error:
+                gone = error
                 self._closed.wait(_AFTER_LOSS)
             except UnknownError:
                 return
             if deadline is not None and time.monotonic() >= deadline:
-                return
+                break
+        if gone is not None:
+            raise gone
 
     def _lost(self, event: ServerSentEvent) -> bool:
         """Whether the server ends its answer, though the query goes on: it is stopping."""
@@ -199,9 +202,10 @@ class ServedQuery:
     def gone(self) -> bool:
         """Whether it has been deleted."""
         try:
-            return self.status is None
+            self._wire.send("GET", "queries", self.name)
         except UnknownError:
             return True
+        return False
 
     def subscribe(self, callback: Callable[[Match], object], since: int | None = None) -> Listening:
         """Call `callback` with each match from now on (with `since`: with greater ids), on a thread of its own, until

@@ -70,7 +70,8 @@ class ServedStore:
     @property
     def streams(self) -> tuple[ServedStream, ...]:
         """All streams, in the order in which they were made."""
-        return tuple(ServedStream(each["iri"], self._wire) for each in self._wire.send("GET", "streams").json()["streams"])
+        told = self._wire.send("GET", "streams").json()["streams"]
+        return tuple(ServedStream(each["iri"], self._wire) for each in told)
 
     @property
     def queries(self) -> tuple[ServedQuery, ...]:
@@ -160,8 +161,8 @@ class ServedStore:
 
 _OF_MEMORY: Final = ("guard_changes", "inner", "kb", "listen", "lock", "standing", "touch", "writable")
 """Of a `Store` in memory only."""
-_STANDING: Final = ("queries over the store itself are registered with a store in memory (oxiseq.open()), or over HTTP: "
-                    "POST /queries as application/sparql-query")  # fmt: skip
+_STANDING: Final = ("queries over the store itself are registered with a store in memory (oxiseq.open()), or over "
+                    "HTTP: POST /queries as application/sparql-query")  # fmt: skip
 
 
 def _check_same(there: Mapping[str, Any], given: Mapping[str, Any]) -> None:

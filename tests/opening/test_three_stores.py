@@ -193,12 +193,14 @@ def test_names_are_taken_once(store: Any) -> None:
 
 @pytest.mark.parametrize("time_", [1, datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 5, 1)])
 def test_times_as_elsewhere(store: Any, time_: Any) -> None:
-    query = store.register(f"PREFIX : <{E}> SELECT ?a FROM STREAM S <{S}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :p ?a }} }}")
+    one = f"PREFIX : <{E}> SELECT ?a FROM STREAM S <{S}> WHERE {{ SEQ(A) DEFINE GPM A ON S {{ ?x :p ?a }} }}"
+    query = store.register(one)
     store.stream(S).push([ox.Triple(ox.NamedNode(E + "x"), ox.NamedNode(E + "p"), ox.Literal(1))], time_)
     later = time_ + 1 if isinstance(time_, int) else time_ + timedelta(seconds=1)
     store.stream(S).advance(later)
     (match,) = [next(query.wait("30s"))]
-    assert match.at == (datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC) if time_ == 1 else datetime(2024, 5, 1, tzinfo=UTC))
+    expected = datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC) if time_ == 1 else datetime(2024, 5, 1, tzinfo=UTC)
+    assert match.at == expected
     assert [stream.iri for stream in store.streams] == [S] and store.stream(S).events == 1
 
 

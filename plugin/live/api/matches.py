@@ -79,9 +79,10 @@ ROUTES: Final = (
     Route(
         "GET", "/queries/{query}/matches", matches, "matches",
         "The matches of a query, in the order in which they were found, under ids that increase by one. As SPARQL "
-        "results; as lines of JSON, one object each, as the data of live ones are; or as Server-Sent Events, live: `match` events whose ids are the matches' own, `cursor-too-old` when "
-        "what follows the cursor is deleted (it goes on with what is kept), `damaged` where some cannot be read (it "
-        "goes on behind them), `end`, and comments when nothing comes. A slow reader is served from the journal; only "
+        "results; as lines of JSON, one object each, as the data of live ones are; or as Server-Sent Events, live: "
+        "`match` events whose ids are the matches' own, `cursor-too-old` when what follows the cursor is deleted "
+        "(it goes on with what is kept), `damaged` where some cannot be read (it goes on behind them), `end`, and "
+        "comments when nothing comes. A slow reader is served from the journal; only "
         "one that takes nothing for long is cut off.",
         (
             NAME,
