@@ -214,6 +214,8 @@ class ServedQuery:
             while not other._closed.is_set() and not self._wire.closed:
                 try:
                     for match in other.wait():
+                        if other._closed.is_set():
+                            return
                         _called(callback, match, self.name)
                     return
                 except CursorError as error:
