@@ -76,7 +76,7 @@ def _opened_patterns(
     patterns: tuple[TriplePattern, ...], taken: Callable[[Constant], Variable]
 ) -> tuple[TriplePattern, ...]:
     groups = [[patterns[i] for i in numbers] for numbers in stars(patterns)]
-    if not (len(groups) == 1 or len(groups) == 2 and _linear(groups)) or not all(map(_is_star, groups)):
+    if not (len(groups) == 1 or (len(groups) == 2 and _linear(groups))) or not all(map(_is_star, groups)):
         return patterns
     single = [each for group in groups if len(group) == 1 for each in group]
     return tuple(
