@@ -27,8 +27,8 @@ from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.snapshot.saving import restore, restore_runs, save, save_runs
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
+from oxiseq.options import Options
 
 E = "http://e/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -142,7 +142,7 @@ class Drill:
         language = self.dice.choice([*LANGUAGES])
         text = LANGUAGES[language](self.dice)
         start = self.dice.choice([None, None, None, self.now + 3])
-        options = Options(start, self.dice.choice([0, 0, 0, 4]))
+        options = Options(origin=start, lateness=self.dice.choice([0, 0, 0, 4]))
         for _ in range(self.dice.choice([1, 1, 3])):
             together, alone = self.compiled(text, language, options), self.compiled(text, language, options)
             self.runs.add(together, start, bounds=self.dice.choice(["small", "small", "large"]))
@@ -376,7 +376,7 @@ def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
     terms, kb = TermDictionary(), StoreKb(Store())
     window = "FROM NAMED WINDOW :w ON :s [RANGE PT0.00001S] WHERE { WINDOW :w { ?h :a ?v } }"
     query = load(f"PREFIX : <{E}> REGISTER DSTREAM :q AS SELECT ?h {window}", "rspql")
-    run = front_of(query).compile(query, terms, kb, Options(None, 0))[0]
+    run = front_of(query).compile(query, terms, kb, Options())[0]
     runs = Runs(terms)
     runs.add(run, shares=False)
     found = []
