@@ -144,7 +144,7 @@ def run(kind: str, numbers: Sequence[int], size: Size) -> tuple[float, int]:
     stream, runs = Stream(terms, size.window + size.events), Runs(terms)
     for number in numbers:
         query = query_of(kind, number, size.window)
-        runs.add(front_of(query).compile(query, terms, kb, Options(None, 0))[0])
+        runs.add(front_of(query).compile(query, terms, kb, Options())[0])
     for batch in stream.pushes(0, size.window, 1000):
         runs.push(STREAM, batch)
     pushes = stream.pushes(size.window, size.window + size.events, size.push)
