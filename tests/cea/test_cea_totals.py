@@ -152,7 +152,7 @@ def test_values_of_one_stream_do_not_stay_in_memory() -> None:
 )  # fmt: skip
 def test_explain_says_how_they_are_counted(where: str, columns: str, way: str) -> None:
     text = f"VOCAB <http://e/> SELECT {columns} FROM S WHERE {where} HAVING COUNT(*) > 3"
-    told = explain_ceql(compile_ceql(load(text, "ceql"))).to_text()
+    told = str(explain_ceql(compile_ceql(load(text, "ceql"))))
     assert f"SELECT {columns}" in told and "HAVING COUNT(*) > 3" in told and way in told
 
 
