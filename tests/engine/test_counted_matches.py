@@ -244,7 +244,7 @@ def test_a_lone_instant_is_told_of_at_the_first_moment_of_report_every(window: s
     query_ = store.register(text)
     store.stream("http://e/s").push(one, 7)
     store.advance(7 + 3 * second)
-    assert [(m.at_us, m["n"]) for m in query_.matches(timeout=0, idle=0)] == [(7 + 2 * second, Literal(1))]
+    assert [(m.at_us, m["n"]) for m in query_.wait("0s", idle="0s")] == [(7 + 2 * second, Literal(1))]
     both = [(7, one), (7 + 2 * second, KIND.format(1, "a"))]
     assert [m.at_us - 7 for m in oxiseq.run(text, {"http://e/s": both})] == [2 * second]
 
@@ -259,7 +259,7 @@ def test_too_many_moments_of_report_every_are_told_of() -> None:
         stream.push(KIND.format(1, "a"), far)
     stream.push(KIND.format(2, "a"), far + 1_000_000)
     query_.close()
-    rows = [(match.at_us - far, match["n"]) for match in query_.matches(timeout=0, idle=None)]
+    rows = [(match.at_us - far, match["n"]) for match in query_.wait("0s", idle=None)]
     assert rows == [(0, Literal(2)), (1_000_000, Literal(3))]
 
 
