@@ -179,7 +179,7 @@ def test_queries_that_fold_alike_and_otherwise_tell_what_they_tell_alone() -> No
     for event in events:
         store.stream("http://e/s").push(event[1], event[0])
     store.advance(1_000)
-    assert [[(m.at_us, m["s"]) for m in q.matches(timeout=0, idle=0)] for q in queries] == alone
+    assert [[(m.at_us, m["s"]) for m in q.wait("0s", idle="0s")] for q in queries] == alone
     assert [len(rows) for rows in alone] == [3, 2, 3, 3, 3]
 
 
