@@ -126,10 +126,7 @@ class Knowledge:
 
     def saved(self, made: KbAnswers, terms: SavedTerms) -> State:
         """For a snapshot."""
-        for event in made.graphs:
-            for ids in event.ids:
-                terms.ids(ids)
-        return {"graphs": [event.save() for event in made.graphs], "tables": [terms.ids(t) for t in made.tables]}
+        return {"graphs": [event.save(terms) for event in made.graphs], "tables": [terms.ids(t) for t in made.tables]}
 
     def restored(self, state: State, terms: KnownTerms) -> KbAnswers:
         """What `saved` was given."""

@@ -76,7 +76,7 @@ class QueryRun:
     def advance(self) -> list[MatchBatch]:
         """Work through all instants that are complete by now; the matches found, in order."""
         found = self.work(self.clock.take())
-        while self.clock.ready:
+        while self.clock.complete():
             found += self.work(self.clock.take())
         return found
 

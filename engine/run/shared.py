@@ -255,7 +255,7 @@ class SharedRuns:
         found: dict[QueryRun, list[MatchBatch]] = {}
         errors: dict[QueryRun, Exception] = {}
         self._work(group, found, errors)
-        while group.clock.ready:
+        while group.clock.complete():
             self._work(group, found, errors)
         if late is not None and not len(late):
             late = None

@@ -103,7 +103,7 @@ class TupleRun(AloneRun):
             wrong = unfit(stream, batch.time, marks.fault, self._terms.attributes)
             self.faults = self.faults.more(wrong)
             marks, batch = marks.take(wrong.fit), batch.take(wrong.fit)
-        late = self._merging.push(self.plan.streams.index(stream), marks)
+        late = self._merging.take_in(self.plan.streams.index(stream), marks)
         return None if late is None else batch.take(late)
 
     def advance(self) -> list[ComplexEvents]:
@@ -170,14 +170,14 @@ class TupleRun(AloneRun):
         automaton = self._cea.save()
         self._log.forget(self._cea.oldest)
         return {"matches": self.matches, "resets": self.resets.save(), "faults": self.faults.save(),
-                "partitions": self._partitions.save(), "merging": self._merging.save(),
+                "partitions": self._partitions.save(), "merging": self._merging.save(terms),
                 "automaton": automaton, "log": self._log.save()}  # fmt: skip
 
     def restore(self, state: State, terms: KnownTerms) -> None:
         self.matches, self.resets = int(state["matches"]), Resets.restored(state["resets"])
         self.faults = Faults.restored(state["faults"])
         self._partitions.restore(state["partitions"])
-        self._merging.restore(state["merging"])
+        self._merging.restore(state["merging"], terms)
         self._cea.restore(state["automaton"])
         self._log.restore(state["log"])
 
