@@ -18,7 +18,6 @@ from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_graphs import row_graphs
-from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.late import LateBatch
@@ -116,7 +115,7 @@ class Driver:
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
         """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
         block = self.shape.block(list(self.batches(progress))).ordered()
-        faults = faults_of(self.run)
+        faults = self.run.faults
         warn_of(faults, stacklevel=3)
         for note in self.notes:
             warnings.warn(note, ColumnWarning, stacklevel=3)

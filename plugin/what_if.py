@@ -14,7 +14,6 @@ from oxiseq.durations import Duration, duration
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.events.faults import Faults
 from oxiseq.engine.events.time import to_microseconds
-from oxiseq.engine.run.alone import faults_of
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import Asked, Kb, kb_store
@@ -121,7 +120,7 @@ def _rows(
             row = {k: v for k, v in row_of(match).items() if not k.startswith(EVENTS)}
             rows.append((match.at_us, row))
     ordered = [row for _, row in sorted(rows, key=lambda each: each[0])]
-    return driver.shape.variables, ordered, faults_of(driver.run)
+    return driver.shape.variables, ordered, driver.run.faults
 
 
 def _names(streams: Mapping[str, str]) -> dict[str, str]:

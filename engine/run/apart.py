@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.backlog import Backlog
 from oxiseq.engine.run.concern import Concern, Key, keys_in, predicate_of
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.run.watermarks import BEFORE_ALL, late_ones
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -48,7 +48,7 @@ class _Member:
     it is awake until there is one.
     """
 
-    run: AloneRun
+    run: Run
     number: int
     concern: Concern | None
     seen: dict[str, int]
@@ -98,9 +98,9 @@ class ApartRuns:
     """Such runs. Outcomes come in order of registration. Not safe for several threads."""
 
     def __init__(self, terms: TermDictionary) -> None:
-        self._members: dict[AloneRun, _Member] = {}
+        self._members: dict[Run, _Member] = {}
         self._streams: dict[str, _Stream] = {}
-        self._stepped: set[AloneRun] = set()
+        self._stepped: set[Run] = set()
         self._count = 0
         terms.register(self)
 
@@ -110,7 +110,7 @@ class ApartRuns:
             yield from stream.backlog.held_ids()
 
     @property
-    def runs(self) -> tuple[AloneRun, ...]:
+    def runs(self) -> tuple[Run, ...]:
         """In order of registration."""
         return tuple(self._members)
 
@@ -120,12 +120,12 @@ class ApartRuns:
         asleep = {member for stream in self._streams.values() for member in stream.asleep}
         return sum(any(seen < self._streams[iri].backlog.end for iri, seen in m.seen.items()) for m in asleep)
 
-    def stepped(self) -> set[AloneRun]:
+    def stepped(self) -> set[Run]:
         """Those that have been handed something since the last call."""
         stepped, self._stepped = self._stepped, set()
         return stepped
 
-    def add(self, run: AloneRun) -> None:
+    def add(self, run: Run) -> None:
         """One more: it sees what comes from now on."""
         seen = {iri: self._streams.setdefault(iri, _Stream()).backlog.end for iri in dict.fromkeys(run.plan.streams)}
         member = self._members[run] = _Member(run, self._count, run.concern, seen)
@@ -143,7 +143,7 @@ class ApartRuns:
                 if key != predicate_of(key):
                     stream.paired[predicate_of(key)] = stream.paired.get(predicate_of(key), 0) + 1
 
-    def remove(self, run: AloneRun) -> None:
+    def remove(self, run: Run) -> None:
         """Forget a run."""
         member = self._members.pop(run)
         self._stepped.discard(run)
@@ -208,7 +208,7 @@ class ApartRuns:
             outcomes += self._step(member, [(iri, time)])
         return outcomes
 
-    def catch_up(self, run: AloneRun) -> list[Outcome]:
+    def catch_up(self, run: Run) -> list[Outcome]:
         """Hand a run what it has not been handed yet; nothing for one that is not registered."""
         member = self._members.get(run)
         missed = [] if member is None else self._missed(member)
@@ -232,18 +232,18 @@ class ApartRuns:
         else:
             stream.backlog.forget(first.seen[iri])
 
-    def settle(self, run: AloneRun) -> list[Outcome]:
+    def settle(self, run: Run) -> list[Outcome]:
         """One run takes everything seen so far as complete."""
         member = self._members[run]
         return self._step(member, self._missed(member), run.settle, quiet=False)
 
-    def close(self, run: AloneRun) -> list[Outcome]:
+    def close(self, run: Run) -> list[Outcome]:
         """The streams have ended for one run; `remove` it afterwards."""
         member = self._members[run]
         return self._step(member, self._missed(member), run.close, quiet=False)
 
-    def keep_answers(self, run: AloneRun) -> bool:
-        """The KB is about to change, and the run has caught up: see `AloneRun.keep_answers`. Raises KbError."""
+    def keep_answers(self, run: Run) -> bool:
+        """The KB is about to change, and the run has caught up: see `Run.keep_answers`. Raises KbError."""
         member = self._members.get(run)
         if member is not None and run.reads_kb:
             assert not any(isinstance(item, EventBatch) for _, item in self._missed(member)), "catch_up first"
@@ -302,7 +302,7 @@ class ApartRuns:
                     run.order.pass_by(0, *item)
                 elif not isinstance(item, EventBatch):
                     run.punctuate(iri, item)
-                elif (refused := run.push(iri, item)) is not None and len(refused):
+                elif (refused := run.push(iri, item)) is not None:
                     late[iri] = EventBatch.concat([late[iri], refused]) if iri in late else refused
             if end is not None:
                 end()

@@ -24,10 +24,10 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.output.complex_events import ComplexEvents
-from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, keys_of
 from oxiseq.engine.run.merging import Merging
 from oxiseq.engine.run.resets import Resets
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow
@@ -42,7 +42,7 @@ _FEW: Final = 1 << 12
 """As many values of PARTITION BY are not worth while to look at again."""
 
 
-class TupleRun(AloneRun):
+class TupleRun(Run):
     """The running state of a CEQL query. `lateness` in microseconds; events before `start` are not seen.
 
     Counter: `matches` found. `faults`: events that are no tuple events are left out, as if they had not come.

@@ -9,14 +9,14 @@ from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
-from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 
 
-class KbRun(AloneRun):
+class KbRun(Run):
     """Its events wait in `Arrivals`. Counter: `matches` handed out."""
 
     def __init__(

@@ -19,7 +19,6 @@ from oxiseq.driving import Driver, Source
 from oxiseq.engine.events.open import event_format, write_events
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.kb import KnowledgeBase
-from oxiseq.engine.run.alone import faults_of
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import knowledge_of, opened
 from oxiseq.languages.front import Options, said, without_reports
@@ -169,7 +168,7 @@ def _summary(replay: Driver, count: int, seconds: float) -> str:
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
     if replay.behind:
         parts.append(f"{replay.behind:,} behind what WITHIN still knew: matches may be missing there")
-    faults = faults_of(run)
+    faults = run.faults
     if faults.count:
         parts.append(f"{faults.count:,} left out")
     lines = [closing(replay.reports, parts, run.events, seconds), *faults.lines]

@@ -11,7 +11,7 @@ from oxiseq.ceql.shape import ceql_shape
 from oxiseq.engine.cea.plan import compile_ceql
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.cea import advance, facts
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -44,7 +44,7 @@ class CeqlFront(Front[CeqlQuery]):
         run = TupleRun(compile_ceql(query, options.stream_names), terms, options.start, options.lateness)
         return run, ceql_shape(run.plan, terms)
 
-    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> TupleRun:
+    def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> TupleRun:
         assert isinstance(run, TupleRun)
         return restore(state, run.plan, terms)
 

@@ -9,7 +9,7 @@ from oxiseq.engine.flow.epsparql.query import compile_intervals
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.flow import looking, merging
 from oxiseq.engine.run.intervals import IntervalRun
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.epsparql.explain import explain_intervals
@@ -48,7 +48,7 @@ class EpFront(Front[EpQuery]):
         plan = compile_intervals(query, read_rules(options.rules), options.reads, options.said.consume)
         return IntervalRun(plan, terms, kb, options.start, options.lateness), interval_shape(plan, terms)
 
-    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> IntervalRun:
+    def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> IntervalRun:
         assert isinstance(run, IntervalRun)
         return restore(state, run.plan, terms, kb)
 

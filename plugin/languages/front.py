@@ -20,7 +20,7 @@ from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import USUAL_NAMES, Naming
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.rsp.plan import UNSAID, RspOptions
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explanation import Explanation
 from oxiseq.grammar.languages import Language
@@ -74,11 +74,11 @@ class Front(ABC, Generic[Q]):
     @abstractmethod
     def compile(
         self, query: Q, terms: TermDictionary, kb: KnowledgeBase, options: Options
-    ) -> tuple[AnyRun, Shape]:
+    ) -> tuple[Run, Shape]:
         """A run that has seen nothing, and what its matches have in common. Raises QueryError, OxiseqError, KbError."""
 
     @abstractmethod
-    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> AnyRun:
+    def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> Run:
         """A run that goes on from a snapshot of a run of the same plan. Raises SnapshotError, KbError."""
 
     @abstractmethod

@@ -10,7 +10,7 @@ from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.windows import advance
 from oxiseq.engine.rsp.plan import compile_rsp
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explanation import Explanation
@@ -47,7 +47,7 @@ class RspqlFront(Front[RspQuery]):
         plan = compile_rsp(query, terms, options.said)
         return RspRun(plan, terms, kb, options.start, options.lateness), rsp_shape(plan, terms)
 
-    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> RspRun:
+    def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> RspRun:
         assert isinstance(run, RspRun)
         return restore(state, run.plan, terms, kb)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import compile_query
 from oxiseq.engine.run.query import QueryRun
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explanation import Explanation
@@ -42,7 +42,7 @@ class SpaseqFront(Front[Query]):
         run = QueryRun(compile_query(query, terms), terms, kb, options.start, options.lateness)
         return run, spaseq_shape(run.plan, terms)
 
-    def resume(self, state: bytes, run: AnyRun, terms: TermDictionary, kb: KnowledgeBase) -> QueryRun:
+    def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> QueryRun:
         assert isinstance(run, QueryRun)
         return restore(state, run.plan, terms, kb)
 

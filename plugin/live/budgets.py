@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from oxiseq.engine.errors import OxiseqError
-from oxiseq.engine.run.runs import AnyRun
+from oxiseq.engine.run.run import Run
 
 Policy: TypeAlias = Literal["fail", "reset"]
 POLICIES: Final[tuple[Policy, ...]] = ("fail", "reset")
@@ -48,7 +48,7 @@ class Budget:
             return Budget(self.records, self.bytes, policy)
         return Budget(said.get("records"), said.get("bytes"), policy)
 
-    def check(self, run: AnyRun) -> None:
+    def check(self, run: Run) -> None:
         """Raises BudgetError when a run that has not seen anything is beyond it."""
         if self.bytes is None:
             return
@@ -68,7 +68,7 @@ class Watch:
     budget: Budget
     after: int
 
-    def passed(self, run: AnyRun) -> str:
+    def passed(self, run: Run) -> str:
         """In which way a run's state is beyond the budget, between batches; empty if it is not."""
         records, most = self.budget.records, self.budget.bytes
         if most is not None and run.bytes > most:

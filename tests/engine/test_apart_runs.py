@@ -21,7 +21,7 @@ from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.flow.epsparql.stamps import STARTED_AT
 from oxiseq.engine.kb import StoreKb
 from oxiseq.engine.run import apart
-from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -107,8 +107,8 @@ class Pair:
     """A query among others and its twin. The late events of the one are those of the other when it has caught up."""
 
     text: str
-    together: AloneRun
-    alone: AloneRun
+    together: Run
+    alone: Run
     found: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
     late: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
 
@@ -122,7 +122,7 @@ class Drill:
         self.store = Store()
         self.kb = StoreKb(self.store)
         self.runs = Runs(self.terms)
-        self.pairs: dict[AloneRun, Pair] = {}
+        self.pairs: dict[Run, Pair] = {}
         self.now = 0
         self.slept = 0
 
@@ -134,7 +134,7 @@ class Drill:
         start = self.dice.choice([None, None, None, self.now + 3])
         options = Options(start, lateness)
         together, alone = (front_of(query).compile(query, self.terms, self.kb, options)[0] for _ in range(2))
-        assert isinstance(together, AloneRun) and isinstance(alone, AloneRun)
+        assert isinstance(together, Run) and isinstance(alone, Run)
         self.runs.add(together, start, shares=False)
         self.pairs[together] = Pair(text, together, alone)
 
@@ -220,7 +220,7 @@ class Drill:
 
     def take(self, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
-            assert isinstance(outcome.run, AloneRun)
+            assert isinstance(outcome.run, Run)
             pair = self.pairs[outcome.run]
             assert outcome.error is None, pair.text
             pair.found[0].extend(map(shown, outcome.matches))

@@ -1,4 +1,4 @@
-"""What every run can do that shares neither clock nor matching with others: one of a language other than SPAseq."""
+"""What every run can do, of whatever language: events in, matches out, saved and restored, what it tells of itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import NO_FAULTS, Faults, Unfit
 from oxiseq.engine.run.concern import Concern
 from oxiseq.engine.run.resets import Resets
-from oxiseq.engine.run.watermarks import Watermarks
+from oxiseq.engine.run.waiting import Order
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -23,8 +23,8 @@ class ReadsStreams(Protocol):
         """The IRIs of the streams that the query reads."""
 
 
-class AloneRun(ABC):
-    """The running state of a query with an order of its own. It gives batches of matches; each tells its length."""
+class Run(ABC):
+    """The running state of a query. It gives batches of matches; each tells its length."""
 
     resets: Resets = Resets()
     faults: Faults = NO_FAULTS
@@ -39,13 +39,14 @@ class AloneRun(ABC):
 
     @property
     @abstractmethod
-    def order(self) -> Watermarks[Any]:
+    def order(self) -> Order[Any]:
         """What puts its events in order."""
 
-    @abstractmethod
     def push(self, stream: str, batch: Any) -> Any:
-        """Take events of a stream in order of arrival; returns the late ones, None or an empty batch if there are none.
-        Call `advance` for matches."""
+        """Take events of a stream in order of arrival; returns the late ones, None for none. Call `advance` for
+        matches."""
+        late = self.order.take_in(self.plan.streams.index(stream), batch)
+        return None if late is None else batch.take(late)
 
     def unfit(self, stream: str, batch: EventBatch, terms: TermDictionary) -> Unfit | None:
         """The events of a batch, coded in any dictionary, that the language cannot take; None: there are none. For
@@ -136,19 +137,21 @@ class AloneRun(ABC):
         return self.state.get("bytes", 0)
 
     @property
-    def deadline(self) -> None:
-        """Nothing that it tells waits for time alone (see `QueryRun.deadline`)."""
-        return None
-
-    @property
-    def silence(self) -> None:
-        """See `QueryRun.silence`."""
+    def deadline(self) -> int | None:
+        """Something may be complete, or a report due, without a later event, when time has passed this (µs); None:
+        nothing waits for time alone."""
         return None
 
     @property
     def newest(self) -> int:
-        """See `QueryRun.newest`; 0: its order does not tell."""
-        return 0
+        """The time (µs) of the newest event, whoever has seen it: a run that is restored knows it too."""
+        return self.order.newest
+
+    @property
+    def silence(self) -> int | None:
+        """How long (µs) nothing may come, behind the newest event, until `deadline` has passed; None without one."""
+        deadline = self.deadline
+        return None if deadline is None else deadline + 1 - self.newest
 
     @property
     def lateness(self) -> int:
@@ -159,8 +162,3 @@ class AloneRun(ABC):
     def open(self) -> bool:
         """Whether events wait for their instant to be complete."""
         return self.order.open
-
-
-def faults_of(run: object) -> Faults:
-    """The events that a run of any language has left out."""
-    return run.faults if isinstance(run, AloneRun) else NO_FAULTS
