@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from pyoxigraph import NamedNode
 
@@ -18,6 +18,7 @@ from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_graphs import row_graphs
+from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.late import LateBatch
@@ -31,34 +32,20 @@ Events: TypeAlias = str | Path | Pairs
 """A file of events, or (time, graph) pairs in order of arrival."""
 Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
 """Gives batches that are coded in the dictionary."""
-B = TypeVar("B")
+Opener: TypeAlias = Callable[["Driver", Any, OnError, NamedNode], Iterator[LateBatch]]
+"""The events that have been given of a stream, as batches that its query's language takes."""
 
 _PAIRS = 4096
-
-
-class Driven(Protocol[B]):
-    """The running state of a query, of whatever language."""
-
-    def push(self, stream: str, batch: Any) -> Any:
-        """Take events of a stream; returns the late ones, if any."""
-
-    def punctuate(self, stream: str, time: int) -> None:
-        """No event of `stream` before `time` (µs) will come."""
-
-    def advance(self) -> list[B]:
-        """Work through all that is complete by now."""
 
 
 class Driver:
     """A query and its streams, read in order of time so that little has to be kept.
 
-    `shape`: what its matches have in common; `streams`: name in the query → IRI, in its order.
+    `run`: its running state; `shape`: what its matches have in common; `streams`: name in the query → IRI, in order.
     """
 
     run: Any
-    """The running state (a `Driven`)."""
-
-    def __init__(self, run: Driven[Any], shape: Shape, streams: Mapping[str, str]) -> None:
+    def __init__(self, run: Run, shape: Shape, streams: Mapping[str, str], opener: Opener | None = None) -> None:
         self.shape = shape
         self.terms = shape.terms
         self.reports: list[ReadReport] = []
@@ -67,6 +54,7 @@ class Driver:
         """The late events: (stream IRI, events), in order of arrival."""
         self.run = run
         self._names = streams
+        self._opener = opener or opened
         self._sources: dict[str, Iterator[LateBatch]] = {}
 
     @property
@@ -93,33 +81,16 @@ class Driver:
         if iri in self._sources:
             raise OxiseqError(f"the stream {name!r} is given twice")
         predicate = NamedNode(time_predicate) if isinstance(time_predicate, str) else time_predicate
-        self._sources[iri] = self._open(events, on_error, predicate)
-
-    def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
-        if not isinstance(events, str | Path):
-            return events(self.terms) if callable(events) else _pairs(_iterated(events), self.terms)
-        reader = open_events(events, self.terms, time_predicate, on_error)
-        self.reports.append(reader.report)
-        return iter(reader)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What cannot be meant in what has been read."""
-        return ()
-
-    @property
-    def behind(self) -> int:
-        """At how many events matches may be missing."""
-        return 0
+        self._sources[iri] = self._opener(self, events, on_error, predicate)
 
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
         """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
         block = self.shape.block(list(self.batches(progress))).ordered()
         faults = self.run.faults
         warn_of(faults, stacklevel=3)
-        for note in self.notes:
+        for note in self.run.notes:
             warnings.warn(note, ColumnWarning, stacklevel=3)
-        return Matches(block, self.run.events, self.late, faults, self.behind)
+        return Matches(block, self.run.events, self.late, faults, self.run.behind)
 
     def batches(self, progress: Callable[[], None] | None = None) -> Iterator[Any]:
         """Read on, always the stream that is furthest behind; matches in order of completion."""
@@ -149,6 +120,15 @@ class Driver:
             if isinstance(late, EventBatch):
                 self.terms.hold(*late.ids)
             self.late.append((iri, late))
+
+
+def opened(driver: Driver, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
+    """What most languages take: a source, a file, or (time, graph) pairs."""
+    if not isinstance(events, str | Path):
+        return events(driver.terms) if callable(events) else _pairs(_iterated(events), driver.terms)
+    reader = open_events(events, driver.terms, time_predicate, on_error)
+    driver.reports.append(reader.report)
+    return iter(reader)
 
 
 def _pairs(events: Pairs, terms: TermDictionary) -> Iterator[EventBatch]:

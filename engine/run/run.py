@@ -122,6 +122,16 @@ class Run(ABC):
         return self.order.late
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What cannot be meant in what it has been given."""
+        return ()
+
+    @property
+    def behind(self) -> int:
+        """At how many events matches that end there may be missing."""
+        return 0
+
+    @property
     @abstractmethod
     def state(self) -> dict[str, int]:
         """Numbers of live records, by kind."""

@@ -76,7 +76,7 @@ def run_query(
     if request.late is not None:
         write_events(replay.late_batches(), replay.terms, request.late)
     if not request.quiet:
-        for note in replay.notes:
+        for note in replay.run.notes:
             click.echo(f"note: {note}", err=True)
         click.echo(_summary(replay, count, perf_counter() - begun), err=True)
         if not count:
@@ -166,8 +166,8 @@ def _write(request: RunRequest, replay: Driver, chosen: ResultFormat, bar: Bar) 
 def _summary(replay: Driver, count: int, seconds: float) -> str:
     run = replay.run
     parts = [counted(run.events, "event", "events"), counted(count, "match", "matches"), f"{run.late:,} late"]
-    if replay.behind:
-        parts.append(f"{replay.behind:,} behind what WITHIN still knew: matches may be missing there")
+    if replay.run.behind:
+        parts.append(f"{replay.run.behind:,} behind what WITHIN still knew: matches may be missing there")
     faults = run.faults
     if faults.count:
         parts.append(f"{faults.count:,} left out")

@@ -10,8 +10,6 @@ from oxiseq.engine.kernels.matching import match
 from oxiseq.engine.kernels.windows import advance
 from oxiseq.engine.rsp.plan import compile_rsp
 from oxiseq.engine.run.rsp import RspRun
-from oxiseq.engine.run.run import Run
-from oxiseq.engine.snapshot.saving import restore
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.explanation import Explanation
 from oxiseq.first_run import announce
@@ -25,7 +23,6 @@ from oxiseq.reasons.report import Why, WhyRequest
 from oxiseq.reasons.rsp.asking import Source
 from oxiseq.reasons.rsp.why import why_windows
 from oxiseq.rsp.explain import explain_rsp
-from oxiseq.rsp.replay import RspReplay
 from oxiseq.rsp.shape import rsp_shape
 
 
@@ -46,14 +43,6 @@ class RspqlFront(Front[RspQuery]):
         without_names(options, f"a query of {self.language.upper()}")
         plan = compile_rsp(query, terms, options.said)
         return RspRun(plan, terms, kb, options.start, options.lateness), rsp_shape(plan, terms)
-
-    def resume(self, state: bytes, run: Run, terms: TermDictionary, kb: KnowledgeBase) -> RspRun:
-        assert isinstance(run, RspRun)
-        return restore(state, run.plan, terms, kb)
-
-    def replay(self, query: RspQuery, kb: Kb, options: Options) -> RspReplay:
-        without_names(options, f"a query of {self.language.upper()}")
-        return RspReplay(query, kb, options.said, options.start, options.lateness)
 
     def explain(self, query: RspQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_rsp(compile_rsp(query, TermDictionary()))
