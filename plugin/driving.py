@@ -17,11 +17,10 @@ from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
-from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.late import LateBatch
+from oxiseq.late import LateBatch, as_graphs
 from oxiseq.left_out import ColumnWarning, warn_of
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
@@ -32,8 +31,9 @@ Events: TypeAlias = str | Path | Pairs
 """A file of events, or (time, graph) pairs in order of arrival."""
 Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
 """Gives batches that are coded in the dictionary."""
-Opener: TypeAlias = Callable[["Driver", Any, OnError, NamedNode], Iterator[LateBatch]]
-"""The events that have been given of a stream, as batches that its query's language takes."""
+Opener: TypeAlias = Callable[[Any, TermDictionary, OnError, NamedNode, list[ReadReport]], Iterator[LateBatch]]
+"""The events that have been given of a stream, as batches that its query's language takes; of a file one more report of
+what is read."""
 
 _PAIRS = 4096
 
@@ -64,10 +64,7 @@ class Driver:
 
     def late_batches(self) -> Iterator[EventBatch]:
         """The late events, as RDF."""
-        for _, batch in self.late:
-            if not isinstance(batch, EventBatch):
-                batch = encode_events(row_graphs(batch, self.shape.vocab), self.terms)
-            yield batch
+        return (as_graphs(batch, self.terms, self.shape.vocab) for _, batch in self.late)
 
     def attach(
         self, name: str, events: Any, on_error: OnError = "stop", time_predicate: str | NamedNode = GENERATED_AT,
@@ -81,7 +78,7 @@ class Driver:
         if iri in self._sources:
             raise OxiseqError(f"the stream {name!r} is given twice")
         predicate = NamedNode(time_predicate) if isinstance(time_predicate, str) else time_predicate
-        self._sources[iri] = self._opener(self, events, on_error, predicate)
+        self._sources[iri] = self._opener(events, self.terms, on_error, predicate, self.reports)
 
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
         """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
@@ -122,12 +119,14 @@ class Driver:
             self.late.append((iri, late))
 
 
-def opened(driver: Driver, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
+def opened(
+    events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode, reports: list[ReadReport]
+) -> Iterator[LateBatch]:
     """What most languages take: a source, a file, or (time, graph) pairs."""
     if not isinstance(events, str | Path):
-        return events(driver.terms) if callable(events) else _pairs(_iterated(events), driver.terms)
-    reader = open_events(events, driver.terms, time_predicate, on_error)
-    driver.reports.append(reader.report)
+        return events(terms) if callable(events) else _pairs(_iterated(events), terms)
+    reader = open_events(events, terms, time_predicate, on_error)
+    reports.append(reader.report)
     return iter(reader)
 
 

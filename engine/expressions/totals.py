@@ -115,13 +115,6 @@ class SumTotal:
         else:
             self._sum += Fraction(number.number) * times
 
-    def add_sum(self, total: Fraction, of_kind: tuple[int, int], errors: int) -> None:
-        """Integers and decimals, so many of each, and so many errors, at once."""
-        self._sum += total
-        self._of_kind[0] += of_kind[0]
-        self._of_kind[1] += of_kind[1]
-        self._errors += errors
-
     def term(self) -> Term:
         if self._errors:
             raise ExpressionError("a value that is no number")

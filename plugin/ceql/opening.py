@@ -8,22 +8,24 @@ from typing import Any
 
 from pyoxigraph import NamedNode
 
-from oxiseq.driving import Driver, Opener, opened
+from oxiseq.driving import Opener, opened
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.tuples import Naming, is_table, is_tuple_file, open_rows, read_rows
+from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.late import LateBatch
 
 
 def opener(naming: Naming) -> Opener:
     """As others; `naming`: the columns of tables that hold type and time."""
 
-    def of(driver: Driver, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
+    def of(
+        events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode, reports: list[ReadReport]
+    ) -> Iterator[LateBatch]:
         if isinstance(events, str | Path) and is_tuple_file(events):
-            report = ReadReport(str(events))
-            driver.reports.append(report)
-            return open_rows(events, naming, report)
+            reports.append(ReadReport(str(events)))
+            return open_rows(events, naming, reports[-1])
         if is_table(events):
             return read_rows(events, naming)
-        return opened(driver, events, on_error, time_predicate)
+        return opened(events, terms, on_error, time_predicate, reports)
 
     return of

@@ -21,7 +21,6 @@ from oxiseq.grammar.languages import Language
 from oxiseq.knowledge import Kb
 from oxiseq.languages.front import LOG, Front, Options
 from oxiseq.matches.shape import Shape
-from oxiseq.reasons.ceql.events import opener
 from oxiseq.reasons.ceql.why import why_ceql
 from oxiseq.reasons.read import read_streams
 from oxiseq.reasons.report import Why, WhyRequest
@@ -54,6 +53,7 @@ class CeqlFront(Front[CeqlQuery]):
 
     def why(self, query: CeqlQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
         plan = compile_ceql(query, options.stream_names)
-        as_graphs = opener(options.naming, query.vocab or "")
-        history = read_streams(self.names(query, plan), streams, asked.reading, opener=as_graphs)
+        history = read_streams(
+            self.names(query, plan), streams, asked.reading, opener=self.opener(options), vocab=query.vocab or ""
+        )
         return why_ceql(plan, history, asked.provenance, asked.bounds)

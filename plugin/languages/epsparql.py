@@ -22,7 +22,7 @@ from oxiseq.grammar.languages import Language
 from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.languages.front import LOG, Front, Options, without_names
 from oxiseq.matches.shape import Shape
-from oxiseq.reasons.intervals.asking import Source, opener
+from oxiseq.reasons.intervals.asking import Source
 from oxiseq.reasons.intervals.why import why_intervals
 from oxiseq.reasons.read import read_streams
 from oxiseq.reasons.report import Why, WhyRequest
@@ -61,5 +61,5 @@ class EpFront(Front[EpQuery]):
         without_names(options, "an EP-SPARQL query")
         rules = tuple(read_rules(options.rules))
         plan = compile_intervals(query, rules, options.reads, options.said.consume)
-        history = read_streams(self.names(query, plan), streams, asked.reading, opener=opener)
+        history = read_streams(self.names(query, plan), streams, asked.reading, opener=open_spanned)
         return why_intervals(Source(plan.query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)
