@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +18,7 @@ from oxiseq.grammar.languages import AnyQuery
 from oxiseq.knowledge import Asked, Kb, kb_store
 from oxiseq.languages.front import Options
 from oxiseq.languages.registry import check_kb, front_of, rules_of
-from oxiseq.matches.rows import EVENTS, Row, cell_key, cell_text, row_of
+from oxiseq.matches.rows import EVENTS, Row, cell_text, row_of, surplus
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.unread import warn_unread
 
@@ -94,7 +93,7 @@ def compared(
     columns = ("at", *(v for v in mine if v in theirs))
     if len(columns) == 1 and mine and theirs:
         raise OxiseqError(f"the answers have no variable in common: {', '.join(mine)} and {', '.join(theirs)}")
-    gained, lost = _left(new, old, columns), _left(old, new, columns)
+    gained, lost = surplus(new, old, columns), surplus(old, new, columns)
     notes = (*(f"the draft: {line}" for line in left.lines), *(f"the other: {line}" for line in other_left.lines))
     return WhatIf(columns, gained, lost, len(new) - len(gained), notes)
 
@@ -126,16 +125,3 @@ def _rows(
 def _names(streams: Mapping[str, str]) -> dict[str, str]:
     """Name or IRI → IRI."""
     return {**{iri: iri for iri in streams.values()}, **streams}
-
-
-def _left(rows: Sequence[Row], others: Sequence[Row], columns: Sequence[str]) -> tuple[Row, ...]:
-    def key(row: Row) -> tuple[str, ...]:
-        return tuple(cell_key(row.get(name)) for name in columns)
-
-    theirs, left = Counter(map(key, others)), []
-    for row in rows:
-        if theirs[key(row)]:
-            theirs[key(row)] -= 1
-        else:
-            left.append(row)
-    return tuple(left)
