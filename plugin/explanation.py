@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 from oxiseq.engine.flow.explain import Step
 from oxiseq.pictures.drawing import Drawing, draw
 from oxiseq.pictures.graphviz import dot
 from oxiseq.pictures.svg import Svg
+
+WITH_EQUALS: Final = "all, with equal queries that began at the same event"
+"""What a query shares whose state depends on when it began."""
 
 
 class Explanation(ABC):

@@ -1,16 +1,19 @@
 """The registered queries of a store, of all languages.
 
 SPAseq queries share clocks and matching (shared.py); those over windows share their state as long as it is the same
-(together.py); each other query is handed events only when something may come of them (apart.py).
+(together.py); each other query is handed events only when something may come of
+them (apart.py). Of those, equal ones that are in the same state are one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from oxiseq.engine.events.batch import EventBatch
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.apart import ApartRuns
+from oxiseq.engine.run.equal import equal_by
 from oxiseq.engine.run.group import kind_of
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
@@ -32,15 +35,18 @@ class Runs:
         self._together = Together(terms)
         self._count = 0
 
-    def add(self, run: Run, start: int | None = None, *, shares: bool = True) -> None:
-        """A query; `start` as it was given. shares: it may share its state with others. One of SPAseq has not seen any
-        event yet."""
+    def add(
+        self, run: Run, start: int | None = None, *, shares: bool = True, bounds: Hashable | None = None
+    ) -> None:
+        """A query; `start` as it was given. shares: it may share its state with others. bounds: how large that may
+        become; one with bounds is one with equal queries that have the same, or shares nothing. One of SPAseq has not
+        seen any event yet."""
         self._number[run] = self._count
         self._count += 1
         if isinstance(run, QueryRun):
-            self._shared.add(run, start, shares=shares)
-        elif not (shares and isinstance(run, RspRun) and self._is_together(run)):
-            self._apart.add(run)
+            self._shared.add(run, start, shares=shares, bounds=bounds)
+        elif not (shares and bounds is None and isinstance(run, RspRun) and self._is_together(run)):
+            self._apart.add(_alone(run), equal_by(_alone(run), bounds) if shares else None)
 
     def _is_together(self, run: RspRun) -> bool:
         kind = kind_of(run)
@@ -54,10 +60,10 @@ class Runs:
         if run in self._together:
             assert isinstance(run, RspRun)
             self._together.remove(run)
-        elif not isinstance(run, QueryRun):
-            self._apart.remove(run)
-        else:
+        elif isinstance(run, QueryRun):
             self._shared.remove(run)
+        else:
+            self._apart.remove(_alone(run))
 
     @property
     def registered(self) -> tuple[Run, ...]:
@@ -67,8 +73,15 @@ class Runs:
     def save(self, terms: SavedTerms) -> State:
         """The state of all queries, each of which has caught up."""
         assert not self._apart.behind, "catch_up first"
-        alone = [run.save(terms) for run in self._number if not isinstance(run, QueryRun)]
-        return {"shared": self._shared.save(terms), "alone": alone}
+        alone, equal = list[State](), list[int]()
+        places: dict[int, int] = {}
+        for run in self._number:
+            if isinstance(run, AloneRun):
+                place = places.setdefault(self._apart.state_of(run), len(alone))
+                equal.append(place)
+                if place == len(alone):
+                    alone.append(run.save(terms))
+        return {"shared": self._shared.save(terms), "alone": alone, "equal": equal}
 
     def restore(self, state: State, runs: Sequence[Run], terms: KnownTerms) -> None:
         """Go on from a saved state, with runs of the same plans in the same order that have not seen any event; when
@@ -76,15 +89,18 @@ class Runs:
         self._shared.restore(state["shared"], [run for run in runs if isinstance(run, QueryRun)], terms)
         self._number.update((run, number) for number, run in enumerate(runs))
         self._count = len(runs)
-        alone = [run for run in runs if not isinstance(run, QueryRun)]
-        for run, saved in zip(alone, state["alone"], strict=True):
-            run.restore(saved, terms)
+        first: dict[int, AloneRun] = {}
+        for run, place in zip((run for run in runs if isinstance(run, AloneRun)), state["equal"], strict=True):
+            if first.setdefault(place, run) in self._apart:
+                self._apart.add_to(run, first[place])
+                continue
+            run.restore(state["alone"][place], terms)
             if not (isinstance(run, RspRun) and self._is_together(run)):
                 self._apart.add(run)
 
     def push(self, stream: str, batch: EventBatch) -> list[Outcome]:
         """Events of a stream, in order of arrival; what that did."""
-        def alone(run: Run) -> Outcome:
+        def alone(run: AloneRun) -> Outcome:
             return _outcome(run, lambda: run.push(stream, batch))
 
         found = self._shared.push(stream, batch)
@@ -92,7 +108,7 @@ class Runs:
 
     def punctuate(self, stream: str, time: int) -> list[Outcome]:
         """No event of `stream` before `time` (µs) will come."""
-        def alone(run: Run) -> Outcome:
+        def alone(run: AloneRun) -> Outcome:
             return _outcome(run, lambda: run.punctuate(stream, time))
 
         found = self._shared.punctuate(stream, time)
@@ -103,7 +119,7 @@ class Runs:
         """Hand one query, or all, the events that have not concerned it so far, before its state, its counters or its
         late events are looked at; what has come of that."""
         runs = self._apart.runs if run is None else [run]
-        return [outcome for each in runs if not isinstance(each, QueryRun) for outcome in self._apart.catch_up(each)]
+        return [outcome for each in runs if isinstance(each, AloneRun) for outcome in self._apart.catch_up(each)]
 
     def stepped(self) -> set[Run]:
         """Those whose state may be another than at the last call, but for those that share it."""
@@ -111,19 +127,28 @@ class Runs:
 
     def keep_answers(self, run: Run) -> bool:
         """The KB is about to change, and the query has caught up: see `Run.keep_answers`. Raises KbError."""
-        return self._shared.keep_answers(run) if isinstance(run, QueryRun) else self._apart.keep_answers(run)
+        return self._shared.keep_answers(run) if isinstance(run, QueryRun) else self._apart.keep_answers(_alone(run))
 
     def settle(self, run: Run, until: int = BEFORE_ALL) -> list[Outcome]:
         """One query takes everything seen so far as complete; one of SPAseq also all before `until` (µs)."""
         if isinstance(run, QueryRun):
             return self._shared.settle(run, until)
-        return [_outcome(run, run.settle)] if run in self._together else self._apart.settle(run)
+        return [_outcome(run, run.settle)] if run in self._together else self._apart.settle(_alone(run))
+
+    def forget(self, run: Run, at: int) -> None:
+        """One query gives up its partial matches, and has caught up before: see `Run.forget`."""
+        if isinstance(run, QueryRun):
+            self._shared.forget(run, at)
+        elif run in self._together:
+            run.forget(at)
+        else:
+            self._apart.forget(_alone(run), at)
 
     def close(self, run: Run) -> list[Outcome]:
         """The streams have ended for one query; `remove` it afterwards."""
         if isinstance(run, QueryRun):
             return self._shared.close(run)
-        return [_outcome(run, run.close)] if run in self._together else self._apart.close(run)
+        return [_outcome(run, run.close)] if run in self._together else self._apart.close(_alone(run))
 
     def _in_order(self, outcomes: list[Outcome], together: list[Outcome], apart: list[Outcome]) -> list[Outcome]:
         """In order of registration."""
@@ -131,6 +156,12 @@ class Runs:
         if not together and not (outcomes and apart):
             return outcomes or apart
         return sorted([*outcomes, *together, *apart], key=lambda outcome: self._number[outcome.run])
+
+
+def _alone(run: Run) -> AloneRun:
+    """One that is not of SPAseq."""
+    assert isinstance(run, AloneRun)
+    return run
 
 
 def _outcome(run: Run, step: Callable[[], Any]) -> Outcome:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, TypeVar
+from typing import ClassVar, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,10 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults, Unfit
 from oxiseq.engine.events.tuples import TupleRows
 from oxiseq.engine.output.complex_events import ComplexEvents
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.concern import Concern, keys_of
 from oxiseq.engine.run.merging import Merging
 from oxiseq.engine.run.resets import Resets
-from oxiseq.engine.run.run import Run
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 from oxiseq.grammar.ceql_algebra import AttributeWindow
@@ -42,7 +42,7 @@ _FEW: Final = 1 << 12
 """As many values of PARTITION BY are not worth while to look at again."""
 
 
-class TupleRun(Run):
+class TupleRun(AloneRun):
     """The running state of a CEQL query. `lateness` in microseconds; events before `start` are not seen.
 
     Counter: `matches` found. `faults`: events that are no tuple events are left out, as if they had not come.
@@ -54,7 +54,7 @@ class TupleRun(Run):
         self, plan: CeaPlan, terms: TermDictionary, start: int | None = None, lateness: int = 0,
         capacities: Capacities | None = None,
     ) -> None:
-        self._plan = plan
+        self._plan, self._capacities = plan, capacities
         self.matches = 0
         self.resets, self.faults = Resets(), Faults()
         query = plan.query
@@ -75,6 +75,10 @@ class TupleRun(Run):
         attributes = self._terms.attributes
         fault = faults_in(self._plan.query.vocab or "", attributes, batch, terms)
         return None if fault is None else unfit(stream, batch.time, fault, attributes)
+
+    def another(self) -> Self:
+        order, capacities = self._merging, self._capacities
+        return type(self)(self._plan, self._dictionary, order.start, order.lateness, capacities)
 
     @property
     def plan(self) -> CeaPlan:

@@ -9,14 +9,14 @@ from oxiseq.engine.errors import KbError
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kb_in_time import KbInTime
 from oxiseq.engine.output.batch import MatchBatch
+from oxiseq.engine.run.alone import AloneRun
 from oxiseq.engine.run.arrivals import Arrivals
-from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import AFTER_ALL
 from oxiseq.engine.terms.blanks import KbBlanks
 from oxiseq.engine.terms.dictionary import AnyIds, TermDictionary
 
 
-class KbRun(Run):
+class KbRun(AloneRun):
     """Its events wait in `Arrivals`. Counter: `matches` handed out."""
 
     def __init__(
@@ -33,6 +33,11 @@ class KbRun(Run):
     @property
     def order(self) -> Arrivals:
         return self._arrivals
+
+    @property
+    def kb_in_time(self) -> KbInTime:
+        """The KB as it sees it."""
+        return self._kb
 
     def advance(self) -> list[MatchBatch]:
         """Work through all that is complete by now: what is found, in order. Raises LimitError, KbError. An error of

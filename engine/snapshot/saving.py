@@ -17,6 +17,7 @@ gives others); one that nothing in the state names may have another label in lat
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias, TypeVar, overload
 
@@ -26,6 +27,8 @@ from oxiseq.engine.flow.epsparql.query import IntervalPlan
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.rsp.plan import RspPlan
+from oxiseq.engine.run.alone import AloneRun
+from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.run.intervals import IntervalRun
 from oxiseq.engine.run.query import QueryRun
 from oxiseq.engine.run.rsp import RspRun
@@ -33,7 +36,6 @@ from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.tuples import TupleRun
 from oxiseq.engine.snapshot.container import pack, unpack
-from oxiseq.engine.snapshot.plans import fingerprint
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
@@ -78,6 +80,8 @@ def restore(data: bytes, plan: AnyPlan, terms: TermDictionary, kb: KnowledgeBase
         state, known = saved["state"], KnownTerms(saved["terms"], terms)
         run = _run(plan, terms, kb)
         run.restore(state, known)
+        if isinstance(run, AloneRun):
+            run.origin = hashlib.blake2b(data, digest_size=16).digest()
         return run
 
     return _of_this_version(made)

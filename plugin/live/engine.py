@@ -132,7 +132,7 @@ class Engine:
 
     def forget(self, query: LiveQuery) -> None:
         """Let it give up its partial matches and go on; it has caught up."""
-        query.run.forget(microseconds_now())
+        self._at_work.runs.forget(query.run, microseconds_now())
         query.watch = query.watch.budget.watch()
         query.saved = -1
 

@@ -54,6 +54,30 @@ def test_a_query_that_resets_forgets_and_goes_on(tmp_path: Path, budget: dict[st
             assert service.worker.find("rises").run.records <= 400  # type: ignore[union-attr]
 
 
+def test_equal_queries_of_equal_budgets_forget_at_the_same_events(tmp_path: Path) -> None:
+    with live(tmp_path) as service:
+        for number in range(3):
+            service.queries.register(f"rises-{number}", FOR_EVER, options=RESET)
+            options = {"streamNames": {"ceql": POWER}, **RESET}
+            service.queries.register(f"pairs-{number}", PAIRS, "ceql", options=options)
+        for number, batch in enumerate(SENT):
+            push(service, batch)
+            if number % 20 == 0:
+                rest(service)
+        rest(service)
+        for kind in ("rises", "pairs"):
+            first, *others = (service.worker.find(f"{kind}-{number}") for number in range(3))
+            assert first is not None
+            assert all(other is not None and other.run.records == first.run.records for other in others)
+            assert {len(rows(service, f"{kind}-{number}")) for number in range(3)} == {len(rows(service, f"{kind}-0"))}
+            resets = [service.queries.get(f"{kind}-{number}").resets for number in range(3)]
+            assert len({(reset.count, reset.time, reset.records) for reset in resets}) == 1
+        first, second = (service.worker.find(f"rises-{number}") for number in range(2))
+        assert first is not None and second is not None
+        assert first.run.resets.count >= 1
+        assert first.run.finder is second.run.finder  # type: ignore[union-attr]
+
+
 def test_a_query_that_fails_says_why_and_can_go_on_without_its_state(tmp_path: Path) -> None:
     options = {"stateBudget": {"records": 200}, "onBudget": "fail"}
     with live(tmp_path) as service:

@@ -15,7 +15,7 @@ from strategies import Dice
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.kb import StoreKb
-from oxiseq.engine.snapshot.plans import fingerprint
+from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import LANGUAGES, language_of

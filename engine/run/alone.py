@@ -1,0 +1,34 @@
+"""What a run can do besides that shares neither clock nor matching with others, one of a language other than SPAseq: be
+in the state of an equal one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from copy import deepcopy
+from typing import Self
+
+from oxiseq.engine.run.run import Run
+from oxiseq.engine.terms.dictionary import TermDictionary
+from oxiseq.engine.terms.saved import SameTerms, SavedTerms
+
+
+class AloneRun(Run):
+    """The running state of a query with an order of its own."""
+
+    origin: bytes | None = b""
+    """The digest of the snapshot that it goes on from, empty for none: equal runs of one origin are in the same state.
+    None: of no use any more, since it has been handed something."""
+
+    @abstractmethod
+    def another(self) -> Self:
+        """One of the same plan that has not seen anything."""
+
+    def share(self, other: Self) -> None:
+        """Be in the state of an equal one, from now on: what one of them is handed, the other has seen."""
+        self.__dict__ = other.__dict__
+
+    def part(self, terms: TermDictionary) -> None:
+        """Go on by itself from the state that it has shared. terms: its dictionary."""
+        alone = self.another()
+        alone.restore(deepcopy(self.save(SavedTerms(terms))), SameTerms(terms))
+        self.share(alone)
