@@ -26,8 +26,8 @@ from oxiseq.engine.events.open import write_events
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import FRONTS
+from oxiseq.options import Options
 
 WINDOW = 100
 """Seconds, and events, of a tumbling window."""

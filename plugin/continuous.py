@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.faults import Faults
-from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.time import Time
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.plan.query import QueryPlan
 from oxiseq.engine.run.query import QueryRun
@@ -22,16 +21,17 @@ from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.exchange import Exchange
 from oxiseq.feed import Feed
-from oxiseq.grammar import load
-from oxiseq.languages.front import Front, Options
+from oxiseq.languages.front import Front
 from oxiseq.late import LateEvent, late_events
 from oxiseq.left_out import warn_of
 from oxiseq.live_view import EVERY, MATCHES, LiveView
 from oxiseq.matches.match import Match
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Block, Shape
+from oxiseq.options import HISTORY, Options, said
 from oxiseq.pictures.tables import html_table
-from oxiseq.reasons.read import Reading, Span
+from oxiseq.query_text import QueryText
+from oxiseq.reasons.read import Span, reading_of
 from oxiseq.reasons.report import SHOWN, Why, WhyRequest
 from oxiseq.reasons.windows import same_windows
 from oxiseq.spaseq.explain import explain
@@ -52,7 +52,7 @@ class ContinuousQuery:
 
     def __init__(
         self,
-        text: str,
+        query: QueryText,
         front: Front[Any],
         run: Run,
         shape: Shape,
@@ -61,7 +61,8 @@ class ContinuousQuery:
         kb: KnowledgeBase,
         options: Options,
     ) -> None:
-        self.text = text
+        self.query = query
+        """As it was registered."""
         self.found = 0
         """How many matches it has found."""
         self._front = front
@@ -132,11 +133,9 @@ class ContinuousQuery:
             late, self._late = self._late, []
             return late_events(late, self._shape.terms, self._shape.vocab)
 
-    def why(
-        self, begin: int | datetime | None = None, end: int | datetime | None = None, provenance: int = SHOWN
-    ) -> Why:
+    def why(self, since: Time | None = None, until: Time | None = None, limit: int = SHOWN) -> Why:
         """Why it matched and why it did not, over the events that its streams keep (`Stream.keep`), with the knowledge
-        base of now; see `oxiseq.why`.
+        base of now; see `oxiseq.Query.why`.
 
         Raises OxiseqError if none of its streams keeps events; KbError, LimitError.
         """
@@ -144,11 +143,11 @@ class ContinuousQuery:
         if not kept:
             streams = " nor ".join(f"<{iri}>" for iri in self.reads)
             raise OxiseqError(f"no events are kept of {streams}: call store.stream(...).keep(10_000) before they come")
-        times = [None if t is None else to_microseconds(t) for t in (begin, end)]
-        options = replace(self._options, start=self._first)
-        request = WhyRequest(Reading(Span(*times), options.start, options.lateness), provenance)
+        asked = said(self.query.language, {"since": since, "until": until, "limit": limit}, (HISTORY,))
+        options = replace(self._options, origin=self._first)
+        request = WhyRequest(reading_of(options, Span(asked.since, asked.until)), asked.limit)
         kb = self._kb if self._front.asks_kb else None
-        return self._front.why(load(self.text, self._front.language), kept, kb, options, request)
+        return self._front.why(self.query.algebra, kept, kb, options, request)
 
     @property
     def _now(self) -> Run:
@@ -160,8 +159,8 @@ class ContinuousQuery:
     def _first(self) -> int | None:
         """The t of its tumbling windows."""
         run, plan = self._now, self._plan
-        if self._options.start is not None or plan is None or not isinstance(run, QueryRun):
-            return self._options.start
+        if self._options.origin is not None or plan is None or not isinstance(run, QueryRun):
+            return self._options.origin
         return same_windows(plan.query.window, run.window_start)
 
     def live(self, every: float = EVERY, matches: int = MATCHES) -> LiveView:
@@ -331,8 +330,8 @@ class ContinuousQuery:
     def _repr_html_(self) -> str:
         rows = [("reads", ", ".join(self.reads)), ("events", f"{self.events:,}"), ("late", f"{self.late:,}")]
         rows += [("matches", f"{self.found:,}"), *((kind, f"{count:,}") for kind, count in self.state.items())]
-        drawn = "" if self._plan is None else explain(self._plan).to_svg()
-        return f"<div>{html_table(', '.join(self.variables), rows, self.text)}{drawn}</div>"
+        drawn = "" if self._plan is None else explain(self._plan).svg()
+        return f"<div>{html_table(', '.join(self.variables), rows, self.query.text)}{drawn}</div>"
 
     def __repr__(self) -> str:
         return f"<ContinuousQuery {', '.join(self.variables)}: {self.events} events>"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ from oxiseq.engine.events.encode import GraphLike, encode_events
 from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.events.time import Time
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -26,7 +26,7 @@ from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
 from oxiseq.unread import warn_unread
 
-Pairs: TypeAlias = Iterable[tuple[int | datetime, GraphLike]]
+Pairs: TypeAlias = Iterable[tuple[Time, GraphLike]]
 Events: TypeAlias = str | Path | Pairs
 """A file of events, or (time, graph) pairs in order of arrival."""
 Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
@@ -73,7 +73,7 @@ class Driver:
         read are left out, with a warning. Raises EventError, OxiseqError."""
         iri = self._names.get(name, name)
         if iri not in self._names.values():
-            warn_unread(name, self._names, 3)
+            warn_unread(name, self._names, 4)
             return
         if iri in self._sources:
             raise OxiseqError(f"the stream {name!r} is given twice")
@@ -84,9 +84,9 @@ class Driver:
         """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
         block = self.shape.block(list(self.batches(progress))).ordered()
         faults = self.run.faults
-        warn_of(faults, stacklevel=3)
+        warn_of(faults, stacklevel=4)
         for note in self.run.notes:
-            warnings.warn(note, ColumnWarning, stacklevel=3)
+            warnings.warn(note, ColumnWarning, stacklevel=4)
         return Matches(block, self.run.events, self.late, faults, self.run.behind)
 
     def batches(self, progress: Callable[[], None] | None = None) -> Iterator[Any]:

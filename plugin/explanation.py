@@ -22,12 +22,12 @@ class Explanation(ABC):
 
     __slots__ = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         """As JSON values, with the names of the fields."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]  # each kind is a dataclass
 
     @abstractmethod
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         """For a terminal."""
 
     @property
@@ -35,11 +35,11 @@ class Explanation(ABC):
     def drawing(self) -> Drawing:
         """The query's automaton, or the network that its events pass."""
 
-    def to_dot(self) -> str:
+    def dot(self) -> str:
         """That for Graphviz."""
         return dot(self.drawing)
 
-    def to_svg(self) -> Svg:
+    def svg(self) -> Svg:
         """That as a picture."""
         what = self.drawing
         return draw(what.nodes, what.arrows, what.title, network=what.network)
@@ -49,13 +49,10 @@ class Explanation(ABC):
     def summary(self) -> tuple[str, ...]:
         """A few lines below the picture."""
 
-    def __str__(self) -> str:
-        return self.to_text()
-
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.summary)
-        text = f"<details><summary>all of it</summary><pre>{escape(self.to_text())}</pre></details>"
-        return f"<div>{self.to_svg()}<ul>{lines}</ul>{text}</div>"
+        text = f"<details><summary>all of it</summary><pre>{escape(str(self))}</pre></details>"
+        return f"<div>{self.svg()}<ul>{lines}</ul>{text}</div>"
 
 
 def operator_lines(operators: Iterable[Step]) -> Iterator[str]:

@@ -25,8 +25,8 @@ from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.open import write_events
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import FRONTS
+from oxiseq.options import Options
 
 COMPANIES = 5_000
 IN_A_FILE = 100_000

@@ -12,7 +12,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
-from pyoxigraph import BlankNode, Literal, NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.aggregate import aggregate_values, average
@@ -155,17 +155,14 @@ class SumTotal:
         self._special = Counter(dict(zip((0.0, math.inf, -math.inf), numbers[7:], strict=True)))
 
 
-def _text(term: Term | None) -> tuple[bool, str]:
-    return isinstance(term, BlankNode), str(term)
-
-
 def _in(kind: int, value: Value) -> Value:
     """A number rounded to its kind."""
     return Value(*promoted(value, value)[:2]) if kind in (kinds.FLOAT, kinds.DOUBLE) else value
 
 
 _IN_ORDER: Final = frozenset(["MIN", "MAX", "SAMPLE", "GROUP_CONCAT"])
-"""What would hang on the order of values: they stand by their texts, for matches that end at once have no order."""
+"""What would hang on the order of values: matches that end at once have none, so blank nodes stand as they came to be,
+behind all others, and those by their texts."""
 
 
 class BagTotal:
@@ -187,11 +184,14 @@ class BagTotal:
         name = self._aggregate.name
         once = self._aggregate.distinct or name in ("MIN", "MAX", "SAMPLE")
         values: list[Term | None] = []
-        for value, times in self._bag.items():
-            values += [self._terms.term(value) if value else None] * (1 if once else times)
-        if name in _IN_ORDER:
-            values.sort(key=_text)
+        for value in sorted(self._bag, key=self._place) if name in _IN_ORDER else self._bag:
+            values += [self._terms.term(value) if value else None] * (1 if once else self._bag[value])
         return aggregate_values(self._aggregate, values)
+
+    def _place(self, value: int) -> tuple[int, str]:
+        if self._terms.columns.kind[value] == kinds.BLANK:
+            return int(self._terms.columns.exact[value]), ""
+        return -1, str(self._terms.term(value) if value else None)
 
     @property
     def held(self) -> list[int]:

@@ -58,7 +58,7 @@ class CeqlExplanation(Explanation):
     atoms: tuple[AtomFacts, ...]
     positions: tuple[PositionFacts, ...]
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return as_text(self)
 
     @property

@@ -16,10 +16,10 @@ class IntervalExplanation(Explanation):
 
     facts: dict[str, Any]
 
-    def to_json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
         return self.facts
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return as_text(self.facts)
 
     @property

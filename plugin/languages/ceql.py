@@ -10,6 +10,7 @@ from oxiseq.ceql.explain import explain_ceql
 from oxiseq.ceql.shape import ceql_shape
 from oxiseq.driving import Opener
 from oxiseq.engine.cea.plan import CeaPlan, compile_ceql
+from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.kernels.cea import advance, facts
 from oxiseq.engine.run.tuples import TupleRun
@@ -19,11 +20,17 @@ from oxiseq.first_run import announce
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.languages import Language
 from oxiseq.knowledge import Kb
-from oxiseq.languages.front import LOG, Front, Options
+from oxiseq.languages.front import LOG, Front
 from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
 from oxiseq.reasons.ceql.why import why_ceql
 from oxiseq.reasons.read import read_streams
 from oxiseq.reasons.report import Why, WhyRequest
+
+
+def _naming(options: Options) -> Naming:
+    """The columns of tables that hold type and time."""
+    return Naming(options.type_column, options.time_column, options.time_unit)
 
 
 class CeqlFront(Front[CeqlQuery]):
@@ -39,14 +46,14 @@ class CeqlFront(Front[CeqlQuery]):
     def compile(
         self, query: CeqlQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
     ) -> tuple[TupleRun, Shape]:
-        run = TupleRun(compile_ceql(query, options.stream_names), terms, options.start, options.lateness)
+        run = TupleRun(compile_ceql(query, options.stream_names), terms, options.origin, options.lateness)
         return run, ceql_shape(run.plan, terms)
 
     def names(self, query: CeqlQuery, plan: CeaPlan) -> Mapping[str, str]:
         return dict(zip((s.name for s in query.streams), plan.streams, strict=True))
 
     def opener(self, options: Options) -> Opener:
-        return opening.opener(options.naming)
+        return opening.opener(_naming(options))
 
     def explain(self, query: CeqlQuery, kb: Kb, rules: Sequence[str] = ()) -> Explanation:
         return explain_ceql(compile_ceql(query))

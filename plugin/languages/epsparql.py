@@ -20,8 +20,9 @@ from oxiseq.first_run import announce
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import Language
 from oxiseq.knowledge import Kb, knowledge_of
-from oxiseq.languages.front import LOG, Front, Options, without_names
+from oxiseq.languages.front import LOG, Front
 from oxiseq.matches.shape import Shape
+from oxiseq.options import Options
 from oxiseq.reasons.intervals.asking import Source
 from oxiseq.reasons.intervals.why import why_intervals
 from oxiseq.reasons.read import read_streams
@@ -35,7 +36,6 @@ class EpFront(Front[EpQuery]):
 
     language: ClassVar[Language] = "epsparql"
     media_type: ClassVar[str] = "application/epsparql-query"
-    takes_consumption: ClassVar[bool] = True
 
     def prepare(self, tell: Callable[[str], object] = LOG.warning) -> None:
         announce((looking.look, merging.consolidate), tell)
@@ -43,9 +43,8 @@ class EpFront(Front[EpQuery]):
     def compile(
         self, query: EpQuery, terms: TermDictionary, kb: KnowledgeBase, options: Options
     ) -> tuple[IntervalRun, Shape]:
-        without_names(options, "an EP-SPARQL query")
-        plan = compile_intervals(query, read_rules(options.rules), options.reads, options.said.consume)
-        return IntervalRun(plan, terms, kb, options.start, options.lateness), interval_shape(plan, terms)
+        plan = compile_intervals(query, read_rules(options.rules), options.reads, options.consumption)
+        return IntervalRun(plan, terms, kb, options.origin, options.lateness), interval_shape(plan, terms)
 
     def names(self, query: EpQuery, plan: IntervalPlan) -> Mapping[str, str]:
         named = {s.iri.value: s.name for q in (query, *plan.rules) for s in q.streams if s.name}
@@ -58,8 +57,7 @@ class EpFront(Front[EpQuery]):
         return IntervalExplanation(explain_intervals(compile_intervals(query, read_rules(rules), _UNNAMED)))
 
     def why(self, query: EpQuery, streams: Mapping[str, Any], kb: Kb, options: Options, asked: WhyRequest) -> Why:
-        without_names(options, "an EP-SPARQL query")
         rules = tuple(read_rules(options.rules))
-        plan = compile_intervals(query, rules, options.reads, options.said.consume)
+        plan = compile_intervals(query, rules, options.reads, options.consumption)
         history = read_streams(self.names(query, plan), streams, asked.reading, opener=open_spanned)
         return why_intervals(Source(plan.query, rules, history, knowledge_of(kb), asked.bounds), asked.provenance)

@@ -26,7 +26,7 @@ class AtWork:
         self._queries[query.run] = query
         budget = query.watch.budget
         bound = budget.records is not None or budget.bytes is not None
-        self.runs.add(query.run, query.start, bounds=budget if bound else None)
+        self.runs.add(query.run, query.origin, bounds=budget if bound else None)
         for stream in query.shape.reads:
             self._readers.setdefault(stream, {})[query] = None
         if query.run.reads_kb:

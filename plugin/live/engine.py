@@ -58,11 +58,11 @@ class Engine:
         """A query that has seen nothing yet. Raises QueryError, BudgetError, OxiseqError."""
         query = load(text, language)
         front = front_of(query)
-        given = options_of(front, options)
+        given = options_of(front.language, options)
         run, shape = front.compile(query, self.terms, self._kb, given)
-        budget = self._budget.of(options)
+        budget = self._budget.of(given)
         budget.check(run)
-        return LiveQuery(name, front, run, shape, given.start, watch=budget.watch())
+        return LiveQuery(name, front, run, shape, given.origin, watch=budget.watch())
 
     def add(self, query: LiveQuery) -> None:
         """Entries go to it from now on."""

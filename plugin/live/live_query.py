@@ -21,7 +21,7 @@ class LiveQuery:
     front: Front[Any]
     run: Run
     shape: Shape
-    start: int | None
+    origin: int | None
     count: int = 0
     stored: int = 0
     position: int = 0

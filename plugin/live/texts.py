@@ -57,7 +57,7 @@ def _rowless(count: int, format: QueryResultsFormat) -> bytes:
 
 
 def match_events(matches: StoredMatches) -> list[bytes]:
-    """Each match as a server-sent event: its id, and as data an object of id, time, SPARQL JSON bindings and, by GPM or
+    """Each match as a server-sent event: its id, and as data an object of id, at, SPARQL JSON bindings and, by GPM or
     variable, events."""
     names = _names(matches.heading.variables)
     cells = [None if text is None else json_cell(text) for text in matches.terms]
@@ -68,7 +68,7 @@ def match_events(matches: StoredMatches) -> list[bytes]:
         )
         number = matches.first + i
         found.append(
-            f'id: {number}\nevent: match\ndata: {{"id": {number}, "time": "{to_text(time)}",'
+            f'id: {number}\nevent: match\ndata: {{"id": {number}, "at": "{to_text(time)}",'
             f' "bindings": {{{bound}}}, "events": {json.dumps(_events(matches, i))}}}\n\n'.encode()
         )
     return found

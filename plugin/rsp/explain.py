@@ -67,7 +67,7 @@ class RspExplanation(Explanation):
     into: str | None
     """The stream that answers go to."""
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return as_text(self)
 
     @property
@@ -80,7 +80,10 @@ class RspExplanation(Explanation):
 
 
 _INCREMENTAL = "incremental: each change of a window changes the answer, nothing is asked again"
-_ASKS = "; of the knowledge base some is asked, again when it changes"
+_ASKS = (
+    "; what is about the knowledge base alone and is more than triple patterns is asked of it (`asked` below), again "
+    "when a quad of it comes or goes"
+)
 
 _WITHOUT_BLANKS = "as long as the knowledge base has no blank nodes for them, whose order is each query's own"
 

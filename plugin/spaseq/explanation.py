@@ -24,7 +24,7 @@ class SpaseqExplanation(SpaseqFacts, Explanation):
             nodes.append(Node("end", "time is up" if aged else "window closed", True))
         return Drawing(self.sequence, nodes, [arrow for edge in self.edges for arrow in _arrows(edge)])
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return as_text(self)
 
     @property

@@ -30,7 +30,7 @@ class StandingExplanation(Explanation):
     kept: int
     shared: int
 
-    def to_text(self) -> str:
+    def __str__(self) -> str:
         return "\n".join(_lines(self)) + "\n"
 
     @property

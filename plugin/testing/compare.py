@@ -54,7 +54,7 @@ def difference(
 
 def _cell(case: Case, kind: Kind, text: str) -> Cell:
     """What a cell of an expected row means, by its column's kind."""
-    time = reader(case.origin)
+    time = reader(case.zero)
     if kind == "times":
         return Times(tuple(time(each) for each in text.split()))
     if kind == "number":

@@ -22,7 +22,6 @@ from oxiseq.engine.snapshot.saving import restore, save
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.left_out import LeftOutWarning
-from oxiseq.what_if import what_if
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "live"))
@@ -188,7 +187,7 @@ def test_the_command_line_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_why_tells_and_counts_the_others() -> None:
-    told = oxiseq.why(QUERY, {STREAM: pairs()}, language="epsparql")
+    told = oxiseq.Query(QUERY, "epsparql").why({STREAM: pairs()})
     assert told.found == expected()
     assert told.notes == (f"left out: {FIRST}", f"left out: {SECOND_ONE}")
     assert FIRST in str(told)
@@ -197,7 +196,7 @@ def test_why_tells_and_counts_the_others() -> None:
 
 def test_what_if_tells_of_both() -> None:
     draft = QUERY.replace("SEQ", "EQUALS")
-    told = what_if(draft, QUERY, {STREAM: pairs()}, language="epsparql")
+    told = oxiseq.Query(QUERY, "epsparql").compare(draft, {STREAM: pairs()})
     assert (told.kept, len(told.lost)) == (0, expected())
     lines = [f"left out: {FIRST}", f"left out: {SECOND_ONE}"]
     assert told.notes == (*(f"the draft: {line}" for line in lines), *(f"the other: {line}" for line in lines))

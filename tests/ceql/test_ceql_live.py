@@ -83,7 +83,7 @@ def test_late_events_are_counted_and_handed_out() -> None:
     stream.push(event("A", v=1), 4)
     assert query.late == 1
     (late,) = query.late_events()
-    assert (late.stream, late.time, len(late.graph)) == (f"{VOCAB}S", 4, 2)
+    assert (late.stream, late.time_us, len(late.graph)) == (f"{VOCAB}S", 4, 2)
 
 
 def test_lateness_puts_events_in_order() -> None:

@@ -142,7 +142,7 @@ def test_every_corpus_query_can_be_explained(case: Case) -> None:
         assert f"state {state.number}, after {state.letter}" in as_text(made)
     targets = {arm.target for edge in made.edges for arm in edge.arms}
     assert targets == {state.number for state in made.states}
-    assert made.to_dot().count(" -> ") == sum(len(edge.arms) + (edge.op == "window") for edge in made.edges)
+    assert made.dot().count(" -> ") == sum(len(edge.arms) + (edge.op == "window") for edge in made.edges)
 
 
 def test_the_clauses_and_what_is_done_for_them(folder: Path) -> None:
@@ -176,3 +176,13 @@ def test_bounds_of_gaps_and_filters_behind_seq_are_told(folder: Path) -> None:
     )
     told = oxiseq("explain", write(folder, "alarm.spaseq", alarm)).stdout
     assert "a run that has waited up to 2 MINUTES; older, it is a match" in told
+
+
+def test_sparql_over_the_store_is_explained(folder: Path) -> None:
+    over_store = write(folder, "names.rq", "SELECT ?n { ?x <http://example.org/name> ?n }")
+    kb = write(folder, "names.nq", "<urn:a> <http://example.org/name> \"Ann\" .")
+    text = oxiseq("explain", over_store, "--kb", kb).stdout
+    assert "<http://example.org/name> ?n  in the default graph" in text
+    assert "rows: 1" in text
+    wrong = oxiseq("explain", write(folder, "wrong.rq", "SELECT ?n { ?x }"))
+    assert (wrong.exit_code, "wrong.rq: " in wrong.stderr) == (1, True)

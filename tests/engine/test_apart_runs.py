@@ -27,8 +27,8 @@ from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.run.shared import Outcome
 from oxiseq.engine.snapshot.saving import restore, restore_runs, save, save_runs
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
+from oxiseq.options import Options
 
 E = "http://e/"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -142,7 +142,7 @@ class Drill:
         language = self.dice.choice([*LANGUAGES])
         text = LANGUAGES[language](self.dice)
         start = self.dice.choice([None, None, None, self.now + 3])
-        options = Options(start, self.dice.choice([0, 0, 0, 4]))
+        options = Options(origin=start, lateness=self.dice.choice([0, 0, 0, 4]))
         for _ in range(self.dice.choice([1, 1, 3])):
             together, alone = self.compiled(text, language, options), self.compiled(text, language, options)
             self.runs.add(together, start, bounds=self.dice.choice(["small", "small", "large"]))
@@ -309,7 +309,7 @@ def test_each_query_finds_what_it_finds_alone(seed: int, most: int) -> None:
 def test_equal_queries_are_one() -> None:
     """As long as they are in the same state, and where each that leaves it does so as the others do."""
     drill = Drill(1)
-    text, options = LANGUAGES["epsparql"](drill.dice), Options(None, 0)
+    text, options = LANGUAGES["epsparql"](drill.dice), Options()
     runs = [drill.compiled(text, "epsparql", options) for _ in range(5)]
     shared = Runs(drill.terms)
     batch = encode_events([(1, drill.graph()), (2, drill.graph())], drill.terms)
@@ -341,7 +341,7 @@ def test_equal_queries_are_one() -> None:
 def test_queries_that_draw_values_by_chance_are_not_one() -> None:
     drill = Drill(1)
     text = f"PREFIX : <{E}> SELECT ?r FROM STREAM :s WHERE {{ ?h :a ?v BIND(RAND() AS ?r) }}"
-    one, other = (drill.compiled(text, "epsparql", Options(None, 0)) for _ in range(2))
+    one, other = (drill.compiled(text, "epsparql", Options()) for _ in range(2))
     drill.runs.add(one)
     drill.runs.add(other)
     assert vars(one) is not vars(other)
@@ -362,7 +362,7 @@ def test_a_punctuation_is_no_instant_at_which_rows_go() -> None:
     terms, kb = TermDictionary(), StoreKb(Store())
     window = "FROM NAMED WINDOW :w ON :s [RANGE PT0.00001S] WHERE { WINDOW :w { ?h :a ?v } }"
     query = load(f"PREFIX : <{E}> REGISTER DSTREAM :q AS SELECT ?h {window}", "rspql")
-    run = front_of(query).compile(query, terms, kb, Options(None, 0))[0]
+    run = front_of(query).compile(query, terms, kb, Options())[0]
     runs = Runs(terms)
     runs.add(run, shares=False)
     found = []

@@ -107,9 +107,9 @@ def test_counted_as_by_listing(pattern: str, window: str, tail: str) -> None:
 
 def test_explain_says_how() -> None:
     counted = query("A; B", "WITHIN 5 MINUTES", "SELECT ?k (COUNT(*) AS ?n)", **KEYED) + " GROUP BY ?k"
-    assert "matches are counted as they are found, apart by ?k" in oxiseq.explain(counted).clauses
+    assert "matches are counted as they are found, apart by ?k" in oxiseq.Query(counted).explain().clauses
     listed = query("A; B+", "", "SELECT (SUM(SUM(?bv)) AS ?n)", **KEYED)
-    (said,) = [clause for clause in oxiseq.explain(listed).clauses if "lists" in clause]
+    (said,) = [clause for clause in oxiseq.Query(listed).explain().clauses if "lists" in clause]
     assert said == "lists every match: SUM(?bv) is no value that a run carries"
 
 

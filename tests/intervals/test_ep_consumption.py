@@ -173,7 +173,7 @@ def test_what_is_said_twice_must_agree() -> None:
     text = f"{P} SELECT * {{ {PAIR} }} CONSUME RECENT"
     with pytest.raises(oxiseq.OxiseqError, match="the query says CONSUME RECENT"):
         oxiseq.run(text, {S: []}, language="epsparql", consumption="CHRONOLOGICAL")
-    with pytest.raises(oxiseq.OxiseqError, match="report and instants are for queries over windows, not for EPSPARQL"):
+    with pytest.raises(oxiseq.OxiseqError, match="RSEP-QL: a query of EP-SPARQL has none"):
         oxiseq.run(f"{P} SELECT * {{ {PAIR} }}", {S: []}, language="epsparql", report="RSTREAM")  # type: ignore[call-overload]
     with pytest.raises(oxiseq.QueryError, match="a path of any length does not tell"):
         oxiseq.run(f"{P} SELECT * {{ ?x :p+ ?y }}", {S: []}, language="epsparql", consumption="RECENT")
@@ -183,7 +183,7 @@ def test_why_counts_the_answers_that_are_told() -> None:
     events = [(1, "<http://e/x> <http://e/p> <http://e/a> ."), (2, "<http://e/a> <http://e/q> <http://e/c> ."),
               (3, "<http://e/a> <http://e/q> <http://e/d> .")]  # fmt: skip
     for consume, count in ((None, 2), ("RECENT", 1)):
-        why = oxiseq.why(f"{P} SELECT * {{ {PAIR} }}", {S: events}, language="epsparql", consumption=consume)
+        why = oxiseq.Query(f"{P} SELECT * {{ {PAIR} }}", "epsparql").why({S: events}, consumption=consume)
         assert why.found == count
 
 

@@ -24,8 +24,8 @@ from oxiseq.journal import (
     pack_matches,
     unpack_matches,
 )
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import FRONTS
+from oxiseq.options import Options
 
 E = "http://e/"
 

@@ -171,7 +171,7 @@ def test_late_events_are_counted_and_handed_out_once() -> None:
     stream.push_many([(5, paid(5)), (2, paid(2)), (3, paid(3)), (6, paid(6)), (1, paid(1))])
     assert live.late == 2
     late = live.late_events()
-    assert [(each.stream, each.time) for each in late] == [(S, 2), (S, 1)]
+    assert [(each.stream, each.time_us) for each in late] == [(S, 2), (S, 1)]
     assert [triple.object for each in late for triple in each.graph] == [integer(2), integer(1)]
     assert live.late_events() == []
     live.close()
@@ -253,7 +253,7 @@ def test_a_query_sees_what_is_pushed_after_it_was_registered() -> None:
 def test_tumbling_windows_begin_at_the_given_start() -> None:
     store = oxiseq.Store()
     text = query(window="WITHIN PT0.00001S")
-    first, given = store.register(text), store.register(text, start=0)
+    first, given = store.register(text), store.register(text, origin=0)
     store.stream(S).push_many([(8, paid(1)), (12, paid(2)), (30, "")])
     assert (times(first), times(given)) == ([12], [])
 

@@ -126,12 +126,12 @@ def test_why_of_a_running_query_is_why_of_the_events_that_are_kept() -> None:
     store.stream(S).push_many(events[:2])
     for time_, graph in events[2:]:
         store.stream(S).push(graph, time_)
-    told, same = query.why(), oxiseq.why(QUERY, {S: events})
+    told, same = query.why(), oxiseq.Query(QUERY).why({S: events})
     assert told == same
     assert (told.found, told.stages[-1].matches) == (1, 1)
-    late = query.why(begin=4_000_000)  # windows begin at 1 and 11, as those of the query at work
+    late = query.why(since=4_000_000)  # windows begin at 1 and 11, as those of the query at work
     assert late.found == 0 and [reason.kind for reason in late.reasons] == ["window"]
-    assert query.why(end=3_000_000).gpms[0].saw == 2
+    assert query.why(until=3_000_000).gpms[0].saw == 2
     store.stream(S).keep(1)
     assert query.why().gpms[0].saw == 1
     assert len(query.why().matches) == 0
@@ -152,7 +152,7 @@ def test_why_of_running_queries_of_other_languages() -> None:
         running = store.register(query, language=language, **names)  # type: ignore[call-overload]
         store.stream(S).keep(10)
         store.stream(S).push_many(events)
-        assert running.why() == oxiseq.why(query, {S: events}, language=language, **names)
+        assert running.why() == oxiseq.Query(query, language).why({S: events}, **names)
 
 
 def test_facts_of_a_running_query_are_those_of_its_store() -> None:

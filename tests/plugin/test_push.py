@@ -75,7 +75,8 @@ WRONG: dict[str, tuple[Any, Any, type[Exception]]] = {
     "one triple": (ox.Triple(WHO, PAID, FIVE), 2, TypeError),
     "float time": (paid(1), 2.5, TypeError),
     "boolean time": (paid(1), True, TypeError),
-    "text time": (paid(1), "2024-01-01", TypeError),
+    "no time": (paid(1), "noon", oxiseq.EventError),
+    "no day": (paid(1), "2024-02-30", oxiseq.EventError),
     "too far": (paid(1), 1 << 70, oxiseq.EventError),
 }
 
@@ -134,3 +135,11 @@ def test_repr() -> None:
     stream.push(paid(1), 1)
     assert repr(stream) == f"<Stream {S}: 1 events>"
     assert repr(found) == "<ContinuousQuery who, first: 1 events>"
+
+
+def test_times_are_texts_too() -> None:
+    _, found, stream = live()
+    stream.push(paid(1), "1970-01-01")
+    stream.push_many([("1970-01-01T00:00:01Z", paid(10)), ("1970-01-01T01:00:02+01:00", paid(100))])
+    stream.advance("1970-01-02")
+    assert [match.at_us for match in found.matches(timeout=0)] == [0, 1_000_000, 2_000_000]

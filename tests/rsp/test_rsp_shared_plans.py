@@ -267,11 +267,11 @@ def test_who_leaves_time_and_again_stays_alone() -> None:
     (text("?x :p ?y } GRAPH :g { ?y :q ?z"), "the same windows; as long as the knowledge base has no blank nodes"),
 ])  # fmt: skip
 def test_it_is_told(query: str, why: str) -> None:
-    assert why in oxiseq.explain(query, language="rspql").to_text()
+    assert why in str(oxiseq.Query(query, "rspql").explain())
 
 
 def test_it_is_told_of_ep_sparql() -> None:
     query = "PREFIX : <http://e/> SELECT ?x { { ?x :p ?y } SEQ { ?y :q ?z } }"
-    assert "shares: all, with equal queries" in oxiseq.explain(query, language="epsparql").to_text()
+    assert "shares: all, with equal queries" in str(oxiseq.Query(query, "epsparql").explain())
     drawn = "PREFIX : <http://e/> SELECT ?x { { ?x :p ?y } SEQ { ?y :q ?z } BIND(UUID() AS ?u) }"
-    assert "shares: nothing: it draws" in oxiseq.explain(drawn, language="epsparql").to_text()
+    assert "shares: nothing: it draws" in str(oxiseq.Query(drawn, "epsparql").explain())

@@ -19,8 +19,8 @@ from oxiseq.engine.run.fingerprints import fingerprint
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import LANGUAGES, language_of
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
+from oxiseq.options import Options
 
 TESTS = Path(__file__).parents[1]
 Text = tuple[str, str, str, tuple[str, ...]]

@@ -141,7 +141,8 @@ class _Lifting:
         columns = {name: p.column(i) for name, i in places.items() if isinstance(name, Variable)}
         node = self._filtered(pair.node, filters[2], columns)
         kept = (places[key] for key in form.query.keys if key not in self._parameters)
-        return _Lifted(self._sheet.pick(node, ((0,), *((i,) for i in kept))), True)
+        found = self._sheet.pick(node, ((0,), *((i,) for i in kept)))
+        return _Lifted(self._sheet.add(p.Consolidate(found)), True)  # nor does a leaf say what comes and goes at once
 
     def _conjunction(self, form: p.Patterns) -> _Lifted:
         query = form.query
