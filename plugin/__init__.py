@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from oxiseq.languages.graphs import MissingGraphWarning
     from oxiseq.matches.match import Match, Positions
     from oxiseq.matches.matches import Matches
+    from oxiseq.opening import open
     from oxiseq.query import Query, run
     from oxiseq.reasons.report import Why
     from oxiseq.standing import Snapshot, StandingQuery, StoreChange
@@ -45,7 +46,7 @@ _HOMES = {
     "Matches": "matches.matches", "MissingGraphWarning": "languages.graphs", "OxiseqError": "engine.errors",
     "Positions": "matches.match", "Snapshot": "standing", "StandingQuery": "standing", "StoreChange": "standing",
     "Query": "query", "QueryError": "engine.errors", "Store": "store", "Stream": "stream", "Why": "reasons.report",
-    "run": "query",
+    "open": "opening", "run": "query",
 }  # fmt: skip
 
 
@@ -82,5 +83,6 @@ __all__ = [
     "StoreChange",
     "Stream",
     "Why",
+    "open",
     "run",
 ]

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from pyoxigraph import NamedNode
 
-from oxiseq.engine.errors import EventError, OxiseqError
+from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import GraphLike, encode_events
-from oxiseq.engine.events.open import open_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
-from oxiseq.engine.events.time import Time
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -24,18 +19,13 @@ from oxiseq.late import LateBatch, as_graphs
 from oxiseq.left_out import ColumnWarning, warn_of
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
+from oxiseq.sources import batches_of
 from oxiseq.unread import warn_unread
 
-Pairs: TypeAlias = Iterable[tuple[Time, GraphLike]]
-Events: TypeAlias = str | Path | Pairs
-"""A file of events, or (time, graph) pairs in order of arrival."""
-Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
-"""Gives batches that are coded in the dictionary."""
-Opener: TypeAlias = Callable[[Any, TermDictionary, OnError, NamedNode, list[ReadReport]], Iterator[LateBatch]]
-"""The events that have been given of a stream, as batches that its query's language takes; of a file one more report of
-what is read."""
-
-_PAIRS = 4096
+Told: TypeAlias = Callable[[ReadReport], object] | None
+"""Who is handed the running report of a file."""
+Opener: TypeAlias = Callable[[Any, TermDictionary, OnError, NamedNode, Told], Iterator[LateBatch]]
+"""The events that have been given of a stream, as batches that its query's language takes."""
 
 
 class Driver:
@@ -44,7 +34,6 @@ class Driver:
     `run`: its running state; `shape`: what its matches have in common; `streams`: name in the query → IRI, in order.
     """
 
-    run: Any
     def __init__(self, run: Run, shape: Shape, streams: Mapping[str, str], opener: Opener | None = None) -> None:
         self.shape = shape
         self.terms = shape.terms
@@ -54,7 +43,7 @@ class Driver:
         """The late events: (stream IRI, events), in order of arrival."""
         self.run = run
         self._names = streams
-        self._opener = opener or opened
+        self._opener = opener or batches_of
         self._sources: dict[str, Iterator[LateBatch]] = {}
 
     @property
@@ -78,7 +67,7 @@ class Driver:
         if iri in self._sources:
             raise OxiseqError(f"the stream {name!r} is given twice")
         predicate = NamedNode(time_predicate) if isinstance(time_predicate, str) else time_predicate
-        self._sources[iri] = self._opener(events, self.terms, on_error, predicate, self.reports)
+        self._sources[iri] = self._opener(events, self.terms, on_error, predicate, self.reports.append)
 
     def matches(self, progress: Callable[[], None] | None = None) -> Matches:
         """All matches, in the order of `at`. Warns of events that are left out, and of `notes`."""
@@ -117,38 +106,3 @@ class Driver:
             if isinstance(late, EventBatch):
                 self.terms.hold(*late.ids)
             self.late.append((iri, late))
-
-
-def opened(
-    events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode, reports: list[ReadReport]
-) -> Iterator[LateBatch]:
-    """What most languages take: a source, a file, or (time, graph) pairs."""
-    if not isinstance(events, str | Path):
-        return events(terms) if callable(events) else _pairs(_iterated(events), terms)
-    reader = open_events(events, terms, time_predicate, on_error)
-    reports.append(reader.report)
-    return iter(reader)
-
-
-def _pairs(events: Pairs, terms: TermDictionary) -> Iterator[EventBatch]:
-    remaining = iter(events)
-    while part := list(islice(remaining, _PAIRS)):
-        try:
-            batch = encode_events(part, terms)
-        except (TypeError, ValueError):
-            for event in part:
-                _check_pair(event)
-            raise
-        yield batch
-
-
-def _iterated(events: Any) -> Pairs:
-    if not isinstance(events, Iterable):
-        raise OxiseqError(f"a stream is a file or (time, graph) pairs, not {events!r}")
-    return events
-
-
-def _check_pair(event: object) -> None:
-    """Raise EventError for what is no (time, graph) pair."""
-    if not isinstance(event, tuple | list) or len(event) != 2:
-        raise EventError(None, None, f"an event is (time, graph), not {event!r}"[:200])

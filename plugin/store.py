@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
+from itertools import count
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final, Literal, Unpack, overload
@@ -26,7 +27,9 @@ from oxiseq.engine.rdf import load as load_rdf
 from oxiseq.engine.standing import Asker, Limits
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
+from oxiseq.found import MOST
 from oxiseq.grammar.languages import Language
+from oxiseq.journal import ConflictError, UnknownError
 from oxiseq.kb_loader.marker import check_whole
 from oxiseq.languages.front import Front
 from oxiseq.languages.registry import FRONTS
@@ -77,7 +80,7 @@ class Store:
     >>> reading = "<http://example.org/h1> <http://example.org/watts> {} ."
     >>> stream.push(reading.format(100), 1_000_000)
     >>> stream.push(reading.format(250), 2_000_000)
-    >>> for match in query.matches(timeout=1):
+    >>> for match in query.wait("1s"):
     ...     print(match.at, match["after"].value)
     1970-01-01 00:00:02+00:00 250
     """
@@ -244,7 +247,8 @@ class Store:
 
     @overload
     def register(
-        self, query: QueryLike, language: Language | None = None, **options: Unpack[QueryKeywords]
+        self, query: QueryLike, language: Language | None = None, *, name: str | None = None, keep: int | None = None,
+        **options: Unpack[QueryKeywords],
     ) -> ContinuousQuery: ...
 
     @overload
@@ -256,17 +260,21 @@ class Store:
 
     @documented(QUERY)
     def register(
-        self, query: QueryLike, language: str | None = None, **options: Any
+        self, query: QueryLike, language: str | None = None, *, name: str | None = None, keep: int | None = None,
+        **options: Any,
     ) -> ContinuousQuery | StandingQuery:
         """Register a continuous query, a text, a path or a `Query`; it sees the events that are pushed from now on. An
-        EP-SPARQL query that names no stream reads those that the store has by now. Raises QueryError, OxiseqError.
+        EP-SPARQL query that names no stream reads those that the store has by now. `name`: what it is called, for
+        `find`; `keep`: how many of the newest matches are kept (a million). Raises QueryError, ConflictError,
+        OxiseqError.
 
         Or (`language="sparql"`) a query that stands over the content of this store and reads no stream: see
         `oxiseq.standing`; it takes `name`, `keep`, `most_triples`, `most_rows` and `most_asking` (how long the store
         may be asked at a change).
         """
         if language == "sparql":
-            return self._standings.register(query_text(query).text, *_of_standing(options))
+            told = {key: value for key, value in (("name", name), ("keep", keep)) if value is not None}
+            return self._standings.register(query_text(query).text, *_of_standing({**told, **options}))
         text = Query(query, language)
         chosen = said(text.language, options, reads=tuple(self._streams))
         front: Front[Any] = FRONTS[text.language]
@@ -274,13 +282,27 @@ class Store:
         front.prepare()
         with self._lock:
             run, shape = front.compile(algebra, self._terms, self._kb, chosen)
-            registered = ContinuousQuery(text, front, run, shape, self._feed, self._feeders, self._kb, chosen)
+            registered = ContinuousQuery(
+                text, front, run, shape, self._feed, self._feeders, self._kb, chosen, self._named(name),
+                MOST if keep is None else keep,
+            )  # fmt: skip
             self._feed.add(run, registered, chosen.origin)
             for iri in shape.reads:
                 self.stream(iri)
             if registered.feeds is not None:
                 self.stream(registered.feeds)
             return registered
+
+    def _named(self, name: str | None) -> str:
+        """What a new query is called. Raises ConflictError."""
+        known = {query.name for query in self._feed.queries}
+        if name is None:
+            return next(each for each in (f"q{number}" for number in count(1)) if each not in known)
+        if not isinstance(name, str) or not name:
+            raise OxiseqError(f"name={name!r}: a query's name is a text")
+        if name in known:
+            raise ConflictError(f"there is a query {name!r} already")
+        return name
 
     @property
     def standing(self) -> tuple[StandingQuery, ...]:
@@ -320,6 +342,30 @@ class Store:
             ordered += [self._streams[iri] for iri in ready]
             left = [iri for iri in left if iri not in ready]
         return ordered
+
+    def find(self, name: str) -> ContinuousQuery:
+        """The registered query of this name. Raises UnknownError."""
+        for query in self._feed.queries:
+            if query.name == name:
+                return query
+        raise UnknownError(f"there is no query {name!r}")
+
+    def close(self) -> None:
+        """End its queries, and let go of the store behind: a folder can be opened elsewhere then. May be called
+        twice."""
+        for query in self._feed.queries:
+            query.close()
+        for standing in self.standing:
+            standing.close()
+        with self._lock:
+            self._kb.moved(None)
+            self._held.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _repr_html_(self) -> str:
         streams = [(stream.iri, f"{stream.events:,} events") for stream in self.streams]

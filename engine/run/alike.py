@@ -33,7 +33,7 @@ def found_by(plan: QueryPlan) -> Hashable:
     return (
         plan.streams, query.streams, query.sequence, query.gpms, query.window, query.partition, query.selection,
         query.consumption, plan.sequence.clauses, plan.sequence.keys, plan.sequence.counted, plan.deferred,
-        PARTITION in plan.stored, plan.sequence.counted and summary is not None and summary.by_window,
+        plan.folding, PARTITION in plan.stored, plan.sequence.counted and summary is not None and summary.by_window,
     )  # fmt: skip
 
 

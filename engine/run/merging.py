@@ -9,18 +9,24 @@ same time comes after it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oxiseq.engine.cea.marks import Marks
 from oxiseq.engine.run.waiting import Order
+from oxiseq.engine.terms.dictionary import AnyIds
 
 
 class Merging(Order[Marks]):
     """Orders the events of streams."""
 
     _kind = Marks
+
+    def held_ids(self) -> Iterator[AnyIds]:
+        """The terms of events that wait."""
+        return (piece.values for waiting in self._streams for piece in waiting.pending)
 
     @property
     def partitions(self) -> list[NDArray[np.int64]]:

@@ -8,23 +8,24 @@ from typing import Any
 
 from pyoxigraph import NamedNode
 
-from oxiseq.driving import opened
+from oxiseq.driving import Told
 from oxiseq.engine.errors import OxiseqError, QueryError
-from oxiseq.engine.events.report import OnError, ReadReport
+from oxiseq.engine.events.report import OnError
 from oxiseq.engine.flow.epsparql.stamps import spanned
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.late import LateBatch
+from oxiseq.sources import batches_of
 
 
 def open_spanned(
-    events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode, reports: list[ReadReport]
+    events: Any, terms: TermDictionary, on_error: OnError, time_predicate: NamedNode, told: Told
 ) -> Iterator[LateBatch]:
     """As others, but that events may have a start."""
     if isinstance(events, Iterable) and not isinstance(events, str | Path):
         events = spanned(events)
-    return opened(events, terms, on_error, time_predicate, reports)
+    return batches_of(events, terms, on_error, time_predicate, told)
 
 
 def read_rules(texts: Sequence[str]) -> list[EpQuery]:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
-from oxiseq.driving import Driver, Opener, opened
+from oxiseq.driving import Driver, Opener
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.engine.run.run import Run
 from oxiseq.engine.snapshot.saving import AnyPlan, restore
@@ -22,6 +22,7 @@ from oxiseq.knowledge import Kb, knowledge_of
 from oxiseq.matches.shape import Shape
 from oxiseq.options import Options
 from oxiseq.reasons.report import Why, WhyRequest
+from oxiseq.sources import batches_of
 
 Q = TypeVar("Q")
 LOG: Final = logging.getLogger("oxiseq")
@@ -61,7 +62,7 @@ class Front(ABC, Generic[Q]):
 
     def opener(self, options: Options) -> Opener:
         """How streams that are given whole are read."""
-        return opened
+        return batches_of
 
     @abstractmethod
     def explain(self, query: Q, kb: Kb, rules: Sequence[str] = ()) -> Explanation:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import NamedNode
 
-from oxiseq.driving import Opener, opened
+from oxiseq.driving import Opener
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
@@ -18,6 +18,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.algebra import Query
 from oxiseq.late import as_graphs
 from oxiseq.options import Options
+from oxiseq.sources import batches_of
 from oxiseq.unread import warn_unread
 
 
@@ -70,7 +71,7 @@ def read_history(query: Query, streams: Mapping[str, Any], reading: Reading) -> 
 
 def read_streams(
     names: Mapping[str, str], streams: Mapping[str, Any], reading: Reading, *, merged: bool = False,
-    opener: Opener = opened, vocab: str = "",
+    opener: Opener = batches_of, vocab: str = "",
 ) -> History:
     """Read all streams; `names`: name in the query → IRI. `merged`: simultaneous events of a stream are one; else they
     stand in order of arrival, and what is before `origin` is not seen. A stream that the query does not read is left
@@ -84,7 +85,7 @@ def read_streams(
         if iri not in names.values():
             warn_unread(name, names, 4)
             continue
-        given = opener(events, terms, reading.on_error, reading.time_predicate, [])
+        given = opener(events, terms, reading.on_error, reading.time_predicate, None)
         parts = [as_graphs(batch, terms, vocab) for batch in given]
         for part in parts:
             terms.hold(*part.ids)

@@ -96,7 +96,7 @@ def test_starts_given_in_python() -> None:
         store.stream(STREAM).push(graph(1), 5, start=7)
     store.stream(STREAM).push(graph(2), 6, start=4)
     query.close()
-    assert ([(m.start_us, m.end_us) for m in query.matches(timeout=0)], query.left_out) == ([(0, 6)], 1)
+    assert ([(m.start_us, m.end_us) for m in query.wait("0s")], query.left_out) == ([(0, 6)], 1)
 
 
 WORDS = {
@@ -145,9 +145,9 @@ def test_what_is_no_interval_costs_nothing_else(events: list[tuple[int, int]], s
         store = oxiseq.Store()
         queries.append(store.register(QUERY, language="epsparql", lateness="2us"))
         for part in _parts(mine, dice):
-            store.stream(STREAM).push_many(part)
+            store.stream(STREAM).extend(part)
         queries[-1].close()
-    told = [[(m.start_us, m.end_us, str(dict(m))) for m in q.matches(timeout=0)] for q in queries]
+    told = [[(m.start_us, m.end_us, str(dict(m))) for m in q.wait("0s")] for q in queries]
     assert told[0] == told[1]
     assert (queries[0].late, queries[0].left_out) == (queries[1].late, len(whole) - len(clean))
     assert queries[0].events == len(whole)

@@ -100,7 +100,7 @@ def test_python_refuses_them_too(tmp_path: Path) -> None:
     stream.push(f"<{EX}h> <{EX}watts> 5 .", BEGIN)
     stream.push(f"<{EX}h> <{EX}watts> 50 .", BEGIN + 1)
     stream.advance(BEGIN + 2)
-    assert [match["after"].value for match in query.matches(timeout=0)] == ["50"]
+    assert [match["after"].value for match in query.wait("0s")] == ["50"]
 
 
 def test_the_last_moment_of_all_may_come_and_nothing_after_it(tmp_path: Path) -> None:

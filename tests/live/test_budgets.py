@@ -58,7 +58,7 @@ def test_equal_queries_of_equal_budgets_forget_at_the_same_events(tmp_path: Path
     with live(tmp_path) as service:
         for number in range(3):
             service.queries.register(f"rises-{number}", FOR_EVER, options=RESET)
-            options = {"streamNames": {"ceql": POWER}, **RESET}
+            options = {"stream_names": {"ceql": POWER}, **RESET}
             service.queries.register(f"pairs-{number}", PAIRS, "ceql", options=options)
         for number, batch in enumerate(SENT):
             push(service, batch)

@@ -64,7 +64,7 @@ def test_stores_streams_and_queries_show_themselves() -> None:
     store = oxiseq.Store()
     query = store.register(QUERY)
     stream = store.stream("http://example.org/payments")
-    stream.push_many(EVENTS)
+    stream.extend(EVENTS)
     assert "2 events" in store._repr_html_() and "0 quads" in store._repr_html_()
     assert "http://example.org/payments" in stream._repr_html_()
     shown = query._repr_html_()

@@ -73,9 +73,9 @@ def test_every_function_that_takes_a_query_takes_text_path_and_query(language: s
     for given in (query, path):
         store = oxiseq.Store()
         registered = store.register(given)
-        store.stream(S).push_many(streams()[S])
+        store.stream(S).extend(streams()[S])
         registered.close()
-        assert list(registered.take()) == wanted
+        assert list(registered.matches()) == wanted
         assert registered.query == query
     same = query.compare(path, streams())
     assert (same.gained, same.lost) == ((), ()) and same.kept == len(wanted)

@@ -212,3 +212,11 @@ def test_events_of_a_span_late_ones_aside() -> None:
     assert oxiseq.Query(text, "ceql").why({"S": events}, since=6_000_000).gpms[0].saw == 1
     with pytest.warns(UserWarning, match="reads no stream"):
         assert oxiseq.Query(text, "ceql").why({"T": events}).gpms[0].saw == 0
+
+
+def test_of_aggregates_the_complex_events_are_told() -> None:
+    events = seen((0, "A", 1, 0), (1, "A", 1, 0), (2, "B", 1, 0), (3, "B", 1, 0))
+    found = explained(events, f"VOCAB <{V}> SELECT COUNT(*) AS n FROM S WHERE A+; B HAVING COUNT(*) > 3")
+    assert (found.found, found.stopped) == (6, None)
+    (note,) = found.notes
+    assert note.startswith("complex events end at 2 events, of which HAVING COUNT(*) > 3 leaves 0;")

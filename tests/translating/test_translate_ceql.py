@@ -144,3 +144,22 @@ def test_order_by_start_is_that_of_starttime() -> None:
 def test_samples_are_others() -> None:
     with pytest.raises(QueryError, match="SAMPLE draws other matches in SPAseq"):
         oxiseq.Query(query("A; B", rest="SAMPLE 2"), "ceql").translate("spaseq")
+
+
+@pytest.mark.parametrize("having", ["", "HAVING n > 2 AND COUNT(*) < 8"])
+def test_counts_are_those_that_end_at_one_time(having: str) -> None:
+    text = query("A+ AS x; B", "COUNT(*) AS n, [k]", f"PARTITION BY [k] GROUP BY [k] {having}")
+    events = [(time, f"_:e <{RDF_TYPE}> <http://e/{kind}> . _:e <http://e/k> {key} .")
+              for time, (kind, key) in enumerate(zip("AABABABB", ['"1"', '"2"'] * 4, strict=True))]  # fmt: skip
+    translated = oxiseq.Query(text, "ceql").translate("spaseq")
+    told, again = (
+        [(m.at_us, dict(m)) for m in oxiseq.run(each, {name: events}, language=language)]
+        for each, name, language in ((text, "S", "ceql"), (translated, "S", "spaseq"))
+    )
+    assert told == again and len(told) == (1 if having else 4)
+
+
+def test_sums_over_all_events_are_not_translated() -> None:
+    with pytest.raises(QueryError, match="runs over all events of all complex events") as raised:
+        oxiseq.Query(query("A+", "SUM(A[v]) AS s"), "ceql").translate("spaseq")
+    assert raised.value.code == "translate"
