@@ -32,8 +32,8 @@ from oxiseq.engine.run.runs import Runs
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar import load
 from oxiseq.grammar.languages import AnyQuery, Language
-from oxiseq.languages.front import Options
 from oxiseq.languages.registry import front_of
+from oxiseq.options import Options
 
 E = "http://example.org/"
 STREAM = E + "observations"
