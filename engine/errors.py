@@ -5,6 +5,7 @@
     ├── EventError           an event, or a file of events, that cannot be read
     ├── LimitError           a limit is exceeded: what was given, what is allowed
     ├── KbError              the knowledge base cannot be read or asked
+    ├── ExtraError           a package is not installed: which, and the extra that brings it
     └── SnapshotError        a saved state cannot be restored
 """
 
@@ -12,7 +13,16 @@ from __future__ import annotations
 
 from oxiseq.grammar.errors import OxiseqError, QueryError
 
-__all__ = ["EventError", "KbError", "LimitError", "OxiseqError", "QueryError", "SnapshotError", "syntax_reason"]
+__all__ = [
+    "EventError",
+    "ExtraError",
+    "KbError",
+    "LimitError",
+    "OxiseqError",
+    "QueryError",
+    "SnapshotError",
+    "syntax_reason",
+]
 
 
 class EventError(OxiseqError):
@@ -50,6 +60,18 @@ class LimitError(OxiseqError):
 
 class KbError(OxiseqError):
     """The knowledge base cannot be read or asked."""
+
+
+class ExtraError(OxiseqError, ImportError):
+    """What was asked for needs a package that is not installed: `package`, and `extra`, the extra that brings it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(package, extra)
+        self.package = package
+        self.extra = extra
+
+    def __str__(self) -> str:
+        return f"this needs {self.package}, which is not installed: pip install 'oxiseq[{self.extra}]'"
 
 
 class SnapshotError(OxiseqError):

@@ -29,7 +29,7 @@ from oxiseq.importing import loading
 if TYPE_CHECKING:
     from oxiseq.asking_why import why
     from oxiseq.continuous import ContinuousQuery
-    from oxiseq.engine.errors import EventError, KbError, LimitError, OxiseqError, QueryError
+    from oxiseq.engine.errors import EventError, ExtraError, KbError, LimitError, OxiseqError, QueryError
     from oxiseq.explaining import explain
     from oxiseq.grammar import check, parse, render
     from oxiseq.grammar.translating import translate
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from oxiseq.stream import Stream
 
 _HOMES = {
-    "ContinuousQuery": "continuous", "EventError": "engine.errors", "KbError": "engine.errors",
+    "ContinuousQuery": "continuous", "EventError": "engine.errors",
+    "ExtraError": "engine.errors", "KbError": "engine.errors",
     "LimitError": "engine.errors", "Match": "matches.match",
     "Matches": "matches.matches", "MissingGraphWarning": "languages.graphs", "OxiseqError": "engine.errors",
     "Positions": "matches.match", "Snapshot": "standing", "StandingQuery": "standing", "StoreChange": "standing",
@@ -63,7 +64,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return [*__all__, "__version__"]
 
 
 __version__ = "0.1.0"
@@ -71,6 +72,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ContinuousQuery",
     "EventError",
+    "ExtraError",
     "KbError",
     "LimitError",
     "Match",

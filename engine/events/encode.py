@@ -6,13 +6,12 @@ Where it stands: the Python API's entrance to **event batches**; files have read
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-import rdflib
-import rdflib.term
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
@@ -23,7 +22,11 @@ from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
 
-GraphLike: TypeAlias = str | bytes | rdflib.Graph | Iterable[Triple] | Iterable[Quad]
+if TYPE_CHECKING:
+    import rdflib
+    import rdflib.term
+
+GraphLike: TypeAlias = "str | bytes | rdflib.Graph | Iterable[Triple] | Iterable[Quad]"
 """RDF text (Turtle, hence N-Triples too), an rdflib graph, or pyoxigraph's triples or quads."""
 _ALL_TRIPLES: Final = {Triple}
 
@@ -88,7 +91,7 @@ def graph_triples(graph: GraphLike) -> Iterable[Triple]:
         return graph
     if isinstance(graph, str | bytes):
         return (quad.triple for quad in parse(graph, RdfFormat.TURTLE))
-    if isinstance(graph, rdflib.Graph):
+    if (rdflib := _rdflib()) is not None and isinstance(graph, rdflib.Graph):
         return (_from_rdflib_triple(triple) for triple in graph.triples((None, None, None)))
     if isinstance(graph, Iterable) and not isinstance(graph, Triple | Quad):
         return (_checked(triple) for triple in graph)
@@ -103,6 +106,11 @@ def _checked(triple: object) -> Triple:
     raise TypeError(f"not a pyoxigraph Triple or Quad: {triple!r}")
 
 
+def _rdflib() -> Any:
+    """rdflib, if the program has imported it: else nobody can have made a graph of it. Oxiseq does not need it."""
+    return sys.modules.get("rdflib")
+
+
 def _from_rdflib_triple(triple: tuple[rdflib.term.Node, rdflib.term.Node, rdflib.term.Node]) -> Triple:
     subject, predicate, object_ = (from_rdflib(term) for term in triple)
     if isinstance(subject, Literal) or not isinstance(predicate, NamedNode):
@@ -112,6 +120,7 @@ def _from_rdflib_triple(triple: tuple[rdflib.term.Node, rdflib.term.Node, rdflib
 
 def from_rdflib(term: rdflib.term.Node) -> NamedNode | Literal | BlankNode:
     """An rdflib term as pyoxigraph's. Raises ValueError for anything but an IRI, a literal, a blank node."""
+    rdflib = _rdflib()
     if isinstance(term, rdflib.URIRef):
         return NamedNode(str(term))
     if isinstance(term, rdflib.BNode):

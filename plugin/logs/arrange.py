@@ -19,6 +19,7 @@ from oxiseq.durations import Duration, duration
 from oxiseq.engine.events.batch import EventBatch
 from oxiseq.engine.events.open import open_events, write_events
 from oxiseq.engine.events.time import to_text
+from oxiseq.engine.extras import loaded
 from oxiseq.engine.folders import is_hidden
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.journal import pack_events, unpack_events
@@ -84,6 +85,7 @@ def arrange(
     folder = Path(output)
     bad = folder.with_name(folder.name + ".quarantine")
     step = duration(every, "every", least=1)
+    loaded("pyarrow")  # for the tables: better said now than when all is read
     found = find_sources(given, [folder, bad])
     if meaning is not None and meaning.mapping is not None:
         check_columns(meaning.mapping, found)

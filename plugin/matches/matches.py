@@ -12,6 +12,7 @@ import numpy as np
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.faults import NO_FAULTS, Faults
+from oxiseq.engine.extras import loaded
 from oxiseq.late import LateBatch, LateEvent, late_events
 from oxiseq.matches.arrow import arrow_table
 from oxiseq.matches.match import Match
@@ -154,6 +155,7 @@ class Matches(_Sequence):
 
     def to_pandas(self) -> pd.DataFrame:
         """`to_arrow` as a pandas DataFrame (needs the extra `oxiseq[pandas]`)."""
+        loaded("pandas")
         return self.to_arrow().to_pandas()
 
     @overload
