@@ -13,6 +13,9 @@ def demo_command() -> None:
     from rich.console import Console  # noqa: PLC0415  with the next one
 
     with loading():
+        from oxiseq.cli.progress import lines  # noqa: PLC0415  with the next one
         from oxiseq.demo import show  # noqa: PLC0415  loads the engine: see __init__.py
 
-    show(Console())
+    console = Console()
+    with lines(lambda: "looking for patterns", quiet=console.is_terminal):  # there `show` has a status of its own
+        show(console)

@@ -8,10 +8,12 @@ from typing import IO, Literal
 
 from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.options import QuerySource
+from oxiseq.cli.progress import working
 from oxiseq.explanation import Explanation
 from oxiseq.languages.registry import front_of, rules_of
 
 
+@working("compiling", quiet=False)
 def explained(source: QuerySource, kbs: Sequence[str], rules: Sequence[QuerySource] = ()) -> Explanation:
     """The explanation. Raises QueryError, KbError."""
     query = source.load()

@@ -13,6 +13,7 @@ from pyoxigraph import NamedNode
 
 from oxiseq.cli.knowledge import checked_kb, combined
 from oxiseq.cli.options import QuerySource
+from oxiseq.cli.progress import working
 from oxiseq.cli.request import HistoryRequest
 from oxiseq.cli.running import stream_files, told
 from oxiseq.engine.events.tuples import Naming
@@ -28,6 +29,7 @@ from oxiseq.what_if import compared
 _PLAIN = Options()
 
 
+@working("looking back", quiet=False)
 def tell_why(source: QuerySource, request: HistoryRequest, form: str, matches: int) -> str:
     """`text`, `json` or `prov`. Raises OxiseqError and click's usage errors."""
     query = source.load()
@@ -52,6 +54,7 @@ def tell_why(source: QuerySource, request: HistoryRequest, form: str, matches: i
     return why.to_prov() if form == "prov" else str(why)
 
 
+@working("running both queries", quiet=False)
 def tell_difference(draft: QuerySource, against: QuerySource, request: HistoryRequest, as_json: bool) -> str:
     """Gained and lost. Raises OxiseqError and click's usage errors."""
     queries = draft.load(), against.load()
