@@ -1,19 +1,24 @@
 """The engine's exceptions.
 
     OxiseqError              everything this package raises on purpose (grammar/errors.py)
+    ├── ArgumentTypeError    an argument of a type that a function does not take; a TypeError, too (grammar/errors.py)
+    ├── ArgumentValueError   an argument of a value that it does not take; a ValueError, too (grammar/errors.py)
     ├── QueryError           a query text that is not accepted (grammar/errors.py)
     ├── EventError           an event, or a file of events, that cannot be read
     ├── LimitError           a limit is exceeded: what was given, what is allowed
     ├── KbError              the knowledge base cannot be read or asked
-    ├── ExtraError           a package is not installed: which, and the extra that brings it
+    ├── ExtraError           a package is not installed: which, and the extra that brings it; an ImportError, too
     └── SnapshotError        a saved state cannot be restored
 """
 
 from __future__ import annotations
 
-from oxiseq.grammar.errors import OxiseqError, QueryError
+from oxiseq.grammar.arguments import public
+from oxiseq.grammar.errors import ArgumentTypeError, ArgumentValueError, OxiseqError, QueryError
 
 __all__ = [
+    "ArgumentTypeError",
+    "ArgumentValueError",
     "EventError",
     "ExtraError",
     "KbError",
@@ -25,6 +30,7 @@ __all__ = [
 ]
 
 
+@public
 class EventError(OxiseqError):
     """An event, or a file of events, that cannot be read.
 
@@ -45,6 +51,7 @@ class EventError(OxiseqError):
         return f"{place}: {self.reason}"
 
 
+@public
 class LimitError(OxiseqError):
     """A limit is exceeded: `given` is what was asked for or reached, `limit` what is allowed (numbers)."""
 
@@ -58,10 +65,12 @@ class LimitError(OxiseqError):
         return f"{self.what or 'limit exceeded'}: {self.given} given, at most {self.limit} allowed"
 
 
+@public
 class KbError(OxiseqError):
     """The knowledge base cannot be read or asked."""
 
 
+@public
 class ExtraError(OxiseqError, ImportError):
     """What was asked for needs a package that is not installed: `package`, and `extra`, the extra that brings it."""
 

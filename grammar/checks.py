@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Literal, overload
 
 from oxiseq.grammar.algebra import Query
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.checking.ceql import CEQL_CHECKS
 from oxiseq.grammar.checking.clauses import check_clauses
@@ -50,6 +51,7 @@ CHECKS: tuple[Callable[[Overview], Iterator[Finding]], ...] = (
 )
 
 
+@public
 def check(query: AnyQuery, text: str = "") -> tuple[Finding, ...]:
     """All findings, in the order of the text; errors before lints at the same place.
 

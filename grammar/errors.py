@@ -1,6 +1,8 @@
 """What can be wrong with a query, and how it is told.
 
     OxiseqError              everything this package raises on purpose
+    ├── ArgumentTypeError    an argument of a type that a function does not take; a TypeError, too
+    ├── ArgumentValueError   an argument of a value that it does not take; a ValueError, too
     └── QueryError           a query text that is not accepted, with its place
 
     Finding                  not raised: one error or lint that the checks report
@@ -29,6 +31,20 @@ Severity: TypeAlias = Literal["error", "lint"]
 class OxiseqError(Exception):
     """The root of all errors that oxiseq raises on purpose."""
 
+    __module__ = "oxiseq"
+
+
+class ArgumentTypeError(OxiseqError, TypeError):
+    """An argument is of a type that the function does not take."""
+
+    __module__ = "oxiseq"
+
+
+class ArgumentValueError(OxiseqError, ValueError):
+    """An argument is of a value that the function does not take."""
+
+    __module__ = "oxiseq"
+
 
 class QueryError(OxiseqError):
     """A query text that is not accepted.
@@ -37,6 +53,8 @@ class QueryError(OxiseqError):
     of the text; `expected` says what could have stood there and `hint` what was probably meant, both may
     be empty; `code` is a short stable name. `str()` shows it all with a caret under the place.
     """
+
+    __module__ = "oxiseq"
 
     def __init__(
         self,

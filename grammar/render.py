@@ -23,6 +23,7 @@ from oxiseq.grammar.algebra import (
     SequenceElement,
     Window,
 )
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.ceql_algebra import CeqlQuery
 from oxiseq.grammar.ep_algebra import EpQuery
 from oxiseq.grammar.languages import AnyQuery
@@ -37,6 +38,7 @@ from oxiseq.grammar.rsp_algebra import RspQuery
 _PLAIN = SparqlWriter()
 
 
+@public
 def render(query: AnyQuery) -> str:
     """`query` as text of its language; SPAseq indented, IRIs shortened by its prefixes."""
     if isinstance(query, CeqlQuery):

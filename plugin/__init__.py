@@ -29,7 +29,16 @@ from oxiseq.importing import loading
 if TYPE_CHECKING:
     from oxiseq.asking_why import why
     from oxiseq.continuous import ContinuousQuery
-    from oxiseq.engine.errors import EventError, ExtraError, KbError, LimitError, OxiseqError, QueryError
+    from oxiseq.engine.errors import (
+        ArgumentTypeError,
+        ArgumentValueError,
+        EventError,
+        ExtraError,
+        KbError,
+        LimitError,
+        OxiseqError,
+        QueryError,
+    )
     from oxiseq.explaining import explain
     from oxiseq.grammar import check, parse, render
     from oxiseq.grammar.translating import translate
@@ -43,6 +52,7 @@ if TYPE_CHECKING:
     from oxiseq.stream import Stream
 
 _HOMES = {
+    "ArgumentTypeError": "engine.errors", "ArgumentValueError": "engine.errors",
     "ContinuousQuery": "continuous", "EventError": "engine.errors",
     "ExtraError": "engine.errors", "KbError": "engine.errors",
     "LimitError": "engine.errors", "Match": "matches.match",
@@ -70,6 +80,8 @@ def __dir__() -> list[str]:
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgumentTypeError",
+    "ArgumentValueError",
     "ContinuousQuery",
     "EventError",
     "ExtraError",

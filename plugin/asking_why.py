@@ -15,6 +15,7 @@ from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.events.units import TimeUnit
 from oxiseq.grammar import load
+from oxiseq.grammar.arguments import named_node, public
 from oxiseq.knowledge import Kb
 from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.registry import check_kb, front_of, rules_of
@@ -22,6 +23,7 @@ from oxiseq.reasons.read import Reading, Span
 from oxiseq.reasons.report import SHOWN, Why, WhyRequest
 
 
+@public
 def why(
     text: str,
     streams: Mapping[str, Any],
@@ -54,7 +56,7 @@ def why(
     query = load(text, language)
     front = front_of(query)
     check_kb(front, kb)
-    predicate = NamedNode(time_predicate) if isinstance(time_predicate, str) else time_predicate
+    predicate = named_node(time_predicate, "time_predicate")
     first, low, high = (None if t is None else to_microseconds(t) for t in (start, begin, end))
     late = duration(lateness, "lateness")
     options = Options(

@@ -24,6 +24,7 @@ from oxiseq.engine.run.watermarks import BEFORE_ALL
 from oxiseq.exchange import Exchange
 from oxiseq.feed import Feed
 from oxiseq.grammar import load
+from oxiseq.grammar.arguments import public, seconds, trusted
 from oxiseq.languages.front import Front, Options
 from oxiseq.late import LateEvent, late_events
 from oxiseq.left_out import warn_of
@@ -41,6 +42,7 @@ IDLE = 0.05
 """Seconds without a push after which a waiting consumer takes the open instant as complete."""
 
 
+@public
 class ContinuousQuery:
     """A query registered by `store.register(text)`; hands out `Match`es.
 
@@ -99,6 +101,7 @@ class ContinuousQuery:
         for a bound such as `N! WITHIN 10 MINUTES` to pass, comes then.
         Ends when the timeout is over or the query has been closed and all matches are handed out.
         """
+        timeout, idle = seconds(timeout, "timeout"), seconds(idle, "idle")
         with self._arrived:
             self._iterated = True
         if idle == IDLE and self._run.lateness:
@@ -304,6 +307,7 @@ class ContinuousQuery:
 
     # --- the streams' side --------------------------------------------------------------------------
 
+    @trusted
     def receive(self, stream: str, late: EventBatch | None, batches: Sequence[Any], exchange: Exchange) -> None:
         """What an event of `stream` has led to: late events, matches."""
         faults = faults_of(self._run)

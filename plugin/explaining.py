@@ -7,6 +7,7 @@ from typing import Literal, overload
 
 from oxiseq.explanation import Explanation
 from oxiseq.grammar import load
+from oxiseq.grammar.arguments import public
 from oxiseq.knowledge import Kb
 from oxiseq.languages.registry import check_kb, front_of, rules_of
 from oxiseq.spaseq.explanation import SpaseqExplanation
@@ -20,6 +21,7 @@ def explain(text: str, kb: Kb = None, language: Literal["spaseq"] = "spaseq") ->
 def explain(text: str, kb: Kb = None, language: str = "spaseq", *, rules: Sequence[str] = ()) -> Explanation: ...
 
 
+@public
 def explain(text: str, kb: Kb = None, language: str = "spaseq", *, rules: Sequence[str] = ()) -> Explanation:
     """What a query of any language is compiled to: `str()`, `to_json()`, `to_dot()`, `to_svg()`; notebooks show the
     picture. With `kb` the GRAPH patterns of a SPAseq query are asked, so that their rows can be told. `rules` are those

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -10,20 +9,22 @@ from typing import Any
 from pyoxigraph import NamedNode
 
 from oxiseq.durations import Duration, duration
-from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import Naming
 from oxiseq.engine.events.units import TimeUnit
 from oxiseq.grammar import load
+from oxiseq.grammar.arguments import public
 from oxiseq.knowledge import Kb, knowledge_of, opened
 from oxiseq.languages.front import Options, said, without_reports
 from oxiseq.languages.graphs import MissingGraphWarning, missing_graphs
 from oxiseq.languages.registry import check_kb, front_of, rules_of
 from oxiseq.matches.matches import Matches
+from oxiseq.warned import warn_caller
 
 
+@public
 def run(
     text: str,
     streams: Mapping[str, Any],
@@ -71,11 +72,7 @@ def run(
     query = load(text, language)
     front = front_of(query)
     check_kb(front, kb)
-    if not isinstance(streams, Mapping):
-        raise OxiseqError("streams are a mapping: the IRI of a stream → its file or events")
     begin = None if start is None else to_microseconds(start)
-    if not isinstance(instants, Iterable | None) or isinstance(instants, str):
-        raise OxiseqError(f"instants are a list of times, not {instants!r}")
     told = None if instants is None else tuple(instants)
     asked = said(report, told, consumption)
     options = Options(
@@ -88,7 +85,7 @@ def run(
     replay = front.replay(query, kb, options)
     if front.asks_kb:
         for lint in missing_graphs(query, text, knowledge_of(kb), options.rules):
-            warnings.warn(f"{lint.message}: {lint.hint}", MissingGraphWarning, stacklevel=2)
+            warn_caller(f"{lint.message}: {lint.hint}", MissingGraphWarning)
     front.prepare()
     for name, events in streams.items():
         replay.attach(name, events, on_error, time_predicate)

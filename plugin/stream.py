@@ -12,9 +12,11 @@ from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.flow.epsparql.stamps import with_start
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.feed import Feed
+from oxiseq.grammar.arguments import public, trusted
 from oxiseq.pictures.tables import html_table
 
 
+@public
 class Stream:
     """A stream of a `Store`. Get it by `store.stream(iri)`; events go to every query that reads it."""
 
@@ -33,13 +35,17 @@ class Stream:
         graph of the same time is merged. An event older than the watermark is late: counted by each query
         (`query.late`) and handed out by `query.late_events()`. Raises EventError for what is not RDF.
         """
-        self.push_many(((time, graph if start is None else with_start(graph, start)),))
+        self._push(((time, graph if start is None else with_start(graph, start)),))
 
     def push_many(self, events: Iterable[tuple[int | datetime, GraphLike]]) -> None:
         """Push (time, graph) pairs in their order; all or, if one cannot be read, none of them."""
+        self._push(events)
+
+    def _push(self, events: Iterable[tuple[int | datetime, GraphLike]]) -> None:
         with self._feed.lock:
             self.push_batch(encode_events(events, self._terms))
 
+    @trusted
     def push_batch(self, batch: EventBatch) -> None:
         """Push events that are already coded in the store's terms, as readers do; whoever codes them otherwise and
         keeps them for later tells the dictionary to `hold` their ids.

@@ -79,7 +79,7 @@ def what_if(
     read = [_names(front_of(q).replay(q, None, options).streams) for q in queries]
     for name in streams:
         if not any(name in names for names in read):
-            warn_unread(name, {iri: iri for names in read for iri in names.values()}, 2)
+            warn_unread(name, {iri: iri for names in read for iri in names.values()})
     return compared(*queries, streams, kb, options)
 
 

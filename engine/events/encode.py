@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
-from oxiseq.engine.errors import EventError, syntax_reason
+from oxiseq.engine.errors import ArgumentTypeError, EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch, offsets
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.rdf import parse
@@ -42,7 +42,7 @@ def encode_events(
     """
     times: list[int] = []
     graphs: list[NDArray[np.uint32]] = []
-    for time, graph in events:
+    for time, graph in _pairs(events):
         times.append(to_microseconds(time))
         graphs.append(_encode(graph, terms))
     if len(graphs) == 1:
@@ -50,6 +50,20 @@ def encode_events(
     sizes = np.array([len(graph) // 3 for graph in graphs], np.int64)
     flat = np.concatenate(graphs) if graphs else np.zeros(0, np.uint32)
     return EventBatch(np.array(times, np.int64), offsets(sizes), *_columns(flat))
+
+
+def iterated(events: Any) -> Iterable[Any]:
+    """What may be (time, graph) pairs. Raises ArgumentTypeError."""
+    if not isinstance(events, Iterable):
+        raise ArgumentTypeError(f"a stream is a file or (time, graph) pairs, not {events!r}"[:200])
+    return events
+
+
+def _pairs(events: Iterable[tuple[int | datetime | Literal, GraphLike]]) -> Iterator[Any]:
+    for each in iterated(events):
+        if not isinstance(each, tuple | list) or len(each) != 2:
+            raise EventError(None, None, f"an event is (time, graph), not {each!r}"[:200])
+        yield each
 
 
 def _columns(flat: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
@@ -95,7 +109,7 @@ def graph_triples(graph: GraphLike) -> Iterable[Triple]:
         return (_from_rdflib_triple(triple) for triple in graph.triples((None, None, None)))
     if isinstance(graph, Iterable) and not isinstance(graph, Triple | Quad):
         return (_checked(triple) for triple in graph)
-    raise TypeError(f"not an RDF text, an rdflib.Graph or an iterable of triples: {type(graph).__name__}")
+    raise ArgumentTypeError(f"not an RDF text, an rdflib.Graph or an iterable of triples: {type(graph).__name__}")
 
 
 def _checked(triple: object) -> Triple:
@@ -103,7 +117,7 @@ def _checked(triple: object) -> Triple:
         return triple
     if isinstance(triple, Quad):
         return triple.triple
-    raise TypeError(f"not a pyoxigraph Triple or Quad: {triple!r}")
+    raise ArgumentTypeError(f"not a pyoxigraph Triple or Quad: {triple!r}")
 
 
 def _rdflib() -> Any:

@@ -6,6 +6,7 @@ comments above the text.
 
 from __future__ import annotations
 
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.checks import load
 from oxiseq.grammar.render import render
 from oxiseq.grammar.translating.directions import DIRECTIONS, translate_query
@@ -14,6 +15,7 @@ from oxiseq.grammar.translating.translation import Translation
 __all__ = ["DIRECTIONS", "Translation", "translate", "translate_query"]
 
 
+@public
 def translate(text: str, *, to: str, language: str = "spaseq") -> str:
     """A query text in the language `to`, with comments that say on which events it means the same.
 

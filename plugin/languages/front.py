@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from oxiseq.driving import Driver
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import ArgumentValueError, OxiseqError
 from oxiseq.engine.events.time import to_microseconds
 from oxiseq.engine.events.tuples import USUAL_NAMES, Naming
 from oxiseq.engine.kb import KnowledgeBase
@@ -115,7 +115,7 @@ def _word(kind: type[W], word: str, name: str) -> W:
     try:
         return kind(word.upper())
     except (ValueError, AttributeError):  # no such word, or no text
-        raise OxiseqError(f"{name}={word!r} is not known; known: {', '.join(w.value for w in kind)}") from None
+        raise ArgumentValueError(f"{name}={word!r} is not known; known: {', '.join(w.value for w in kind)}") from None
 
 
 def without_reports(front: Front[Any], options: Options) -> None:

@@ -16,6 +16,7 @@ from pyoxigraph import NamedNode
 from oxiseq.engine.kb import KnowledgeBase
 from oxiseq.grammar import Finding, load
 from oxiseq.grammar.algebra import GraphPattern, Span
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.finding_tools import lint_finding
 from oxiseq.grammar.languages import AnyQuery
 from oxiseq.grammar.rsp_algebra import RspQuery
@@ -27,6 +28,7 @@ _OURS: Final = "urn:oxiseq:"
 """Graphs that the loader makes begin so."""
 
 
+@public
 class MissingGraphWarning(UserWarning):
     """A query asks a graph that the knowledge base does not have."""
 

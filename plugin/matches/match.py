@@ -11,11 +11,13 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.terms.texts import Term, term_text
+from oxiseq.grammar.arguments import public
 
 Event: TypeAlias = tuple[str, int]
 """An event of a match: the IRI of its stream, and its time in microseconds since 1970 UTC."""
 
 
+@public
 class Positions(NamedTuple):
     """Where the events of a CEQL match stand among all events of the query's streams, counted from 0 in order of time
     (those of one time in the order of FROM).
@@ -52,6 +54,7 @@ class Source(Protocol):
     def stamps(self, index: int, /) -> tuple[Triple, ...]: ...
 
 
+@public
 class Match(Mapping[str, Term]):
     """One match, of whatever language: a mapping of the variables that are bound (without `?`) to their terms.
 

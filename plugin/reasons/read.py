@@ -92,7 +92,7 @@ def read_streams(
     for name, events in streams.items():
         iri = names.get(name, name)
         if iri not in names.values():
-            warn_unread(name, names, 4)
+            warn_unread(name, names)
             continue
         parts = list(opener(events, terms, reading))
         for part in parts:

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, Final
 
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.arguments import public
 from oxiseq.reasons.bounds import FREE, Bounds
 from oxiseq.reasons.provenance import Provenance, to_prov
 from oxiseq.reasons.read import Reading
@@ -93,6 +94,7 @@ class Reason:
     nearest: tuple[Near, ...]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Why:
     """What became of everything, of a query of any language.

@@ -10,6 +10,7 @@ from pyoxigraph import Triple
 
 from oxiseq.engine.events.time import to_datetime, to_text
 from oxiseq.engine.terms.texts import Term
+from oxiseq.grammar.arguments import public
 
 Form: TypeAlias = Literal["SELECT", "CONSTRUCT", "ASK"]
 Row: TypeAlias = Mapping[str, Term | None] | Triple
@@ -45,6 +46,7 @@ class _Rows:
         return tuple(row for row, weight in self.weighed for _ in range(sign * weight))
 
 
+@public
 class StoreChange(_Rows):
     """What one update has changed of an answer. `number`: its id; `at`, `at_us`: when the update was made."""
 
@@ -82,6 +84,7 @@ class StoreChange(_Rows):
         return f"<StoreChange {self.number} {to_text(self.at_us)} {what}>"
 
 
+@public
 class Snapshot(_Rows):
     """An answer. `number`: that of the last change in it; `at`, `at_us`: when it was looked at."""
 

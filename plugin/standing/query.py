@@ -14,6 +14,7 @@ import numpy as np
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.standing import Told, Upheld
 from oxiseq.explanation import Explanation
+from oxiseq.grammar.arguments import public
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.over_store import check_over_store
 from oxiseq.journal import CursorError
@@ -54,6 +55,7 @@ class Subscription:
                 LOG.exception("query %s: a callback failed at change %d", self._query.name, change.number)
 
 
+@public
 class StandingQuery:
     """A query registered by `store.register(text, language="sparql")`; see `oxiseq.standing`."""
 
