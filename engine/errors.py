@@ -36,6 +36,11 @@ class EventError(OxiseqError):
 
     `file` is the file's name (None: the event was handed over in memory), `line` the line counted from 1
     (None: not known or no text), `reason` what is wrong. `str()` is `file:line: reason`.
+
+    >>> import oxiseq
+    >>> oxiseq.Store().stream("urn:s").push("<urn:a> <urn:b>", 1)
+    Traceback (most recent call last):
+    oxiseq.EventError: line 1: ...
     """
 
     def __init__(self, file: str | None, line: int | None, reason: str) -> None:
@@ -53,7 +58,12 @@ class EventError(OxiseqError):
 
 @public
 class LimitError(OxiseqError):
-    """A limit is exceeded: `given` is what was asked for or reached, `limit` what is allowed (numbers)."""
+    """A limit is exceeded: `given` is what was asked for or reached, `limit` what is allowed (numbers).
+
+    >>> from oxiseq import LimitError
+    >>> str(LimitError(5, 3, "too many streams")), LimitError(5, 3).limit
+    ('too many streams: 5 given, at most 3 allowed', 3)
+    """
 
     def __init__(self, given: int, limit: int, what: str = "") -> None:
         super().__init__(given, limit, what)
@@ -67,12 +77,23 @@ class LimitError(OxiseqError):
 
 @public
 class KbError(OxiseqError):
-    """The knowledge base cannot be read or asked."""
+    """The knowledge base cannot be read or asked.
+
+    >>> import oxiseq
+    >>> oxiseq.explain("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s <urn:p> ?o } }", kb=5)
+    Traceback (most recent call last):
+    oxiseq.KbError: a knowledge base is a file, text, a folder or a store, not 5
+    """
 
 
 @public
 class ExtraError(OxiseqError, ImportError):
-    """What was asked for needs a package that is not installed: `package`, and `extra`, the extra that brings it."""
+    """What was asked for needs a package that is not installed: `package`, and `extra`, the extra that brings it.
+
+    >>> from oxiseq import ExtraError
+    >>> print(ExtraError("pyarrow", "arrow"))
+    this needs pyarrow, which is not installed: pip install 'oxiseq[arrow]'
+    """
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(package, extra)

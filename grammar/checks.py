@@ -57,6 +57,13 @@ def check(query: AnyQuery, text: str = "") -> tuple[Finding, ...]:
 
     `text` is what `query` was parsed from: with it findings point at a variable, not only at the clause
     that holds it, and can show their line.
+
+    >>> import oxiseq
+    >>> text = "SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s <urn:p> ?o } }"
+    >>> for finding in oxiseq.check(oxiseq.parse(text), text):
+    ...     print(finding.severity, finding.line, finding.column, finding.message)
+    error 1 8 no GPM of SEQ binds ?x
+    lint 1 45 without WITHIN a match may take for ever, and so may what is kept for it
     """
     try:
         found = dict.fromkeys(_findings(query, text))

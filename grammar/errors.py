@@ -29,19 +29,39 @@ Severity: TypeAlias = Literal["error", "lint"]
 
 
 class OxiseqError(Exception):
-    """The root of all errors that oxiseq raises on purpose."""
+    """The root of all errors that oxiseq raises on purpose.
+
+    >>> import oxiseq
+    >>> try:
+    ...     oxiseq.run("SELECT", {})
+    ... except oxiseq.OxiseqError as error:
+    ...     print(type(error).__name__)
+    QueryError
+    """
 
     __module__ = "oxiseq"
 
 
 class ArgumentTypeError(OxiseqError, TypeError):
-    """An argument is of a type that the function does not take."""
+    """An argument is of a type that the function does not take.
+
+    >>> import oxiseq
+    >>> oxiseq.parse(3)
+    Traceback (most recent call last):
+    oxiseq.ArgumentTypeError: parse(): text is str, not int: 3
+    """
 
     __module__ = "oxiseq"
 
 
 class ArgumentValueError(OxiseqError, ValueError):
-    """An argument is of a value that the function does not take."""
+    """An argument is of a value that the function does not take.
+
+    >>> import oxiseq
+    >>> oxiseq.run("", {}, on_error="go on")
+    Traceback (most recent call last):
+    oxiseq.ArgumentValueError: run(): on_error is one of 'stop', 'skip', not 'go on'
+    """
 
     __module__ = "oxiseq"
 
@@ -52,6 +72,13 @@ class QueryError(OxiseqError):
     `message` says what is wrong; `span` where (line and column count from 1); `source_line` is that line
     of the text; `expected` says what could have stood there and `hint` what was probably meant, both may
     be empty; `code` is a short stable name. `str()` shows it all with a caret under the place.
+
+    >>> import oxiseq
+    >>> try:
+    ...     oxiseq.parse("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A B) }")
+    ... except oxiseq.QueryError as error:
+    ...     error.line, error.column
+    (1, 46)
     """
 
     __module__ = "oxiseq"
@@ -76,10 +103,12 @@ class QueryError(OxiseqError):
 
     @property
     def line(self) -> int:
+        """The line, counted from 1."""
         return self.span.line
 
     @property
     def column(self) -> int:
+        """The column, counted from 1."""
         return self.span.column
 
     @property
@@ -118,10 +147,12 @@ class Finding:
 
     @property
     def line(self) -> int:
+        """The line where it begins, counted from 1."""
         return self.span.line
 
     @property
     def column(self) -> int:
+        """The column where it begins, counted from 1."""
         return self.span.column
 
     def __str__(self) -> str:

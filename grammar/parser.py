@@ -71,6 +71,7 @@ def parse(text: str, language: str = "spaseq") -> AnyQuery:
     Raises `QueryError` where the text is not of the language, uses an undeclared prefix or an unknown
     function; `OxiseqError` for an unknown language.
 
+    >>> from oxiseq import parse
     >>> query = parse('''SELECT * FROM STREAM S1 <http://e/s>
     ...     WHERE { SEQ(A) DEFINE GPM A ON S1 { ?s ?p ?o } }''')
     >>> query.streams[0].iri.value

@@ -40,7 +40,13 @@ _PLAIN = SparqlWriter()
 
 @public
 def render(query: AnyQuery) -> str:
-    """`query` as text of its language; SPAseq indented, IRIs shortened by its prefixes."""
+    """`query` as text of its language; SPAseq indented, IRIs shortened by its prefixes.
+
+    >>> import oxiseq
+    >>> query = oxiseq.parse("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s <urn:p> ?o } }")
+    >>> print(oxiseq.render(query).splitlines()[0])
+    SELECT *
+    """
     if isinstance(query, CeqlQuery):
         return render_ceql(query)
     if isinstance(query, EpQuery):

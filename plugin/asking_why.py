@@ -52,6 +52,15 @@ def why(
     matches it is told what they were made of. Of a query over windows it is told of one instant, that at which it comes
     furthest; `instants` says which to look at. It runs the query's beginnings and variants of them: allow for some ten
     times the query's own time, more for a long formula of CEQL. Raises QueryError, EventError, KbError, LimitError.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> told = oxiseq.why(text.replace("?paid }", "?paid FILTER(?paid > 9) }"), {"S": [(1, payment)]})
+    >>> told.found, told.stopped
+    (0, 'A')
     """
     query = load(text, language)
     front = front_of(query)

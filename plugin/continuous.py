@@ -51,6 +51,18 @@ class ContinuousQuery:
 
     Events with which it cannot find anything it may take in later, at the latest when it is asked for counts, state or
     late events; a warning of events left out comes then.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> store = oxiseq.Store()
+    >>> query = store.register(text)
+    >>> store.stream("http://example.org/payments").push(payment, 1_000_000)
+    >>> for match in query.matches(timeout=0):
+    ...     print(match.at_us, match["paid"].value)
+    1000000 5
     """
 
     def __init__(

@@ -28,6 +28,14 @@ def explain(text: str, kb: Kb = None, language: str = "spaseq", *, rules: Sequen
     of an EP-SPARQL query.
 
     Raises QueryError, KbError, OxiseqError for a language that is not known.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> plan = oxiseq.explain(text)
+    >>> plan.to_dot().startswith("digraph"), sorted(plan.to_json())[:2]
+    (True, ['clauses', 'columns'])
     """
     query = load(text, language)
     front = front_of(query)

@@ -68,6 +68,14 @@ def run(
 
     Warns (MissingGraphWarning) of a GRAPH that the KB does not have.
     Raises QueryError, EventError, KbError.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> [(match.at_us, match["paid"].value) for match in oxiseq.run(text, {"S": [(1, payment), (2, payment)]})]
+    [(1, '5'), (2, '5')]
     """
     query = load(text, language)
     front = front_of(query)

@@ -18,7 +18,21 @@ from oxiseq.pictures.tables import html_table
 
 @public
 class Stream:
-    """A stream of a `Store`. Get it by `store.stream(iri)`; events go to every query that reads it."""
+    """A stream of a `Store`. Get it by `store.stream(iri)`; events go to every query that reads it.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> store = oxiseq.Store()
+    >>> query = store.register(text)
+    >>> stream = store.stream("http://example.org/payments")
+    >>> stream.push(payment, 1_000_000)
+    >>> stream.advance(2_000_000)
+    >>> stream.events, len(query.take())
+    (1, 1)
+    """
 
     def __init__(self, iri: str, terms: TermDictionary, feed: Feed) -> None:
         self.iri = iri

@@ -22,6 +22,7 @@ def translate(text: str, *, to: str, language: str = "spaseq") -> str:
     Raises `QueryError` where the text is wrong or `to` cannot say it, with the place; `OxiseqError` for a language that
     is not known.
 
+    >>> from oxiseq import translate
     >>> print(translate("VOCAB <http://e/> SELECT * FROM S WHERE A; B AS b FILTER b[x > 1] WITHIN 5 SECONDS",
     ...                 language="ceql", to="spaseq"))
     # means the same where no two events have the same time, and each is one node with one type and

@@ -30,7 +30,18 @@ _OURS: Final = "urn:oxiseq:"
 
 @public
 class MissingGraphWarning(UserWarning):
-    """A query asks a graph that the knowledge base does not have."""
+    """A query asks a graph that the knowledge base does not have.
+
+    >>> import warnings
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/> SELECT ?s FROM STREAM S <urn:s>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?s :p ?o GRAPH :shops { ?s :q ?t } } }'''
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = oxiseq.run(text, {"S": []}, kb="<urn:a> <urn:b> <urn:c> <http://example.org/shop> .")
+    >>> told[0].category is oxiseq.MissingGraphWarning
+    True
+    """
 
 
 def missing_graphs(query: AnyQuery, text: str, kb: KnowledgeBase, rules: Iterable[str] = ()) -> tuple[Finding, ...]:

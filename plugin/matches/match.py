@@ -23,6 +23,13 @@ class Positions(NamedTuple):
     (those of one time in the order of FROM).
 
     first, last: of the interval; all: the set D (CORE, PVLDB 2022), ascending; by: variable → those that it holds.
+
+    >>> import oxiseq
+    >>> text = "VOCAB <urn:> SELECT * FROM s WHERE A AS x; B AS y"
+    >>> events = [(1, "[] a <urn:A> ."), (2, "[] a <urn:C> ."), (3, "[] a <urn:B> .")]
+    >>> match, = oxiseq.run(text, {"s": events}, language="ceql")
+    >>> match.positions.first, match.positions.last, match.positions.by["y"]
+    (0, 2, (2,))
     """
 
     first: int

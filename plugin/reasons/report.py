@@ -104,6 +104,15 @@ class Why:
     stage if none has stopped). `found`: how many matches the query as it stands has (at least so many if `more`).
     `matches`: what some of them were made of. `late`: events that came too late to be seen. `at`: the one instant that
     is told of (queries over windows); `notes`: what else there is to say.
+
+    >>> import oxiseq
+    >>> text = '''PREFIX : <http://example.org/>
+    ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
+    ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
+    >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
+    >>> told = oxiseq.why(text, {"S": [(1, payment)]})
+    >>> told.found, told.stopped, told.gpms[0].gpm
+    (1, None, 'A')
     """
 
     gpms: tuple[Funnel, ...]

@@ -48,7 +48,17 @@ class _Rows:
 
 @public
 class StoreChange(_Rows):
-    """What one update has changed of an answer. `number`: its id; `at`, `at_us`: when the update was made."""
+    """What one update has changed of an answer. `number`: its id; `at`, `at_us`: when the update was made.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
+    >>> before = query.snapshot()
+    >>> store.update("INSERT DATA { <urn:a> <urn:p> 1 }")
+    >>> for change in query.take(since=before.number):
+    ...     print([row["s"].value for row in change.added], len(change.removed))
+    ['urn:a'] 0
+    """
 
     __slots__ = ("_count",)
 
@@ -86,7 +96,14 @@ class StoreChange(_Rows):
 
 @public
 class Snapshot(_Rows):
-    """An answer. `number`: that of the last change in it; `at`, `at_us`: when it was looked at."""
+    """An answer. `number`: that of the last change in it; `at`, `at_us`: when it was looked at.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
+    >>> len(query.snapshot().rows), query.snapshot().number
+    (0, 0)
+    """
 
     __slots__ = ()
 

@@ -57,7 +57,15 @@ class Subscription:
 
 @public
 class StandingQuery:
-    """A query registered by `store.register(text, language="sparql")`; see `oxiseq.standing`."""
+    """A query registered by `store.register(text, language="sparql")`; see `oxiseq.standing`.
+
+    >>> import oxiseq
+    >>> store = oxiseq.Store()
+    >>> query = store.register("SELECT ?s { ?s <urn:p> ?o }", language="sparql")
+    >>> store.update("INSERT DATA { <urn:a> <urn:p> 1 }")
+    >>> [row["s"].value for row in query.snapshot().rows]
+    ['urn:a']
+    """
 
     def __init__(self, standings: Standings, name: str, upheld: Upheld, keep: int, number: int = 0) -> None:
         self.name = name
