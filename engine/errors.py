@@ -80,7 +80,8 @@ class KbError(OxiseqError):
     """The knowledge base cannot be read or asked.
 
     >>> import oxiseq
-    >>> oxiseq.explain("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s <urn:p> ?o } }", kb=5)
+    >>> text = "SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A) DEFINE GPM A ON S { ?s <urn:p> ?o } }"
+    >>> oxiseq.Query(text).explain(kb=5)
     Traceback (most recent call last):
     oxiseq.KbError: a knowledge base is a file, text, a folder or a store, not 5
     """

@@ -6,8 +6,8 @@ wraps a plain pyoxigraph store whose owner says when its content changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from pyoxigraph import QuerySolutions, Store
 
@@ -32,6 +32,19 @@ class KnowledgeBase(Protocol):
 
     def solutions(self, query_text: str) -> Iterable[Solution]:
         """The solutions of a SELECT query. Raises KbError."""
+        ...
+
+
+@runtime_checkable
+class WatchedKb(KnowledgeBase, Protocol):
+    """One that knows which of its answers a change may matter to."""
+
+    def watch(self, texts: Sequence[str]) -> None:
+        """These have been asked of the present version."""
+        ...
+
+    def unchanged_since(self, version: int, texts: Sequence[str]) -> bool:
+        """Whether their answers are those of a version of before, at which or before which they have been watched."""
         ...
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from oxiseq.engine.kb import KnowledgeBase, Solution
+from oxiseq.engine.kb import KnowledgeBase, Solution, WatchedKb
 from oxiseq.engine.terms.saved import KnownTerms, SavedTerms, State
 
 A = TypeVar("A")
@@ -63,11 +63,23 @@ class Materialised(Generic[A]):
     def of(self, version: int) -> A:
         """Of a version: the present one, or one that is kept. Raises KbError."""
         if version not in self.made:
-            made = self.reader.answer(self._kb.present)
+            made = self._made_now()
             for old in self.made.keys() - self._kb.kept_versions:
                 del self.made[old]
             self.made[version] = made
         return self.made[version]
+
+    def _made_now(self) -> A:
+        """Of the present version; that of before where the changes since do not matter to it."""
+        kb, texts = self._kb.present, self.reader.texts
+        if not isinstance(kb, WatchedKb):
+            return self.reader.answer(kb)
+        newest = max(self.made, default=0)
+        if newest > 0 and kb.unchanged_since(newest, texts):
+            return self.made[newest]
+        made = self.reader.answer(kb)
+        kb.watch(texts)
+        return made
 
     def saved(self, version: int, terms: SavedTerms) -> State:
         """For a snapshot."""

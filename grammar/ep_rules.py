@@ -83,6 +83,12 @@ def strata(rules: Sequence[EpQuery]) -> tuple[Stratum, ...]:
     return tuple(Stratum(g, any(reach[i][i] for i in g)) for g in ordered)
 
 
+def feeds_itself(rule: EpQuery) -> bool:
+    """Whether it may derive, of what it has derived, more at the same instant."""
+    made = rule.form.template if isinstance(rule.form, Construct) else ()
+    return any(_unify(need, triple) for need in needs(rule.where) if not need.past for triple in made)
+
+
 def _circular(rule: EpQuery) -> QueryError:
     return QueryError(
         "the rule asks at the same instant whether there is what it derives, perhaps by other rules",
@@ -187,4 +193,4 @@ def _steps(path: Path) -> Iterator[NamedNode | None]:
             yield None
 
 
-__all__ = ["Need", "Stratum", "needs", "strata"]
+__all__ = ["Need", "Stratum", "feeds_itself", "needs", "strata"]

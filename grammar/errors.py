@@ -46,9 +46,9 @@ class ArgumentTypeError(OxiseqError, TypeError):
     """An argument is of a type that the function does not take.
 
     >>> import oxiseq
-    >>> oxiseq.parse(3)
+    >>> oxiseq.run("SELECT", 3)
     Traceback (most recent call last):
-    oxiseq.ArgumentTypeError: parse(): text is str, not int: 3
+    oxiseq.ArgumentTypeError: run(): streams is Mapping[str, Any], not int: 3
     """
 
     __module__ = "oxiseq"
@@ -58,9 +58,9 @@ class ArgumentValueError(OxiseqError, ValueError):
     """An argument is of a value that the function does not take.
 
     >>> import oxiseq
-    >>> oxiseq.run("", {}, on_error="go on")
+    >>> oxiseq.Query("VOCAB <http://e/> SELECT * FROM S WHERE A", "ceql").run({}, on_error="go on")
     Traceback (most recent call last):
-    oxiseq.ArgumentValueError: run(): on_error is one of 'stop', 'skip', not 'go on'
+    oxiseq.ArgumentValueError: ...
     """
 
     __module__ = "oxiseq"
@@ -75,7 +75,7 @@ class QueryError(OxiseqError):
 
     >>> import oxiseq
     >>> try:
-    ...     oxiseq.parse("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A B) }")
+    ...     oxiseq.Query("SELECT * FROM STREAM S <urn:s> WHERE { SEQ(A B) }").variables
     ... except oxiseq.QueryError as error:
     ...     error.line, error.column
     (1, 46)
@@ -126,6 +126,10 @@ class QueryError(OxiseqError):
         """The same as JSON values; the keys are those of `Finding.to_json`."""
         return _as_json("error", self.code, self.message, self.span, self.expected, self.hint)
 
+    def to_finding(self) -> Finding:
+        """The same, not raised."""
+        return Finding("error", self.code, self.message, self.span, self.hint, self.text, self.expected)
+
 
 def _rebuild(message: str, span: Span, text: str, hint: str, expected: str, code: str) -> QueryError:
     return QueryError(message, span, text, hint=hint, expected=expected, code=code)
@@ -144,6 +148,8 @@ class Finding:
     span: Span = NOWHERE
     hint: str = ""
     text: str = field(default="", compare=False, repr=False)
+    expected: str = ""
+    """What could have stood there, of a text that cannot be parsed."""
 
     @property
     def line(self) -> int:
@@ -156,15 +162,17 @@ class Finding:
         return self.span.column
 
     def __str__(self) -> str:
-        return _show(self.message, self.span, self.text, "", self.hint)
+        return _show(self.message, self.span, self.text, self.expected, self.hint)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values: severity, code, message, hint, line, column, start, end."""
-        return _as_json(self.severity, self.code, self.message, self.span, "", self.hint)
+        return _as_json(self.severity, self.code, self.message, self.span, self.expected, self.hint)
 
     def to_error(self) -> QueryError:
         """The same as an exception."""
-        return QueryError(self.message, self.span, self.text, hint=self.hint, code=self.code)
+        return QueryError(
+            self.message, self.span, self.text, hint=self.hint, expected=self.expected, code=self.code
+        )
 
 
 def source_line(text: str, span: Span) -> str:

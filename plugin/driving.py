@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
-from itertools import islice
-from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol, TypeVar
 
 from pyoxigraph import NamedNode
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.events.batch import EventBatch
-from oxiseq.engine.events.encode import GraphLike, encode_events, iterated
-from oxiseq.engine.events.open import open_events
+from oxiseq.engine.events.encode import encode_events
 from oxiseq.engine.events.quads import GENERATED_AT
 from oxiseq.engine.events.report import OnError, ReadReport
 from oxiseq.engine.events.row_graphs import row_graphs
 from oxiseq.engine.run.alone import faults_of
 from oxiseq.engine.run.watermarks import AFTER_ALL, BEFORE_ALL
-from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.grammar.arguments import named_node
 from oxiseq.late import LateBatch
 from oxiseq.left_out import ColumnWarning, warn_of
 from oxiseq.matches.matches import Matches
 from oxiseq.matches.shape import Shape
+from oxiseq.sources import batches_of
 from oxiseq.unread import warn_unread
 from oxiseq.warned import warn_caller
 
-Pairs: TypeAlias = Iterable[tuple[int | datetime, GraphLike]]
-Events: TypeAlias = str | Path | Pairs
-"""A file of events, or (time, graph) pairs in order of arrival."""
-Source: TypeAlias = Callable[[TermDictionary], Iterator[EventBatch]]
-"""Gives batches that are coded in the dictionary."""
 B = TypeVar("B")
-
-_PAIRS = 4096
 
 
 class Driven(Protocol[B]):
@@ -98,11 +87,7 @@ class Driver:
         self._sources[iri] = self._open(events, on_error, predicate)
 
     def _open(self, events: Any, on_error: OnError, time_predicate: NamedNode) -> Iterator[LateBatch]:
-        if not isinstance(events, str | Path):
-            return events(self.terms) if callable(events) else _pairs(iterated(events), self.terms)
-        reader = open_events(events, self.terms, time_predicate, on_error)
-        self.reports.append(reader.report)
-        return iter(reader)
+        return batches_of(events, self.terms, on_error, time_predicate, self.reports.append)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -151,9 +136,3 @@ class Driver:
             if isinstance(late, EventBatch):
                 self.terms.hold(*late.ids)
             self.late.append((iri, late))
-
-
-def _pairs(events: Pairs, terms: TermDictionary) -> Iterator[EventBatch]:
-    remaining = iter(events)
-    while part := list(islice(remaining, _PAIRS)):
-        yield encode_events(part, terms)

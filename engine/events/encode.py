@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, s
 
 from oxiseq.engine.errors import ArgumentTypeError, EventError, syntax_reason
 from oxiseq.engine.events.batch import EventBatch, offsets
-from oxiseq.engine.events.time import to_microseconds
+from oxiseq.engine.events.time import Time, to_microseconds
 from oxiseq.engine.rdf import parse
 from oxiseq.engine.terms.dictionary import TermDictionary
 from oxiseq.engine.terms.texts import Term
@@ -32,7 +31,7 @@ _ALL_TRIPLES: Final = {Triple}
 
 
 def encode_events(
-    events: Iterable[tuple[int | datetime | Literal, GraphLike]], terms: TermDictionary
+    events: Iterable[tuple[Time | Literal, GraphLike]], terms: TermDictionary
 ) -> EventBatch:
     """A batch of (time, graph) pairs; for times see `to_microseconds`.
 
@@ -59,7 +58,7 @@ def iterated(events: Any) -> Iterable[Any]:
     return events
 
 
-def _pairs(events: Iterable[tuple[int | datetime | Literal, GraphLike]]) -> Iterator[Any]:
+def _pairs(events: Iterable[tuple[Time | Literal, GraphLike]]) -> Iterator[Any]:
     for each in iterated(events):
         if not isinstance(each, tuple | list) or len(each) != 2:
             raise EventError(None, None, f"an event is (time, graph), not {each!r}"[:200])

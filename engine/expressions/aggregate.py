@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import BlankNode, Literal, NamedNode, Variable
 
-from oxiseq.engine.expressions.exact import ExpressionError, evaluate, holds
+from oxiseq.engine.expressions.exact import ExpressionError, evaluate
+from oxiseq.engine.kernels.terms import order as k
+from oxiseq.engine.terms.order import Key, order_key
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.algebra import Aggregate, Call
 
@@ -29,7 +31,9 @@ def aggregate_values(what: Aggregate, found: Sequence[Term | None]) -> Term:
     """The aggregate over values, None for an error.
 
     As SPARQL 1.1, section 18.5.1: COUNT counts the values without error, SAMPLE and FIRST take the first; an error in
-    any value makes SUM, AVG, MIN, MAX and GROUP_CONCAT an error (ExpressionError). FIRST and LAST are of that place.
+    any value makes SUM, AVG, MIN, MAX and GROUP_CONCAT an error (ExpressionError). MIN and MAX take the first of those
+    that stand first or last in the order of terms (engine/terms/order.py), blank nodes as they come here. FIRST and
+    LAST are of that place.
     """
     if what.name in ("FIRST", "LAST"):
         value = found[0 if what.name == "FIRST" else -1] if found else None
@@ -67,11 +71,12 @@ def _fold(what: Aggregate, values: list[Term]) -> Term:
         case "MIN" | "MAX":
             if not values:
                 raise ExpressionError(f"{what.name} of nothing")
-            best = values[0]
-            for value in values[1:]:
-                if _less(value, best) if what.name == "MIN" else _less(best, value):
-                    best = value
-            return best
+            came = {value: number for number, value in reversed([*enumerate(values)])}
+
+            def place(value: Term) -> Key:
+                return (k.BLANK, came[value]) if isinstance(value, BlankNode) else order_key(value)
+
+            return min(values, key=place) if what.name == "MIN" else max(values, key=place)
         case "GROUP_CONCAT":
             separator = " " if what.separator is None else what.separator
             x = Variable("x")
@@ -91,9 +96,3 @@ def _sum(values: list[Term]) -> Term:
 def _apply(operator: str, a: Term, b: Term) -> Term:
     x, y = Variable("x"), Variable("y")
     return evaluate(Call(operator, (x, y)), {x: a, y: b})
-
-
-def _less(a: Term, b: Term) -> bool:
-    """`a < b`; values that do not compare keep the order in which they came."""
-    x, y = Variable("x"), Variable("y")
-    return holds(Call("<", (x, y)), {x: a, y: b})

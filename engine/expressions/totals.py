@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
-from pyoxigraph import BlankNode, Literal, NamedNode
+import numpy as np
+from pyoxigraph import Literal, NamedNode
 
 from oxiseq.engine import kinds
 from oxiseq.engine.expressions.aggregate import aggregate_values, average
@@ -54,6 +56,15 @@ def total_of(aggregate: Aggregate, terms: TermDictionary) -> Total:
     if aggregate.name in ("SUM", "AVG") and not aggregate.distinct:
         return SumTotal(aggregate.name == "AVG", terms)
     return BagTotal(aggregate, terms)
+
+
+def add_all(total: Total, values: Sequence[tuple[int, int]]) -> None:
+    """Each of these values is there so many times more."""
+    if isinstance(total, SumTotal):
+        total.add_all(values)
+        return
+    for value, times in values:
+        total.add(value, times)
 
 
 def integer(count: int) -> Term:
@@ -115,12 +126,19 @@ class SumTotal:
         else:
             self._sum += Fraction(number.number) * times
 
-    def add_sum(self, total: Fraction, of_kind: tuple[int, int], errors: int) -> None:
-        """Integers and decimals, so many of each, and so many errors, at once."""
+    def add_all(self, values: Sequence[tuple[int, int]]) -> None:
+        """Many at once, (value, times) each: what is an integer of 64 bits is added as such."""
+        columns, ids = self._terms.columns, np.array([value for value, _ in values], np.int64)
+        plain = (columns.kind[ids] == kinds.INTEGER) & ((columns.quality[ids] & kinds.EXACT_INTEGER) != 0)
+        total = count = 0
+        for (value, times), is_plain, number in zip(values, plain.tolist(), columns.exact[ids].tolist(), strict=True):
+            if is_plain:
+                total += number * times
+                count += times
+            else:
+                self.add(value, times)
         self._sum += total
-        self._of_kind[0] += of_kind[0]
-        self._of_kind[1] += of_kind[1]
-        self._errors += errors
+        self._of_kind[0] += count
 
     def term(self) -> Term:
         if self._errors:
@@ -162,17 +180,14 @@ class SumTotal:
         self._special = Counter(dict(zip((0.0, math.inf, -math.inf), numbers[7:], strict=True)))
 
 
-def _text(term: Term | None) -> tuple[bool, str]:
-    return isinstance(term, BlankNode), str(term)
-
-
 def _in(kind: int, value: Value) -> Value:
     """A number rounded to its kind."""
     return Value(*promoted(value, value)[:2]) if kind in (kinds.FLOAT, kinds.DOUBLE) else value
 
 
 _IN_ORDER: Final = frozenset(["MIN", "MAX", "SAMPLE", "GROUP_CONCAT"])
-"""What would hang on the order of values: they stand by their texts, for matches that end at once have no order."""
+"""What would hang on the order of values: matches that end at once have none, so blank nodes stand as they came to be,
+behind all others, and those by their texts."""
 
 
 class BagTotal:
@@ -194,11 +209,14 @@ class BagTotal:
         name = self._aggregate.name
         once = self._aggregate.distinct or name in ("MIN", "MAX", "SAMPLE")
         values: list[Term | None] = []
-        for value, times in self._bag.items():
-            values += [self._terms.term(value) if value else None] * (1 if once else times)
-        if name in _IN_ORDER:
-            values.sort(key=_text)
+        for value in sorted(self._bag, key=self._place) if name in _IN_ORDER else self._bag:
+            values += [self._terms.term(value) if value else None] * (1 if once else self._bag[value])
         return aggregate_values(self._aggregate, values)
+
+    def _place(self, value: int) -> tuple[int, str]:
+        if self._terms.columns.kind[value] == kinds.BLANK:
+            return int(self._terms.columns.exact[value]), ""
+        return -1, str(self._terms.term(value) if value else None)
 
     @property
     def held(self) -> list[int]:

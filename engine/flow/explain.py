@@ -13,7 +13,7 @@ from oxiseq.engine.flow.rewriting import placed
 from oxiseq.grammar.algebra import Expression, TriplePattern
 from oxiseq.grammar.render_sparql import SparqlWriter
 
-_ASKED: Final = "asked of the knowledge base, again when it changes"
+_ASKED: Final = "asked of the knowledge base, again when a quad of its patterns comes or goes there"
 _PLAIN: Final = "row by row"
 _FOLLOWED: Final = "nothing: the store tells what changes"
 
@@ -110,7 +110,7 @@ class _Describing:
                 return ("less", _PLAIN)
             case p.Union():
                 return ("union", _PLAIN)
-            case p.Hull() | p.Cover():
+            case p.Cover():
                 return ("hull", _PLAIN)
             case p.Triples():
                 return ("triples", _PLAIN)

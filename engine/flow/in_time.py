@@ -112,17 +112,6 @@ def interval(relations: Relations) -> Interval:
     return Interval(*(Time(relations.hidden(), relations.hidden()) for _ in range(2)))
 
 
-def with_hull(relations: Relations, a: Relation, intervals: Sequence[Interval]) -> tuple[Relation, Interval]:
-    """The rows with the least interval that holds these of their intervals in place of them."""
-    starts, ends = a.places(i.start.upper for i in intervals), a.places(i.end.upper for i in intervals)
-    hull = interval(relations)
-    columns = (*a.columns, *hull.columns)
-    node = relations.sheet.add(p.Hull(a.node, starts, ends))
-    made = Relation(node, columns, a.certain | {*hull.columns})
-    gone = {column for i in intervals for column in i.columns}
-    return relations.project(made, [c for c in columns if c not in gone]), hull
-
-
 def lasting(relations: Relations, a: Relation, of: Interval, least: int, most: int) -> Relation:
     """The rows whose interval lasts so many microseconds, both bounds included."""
     form = p.Lasting(a.node, a.place(of.start.upper), a.place(of.end.upper), least, most)

@@ -74,9 +74,11 @@ class Knowledge:
     def changed(self) -> KbAnswers | None:
         """All that holds now, if that is another version than the last time. Raises KbError."""
         if self._answers is not None and self._kb.version != self.version:
-            self.told, self._again = self._answers.now, False
+            before, self.told = self.told, self._answers.now
             self.version = self._kb.version
-            return self.told
+            if self.told is not before:
+                self._again = False
+                return self.told
         return self.unchanged()
 
     def unchanged(self) -> KbAnswers | None:

@@ -14,7 +14,7 @@ from pyoxigraph import NamedNode, Variable
 
 from oxiseq.engine.errors import OxiseqError
 from oxiseq.engine.flow.events import EventRows
-from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns, is_one_to_one
+from oxiseq.engine.flow.plan import Asked, GraphPlace, Patterns
 from oxiseq.engine.flow.sparql import Around, Lowered, Matched, compile_where, is_plain
 from oxiseq.engine.patterns.plan import GpmRequest, StreamPlan, compile_stream
 from oxiseq.engine.rsp.items import WindowRange
@@ -120,8 +120,6 @@ class RspPlan:
     columns: tuple[str, ...]
     """Names of the answer's variables."""
     flow: Lowered
-    one_to_one: bool
-    """Each row is one of a conjunction of patterns (`is_one_to_one`)."""
 
     @property
     def timed(self) -> bool:
@@ -178,7 +176,6 @@ class _Compiler:
             tuple(self.matches.values()),
             tuple(told.name for told in flow.told),
             flow,
-            is_one_to_one(flow.plan),
         )
 
     # --- options ------------------------------------------------------------------------------------
@@ -197,7 +194,7 @@ class _Compiler:
     def _rhythm(self) -> Rhythm:
         query, instants = self.query, self.options.instants
         if query.when is not None and instants is not None:
-            raise OxiseqError("the query says when it is answered (REPORT): leave out instants")
+            raise OxiseqError("the query says when it is answered (REPORT): leave out at")
         if query.consume is not None and self.options.consume not in (None, query.consume):
             raise OxiseqError(f"the query says CONSUME {query.consume.value}: leave out consumption")
         if instants is not None:

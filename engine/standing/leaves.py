@@ -7,12 +7,13 @@ called; so does an arrangement of it, which is the only place where quads are he
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 import numpy as np
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store, Triple, Variable
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Store, Triple, Variable
 
 from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
@@ -26,8 +27,11 @@ from oxiseq.engine.terms.texts import Term
 Source: TypeAlias = p.Quads | p.Graphs
 Key: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """Of an arrangement: its columns, and those that agree where both sides have a value."""
+Found: TypeAlias = Iterator[Quad] | Iterator[NamedNode | BlankNode]
+"""Of a store: quads, or names of graphs, as it was when they were asked for."""
 _ANY: Final = object()
 """Of an index: any named graph."""
+_PARTS: Final = ("subject", "predicate", "object", "graph_name")
 _COUNTED: Final = 1 << 14
 """Quads that are counted to tell small patterns from large ones."""
 
@@ -48,28 +52,30 @@ class Leaf:
 
     # --- its quads ------------------------------------------------------------------------------------
 
-    def _agrees(self, parts: Sequence[object]) -> bool:
+    def _agrees(self, quad: Quad) -> bool:
+        parts = (quad.subject, quad.predicate, quad.object, quad.graph_name)
         return all(parts[i] == parts[j] for i, j in self._same)
 
     def rows(self, quads: Iterable[Quad], most: int | None = None) -> Ids:
         """Of quads that agree with its constants. Raises LimitError for more than `most`."""
-        flat: list[int] = []
-        of, take, width, same = self._terms.id, self._take, self.node.out.width, self._same
-        count = 0
-        for quad in quads:
-            parts = (quad.subject, quad.predicate, quad.object, quad.graph_name)
-            if same and not self._agrees(parts):
-                continue
-            count += 1
-            if most is not None and count > most:
-                raise LimitError(count, most, "quads of a pattern that are held")
-            for i in take:
-                flat.append(of(parts[i]))  # type: ignore[arg-type]  # no variable is the default graph
-        return np.array(flat, np.uint32).reshape(count, width)
+        if self._same:
+            quads = filter(self._agrees, quads)
+        if most is not None:
+            quads = islice(quads, most + 1)
+        width = self.node.out.width
+        if width:
+            parts: Iterator[Any] = map(attrgetter(*(_PARTS[i] for i in self._take)), quads)
+            ids = self._terms.ids(chain.from_iterable(parts) if width > 1 else parts)
+        else:
+            ids = np.zeros((sum(1 for _ in quads), 0), np.uint32)
+        rows = ids.reshape(-1, width) if width else ids
+        if most is not None and len(rows) > most:
+            raise LimitError(len(rows), most, "quads of a pattern that are held")
+        return rows
 
     def graphs(self, names: Iterable[Term]) -> Ids:
         """Of names of graphs, for `Graphs`."""
-        return np.array([self._terms.id(name) for name in names], np.uint32).reshape(-1, 1)
+        return self._terms.ids(names).reshape(-1, 1)
 
     def quads(self, store: Store) -> Iterator[Quad]:
         """Those of the store that agree with its constants."""
@@ -79,23 +85,32 @@ class Leaf:
             return (quad for quad in found if not isinstance(quad.graph_name, DefaultGraph))
         return found
 
-    def content(self, store: Store, most: int) -> Ids:
-        """All its rows now. Raises LimitError for more than `most`."""
-        for key, arrange in self.arranged.items():
-            if key not in self._empty:
-                return arrange.kept[0]
+    def found(self, store: Store) -> Found:
+        """All that the store has of it now, to be read once, later."""
+        return store.named_graphs() if isinstance(self.form, p.Graphs) else self.quads(store)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether an arrangement holds its rows."""
+        return len(self._empty) < len(self.arranged)
+
+    def _filled(self) -> Arrange:
+        return next(arrange for key, arrange in self.arranged.items() if key not in self._empty)
+
+    def content(self, found: Mapping[Leaf, Found], most: int) -> Ids:
+        """All its rows now: those that are held, else of what has been found of it. Raises LimitError for more than
+        `most`."""
+        if self.is_filled:
+            return self._filled().kept[0]
         if isinstance(self.form, p.Graphs):
-            return self.graphs(store.named_graphs())
-        return self.rows(self.quads(store), most)
+            return self.graphs(found[self])  # type: ignore[arg-type]  # names
+        return self.rows(found[self], most)  # type: ignore[arg-type]  # quads
 
     def size(self, store: Store) -> int:
         """About how many they are: of many only that they are."""
-        for key, arrange in self.arranged.items():
-            if key not in self._empty:
-                return arrange.records
-        if isinstance(self.form, p.Graphs):
-            return sum(1 for _ in islice(store.named_graphs(), _COUNTED))
-        return sum(1 for _ in islice(self.quads(store), _COUNTED))
+        if self.is_filled:
+            return self._filled().records
+        return sum(1 for _ in islice(self.found(store), _COUNTED))
 
     @property
     def records(self) -> int:
@@ -109,15 +124,17 @@ class Leaf:
 
     # --- its arrangements -----------------------------------------------------------------------------
 
-    def keep(self, key: Key) -> tuple[Arrange, bool]:
-        """Its arrangement by some columns, for one more reader; whether it is new and to be filled."""
+    def keep(self, key: Key) -> Arrange:
+        """Its arrangement by some columns, for one more reader; a new one is to be filled."""
         self._used[key] = self._used.get(key, 0) + 1
-        if key in self.arranged:
-            return self.arranged[key], False
-        made = Arrange(p.Arrange(0, *key), self.node.out)
-        self.arranged[key] = made
-        self._empty.add(key)
-        return made, True
+        if key not in self.arranged:
+            self.arranged[key] = Arrange(p.Arrange(0, *key), self.node.out)
+            self._empty.add(key)
+        return self.arranged[key]
+
+    def holds(self, key: Key) -> bool:
+        """Whether an arrangement has been filled."""
+        return key not in self._empty
 
     def fill(self, key: Key, rows: Ids, tick: int) -> None:
         """A new arrangement gets its rows. Raises LimitError."""
@@ -208,6 +225,11 @@ class Leaves:
             yield from under.get((*constants, graph), ())
             if named:
                 yield from under.get((*constants, _ANY), ())
+
+    def concerned(self, quads: Iterable[Quad], graphs: bool) -> set[Leaf]:
+        """Those that have some of these quads, where any graph comes or goes that of all graphs too."""
+        found = {leaf for quad in quads for leaf in self._of(quad)}
+        return found | {self._graphs} if graphs and self._graphs is not None else found
 
     def touched(
         self, removed: Sequence[Quad], added: Sequence[Quad], dropped: Sequence[Term], created: Sequence[Term],

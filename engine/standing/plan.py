@@ -62,6 +62,11 @@ def compile_over_store(query: RspQuery, size: Callable[[p.Quads], int] | None = 
     return StorePlan(query, lowered.plan, told, names, render_rsp(asks))
 
 
+def sources_of(plan: StorePlan) -> tuple[p.Quads | p.Graphs, ...]:
+    """The patterns that it reads: while none of their quads comes or goes its answer stays."""
+    return tuple(dict.fromkeys(form for form in plan.flow.forms if isinstance(form, p.Quads | p.Graphs)))
+
+
 def _changing(query: RspQuery) -> QueryError:
     return QueryError(
         "NOW() has another value at each moment, though nothing changes", query.span, query.text,

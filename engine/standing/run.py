@@ -9,16 +9,14 @@ such side that one shows none. So each pair is made once: Δ(A ⋈ B) = ΔA ⋈ 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import ceil
 from typing import Final
 
 import numpy as np
-from pyoxigraph import QueryBoolean, QuerySolutions, Store
+from pyoxigraph import Store
 
-from oxiseq.engine.errors import KbError, LimitError
+from oxiseq.engine.errors import LimitError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64, Buffer, Delta, Ids
 from oxiseq.engine.flow.nodes.arrange import Arrange
@@ -28,14 +26,12 @@ from oxiseq.engine.flow.nodes.join import Join
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.nodes.reach import Reach
 from oxiseq.engine.standing.gates import MOST, Columns, joined_with
-from oxiseq.engine.standing.leaves import Key, Leaf, Leaves, everything
+from oxiseq.engine.standing.leaves import Found, Key, Leaf, Leaves, everything
 from oxiseq.engine.standing.plan import StorePlan
 from oxiseq.engine.standing.terms import StoreTerms
 
 _PER_ROW: Final = 150
 """Bytes of a row in a dictionary, without its columns."""
-_LOOK: Final = 64
-"""Rows between looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +68,8 @@ class StoreRun:
         self.leaves = tuple(dict.fromkeys(self._by_place.values()))
         self._kept: list[tuple[Leaf, Key]] = []
         self._new: list[tuple[Leaf, Key]] = []
+        """Arrangements that are to be filled."""
+        self._found: dict[Leaf, Found] = {}
         known = self._shared(forms)
         self.nodes = build(plan.flow, terms.dictionary, known)
         self._shared_places = frozenset(place for place, node in known.items() if isinstance(node, Arrange))
@@ -90,20 +88,23 @@ class StoreRun:
         for place, form in enumerate(forms):
             if isinstance(form, p.Arrange) and form.child in self._by_place:
                 leaf, key = self._by_place[form.child], (form.key, form.loose)
-                arrange, is_new = leaf.keep(key)
                 self._kept.append((leaf, key))
-                if is_new:
-                    self._new.append((leaf, key))
-                known[place] = arrange
+                known[place] = leaf.keep(key)
         return known
 
     # --- at the beginning -----------------------------------------------------------------------------
 
-    def begin(self, store: Store, tick: int) -> Told:
-        """Take in all that the store holds; at this tick and the next one. Its answer. Raises LimitError, after which
-        it is to be closed."""
+    def pin(self, store: Store) -> None:
+        """Begin with what the store holds now, whatever becomes of it until that is read."""
+        self._found = {leaf: leaf.found(store) for leaf in self.leaves if not leaf.is_filled}
+
+    def begin(self, tick: int) -> Told:
+        """Take in what the store held at `pin`, at this tick and the next one. Its answer. Raises LimitError, after
+        which it is to be closed."""
+        found, self._found = self._found, {}
+        self._new = [(leaf, key) for leaf, key in dict.fromkeys(self._kept) if not leaf.holds(key)]
         seen = self._shown()
-        contents = self._contents(store, seen)
+        contents = self._contents(found, seen)
         for leaf, key in self._new:
             leaf.fill(key, contents[leaf], tick)
         return self._fill(contents, seen, tick + 1)
@@ -129,7 +130,9 @@ class StoreRun:
             return id(one) in fresh  # what is new has to be read anyway
         return one.records <= other.records
 
-    def _contents(self, store: Store, seen: Mapping[int, tuple[bool, bool]]) -> dict[Leaf, Ids]:
+    def _contents(
+        self, found: Mapping[Leaf, Found], seen: Mapping[int, tuple[bool, bool]]
+    ) -> dict[Leaf, Ids]:
         """What the leaves hold whose rows are needed now. Raises LimitError."""
         wanted = dict.fromkeys(leaf for leaf, _ in self._new)
         for place, form in enumerate(self._flow.forms):
@@ -145,7 +148,7 @@ class StoreRun:
         contents: dict[Leaf, Ids] = {}
         for leaf in wanted:
             left = self._limits.most_triples - held
-            contents[leaf] = leaf.content(store, left)
+            contents[leaf] = leaf.content(found, left)
             held += len(contents[leaf])
             if held > self._limits.most_triples:
                 raise LimitError(held, self._limits.most_triples, "quads of a query's patterns")
@@ -324,40 +327,6 @@ class Answer:
     def bytes(self) -> int:
         """About how large it is."""
         return len(self._counts) * (_PER_ROW + 4 * self._width)
-
-
-def asked(store: Store, plan: StorePlan, terms: StoreTerms, limits: Limits) -> Ids:
-    """The rows of a plan's root, each as often as it is there, asked of the store. Raises KbError, LimitError.
-
-    The store cannot be interrupted: that it takes too long is known at its next row, or when it is through.
-    """
-    most, begun = limits.most_rows, time.monotonic()
-    try:
-        found = store.query(plan.asks)
-        _in_time(begun, limits)
-        if isinstance(found, QueryBoolean):
-            return np.zeros((int(bool(found)), 0), np.uint32)
-        assert isinstance(found, QuerySolutions)
-        known = {variable.value for variable in found.variables}
-        names = [name if name in known else None for name in plan.names]
-        rows = []
-        for solution in found:
-            rows.append([None if name is None else solution[name] for name in names])
-            if len(rows) > most:
-                raise LimitError(len(rows), most, "rows of an answer")
-            if len(rows) % _LOOK == 1:
-                _in_time(begun, limits)
-        _in_time(begun, limits)
-    except (SyntaxError, ValueError, OSError) as error:
-        raise KbError(f"the store refuses a query: {error}") from error
-    return terms.encoded(rows, len(names))
-
-
-def _in_time(begun: float, limits: Limits) -> None:
-    """Raises LimitError where the store has been asked for too long."""
-    took, most = time.monotonic() - begun, limits.most_seconds
-    if most is not None and took > most:
-        raise LimitError(ceil(took), int(most), "seconds for which the store is asked, and updates wait")
 
 
 def _keys(rows: Ids) -> list[bytes]:

@@ -6,6 +6,9 @@ change touches what of its answer came and went. Not safe for several threads: w
 A query is *followed* by its operators; or, where these would have to hold too much or have failed, it is *asked* of the
 store: again when a quad of one of its patterns has changed, and what its answer was is compared with what it is. Or it
 has *failed*: its answer stands still until it is begun anew. None of this touches other queries.
+
+Whoever calls asks the store, and need not hold it still meanwhile: the answer is that of some moment after the change
+that made the query due, and each change since has made it due again.
 """
 
 from __future__ import annotations
@@ -20,15 +23,20 @@ from pyoxigraph import Quad, Store
 from oxiseq.engine.errors import LimitError, OxiseqError
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Ids
+from oxiseq.engine.standing.asking import Question, Solutions, bare
 from oxiseq.engine.standing.gates import MOST, Columns, Gates
-from oxiseq.engine.standing.leaves import Leaf, Leaves, normal
-from oxiseq.engine.standing.plan import StorePlan, compile_over_store
-from oxiseq.engine.standing.run import Answer, Limits, StoreRun, Told, asked
+from oxiseq.engine.standing.leaves import Leaf, Leaves
+from oxiseq.engine.standing.plan import StorePlan, compile_over_store, sources_of
+from oxiseq.engine.standing.run import Answer, Limits, StoreRun, Told
 from oxiseq.engine.standing.terms import StoreTerms
 from oxiseq.engine.terms.texts import Term
 from oxiseq.grammar.rsp_algebra import RspQuery
 
 State: TypeAlias = Literal["followed", "asked", "failed"]
+
+
+def _nothing() -> None:
+    """To be called back in vain."""
 
 
 class Upheld:
@@ -39,6 +47,10 @@ class Upheld:
         self.plan: StorePlan
         self.state: State = "followed"
         self.reason = ""
+        self.error: Exception | None = None
+        """Why it has failed."""
+        self.wanted = self.asked = 0
+        """How often it was to be asked; up to which of these it has been."""
         self.run: StoreRun | None = None
         self.watched: tuple[Leaf, ...] = ()
         """The leaves that it is asked again for."""
@@ -65,8 +77,17 @@ class Outcome:
     told: Told
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Asking:
+    """A query that is being asked. wanted: the `wanted` that it had when that began."""
+
+    upheld: Upheld
+    wanted: int
+
+
 class Standing:
-    """store: the store of now. It is called with the store's lock held only by `add`, `anew`, `ask`."""
+    """store: the store of now. `add` and `anew` begin with what it holds when they call `pinned`: until then nobody may
+    change it, and all changes so far have been taken in."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
@@ -80,6 +101,8 @@ class Standing:
         """Those that are not."""
         self._due: dict[Upheld, None] = {}
         """Those that are to be asked."""
+        self._asking: dict[Upheld, Asking] = {}
+        """Those that are being asked."""
         self._enough: dict[Leaf, int] = {}
         """So many quads a leaf may hold until its queries' limits are looked at again (a little late where others that
         they read have shrunk meanwhile)."""
@@ -90,45 +113,54 @@ class Standing:
 
     # --- queries --------------------------------------------------------------------------------------
 
-    def add(self, query: RspQuery, text: str, limits: Limits) -> Upheld:
-        """A query over what the store holds now, all changes so far being taken in. Raises QueryError; LimitError for
-        an answer, or a join, of too many rows; KbError."""
+    def planned(self, query: RspQuery, text: str, limits: Limits) -> Upheld:
+        """A query that `add` takes. Raises QueryError."""
         upheld = Upheld(query, text, limits)
         upheld.plan = compile_over_store(query, self._size)
         upheld.answer = Answer(upheld.width)
-        rows = self._begun(upheld)
-        upheld.answer.replaced(rows.rows, rows.weight)
-        self._all[upheld] = None
         return upheld
+
+    def add(self, upheld: Upheld, pinned: Callable[[], object] = _nothing) -> None:
+        """A query over what the store holds now. Its answer is there, or it is `due` to be asked. Raises LimitError for
+        an answer, or a join, of too many rows."""
+        self._pin(upheld)
+        pinned()
+        rows = self._begun(upheld)
+        if rows is not None:
+            upheld.answer.replaced(rows.rows, rows.weight)
+        self._all[upheld] = None
 
     def remove(self, upheld: Upheld) -> None:
         """It is told nothing more."""
         self._all.pop(upheld, None)
-        self._due.pop(upheld, None)
         self._let_go(upheld)
 
-    def _begun(self, upheld: Upheld) -> Told:
-        """Follow it, or ask it where that would hold too much; its answer. Raises LimitError, also for a join of too
-        many rows; KbError."""
-        self._due.pop(upheld, None)
+    def _pin(self, upheld: Upheld) -> None:
+        """It begins with what the store holds now."""
         try:
             upheld.run = StoreRun(upheld.plan, self._leaves, self.terms, upheld.limits)
-            for leaf in upheld.run.leaves:
-                self._enough.pop(leaf, None)
-            rows = upheld.run.begin(self._store(), self._next(2))
-            self._open_gates(upheld, upheld.run)
-            upheld.state, upheld.reason = "followed", ""
-        except LimitError as error:
-            joins_too_much = upheld.run is not None and upheld.run.joins_too_much
+            upheld.run.pin(self._store())
+        except BaseException:
             self._let_go(upheld)
-            if joins_too_much:  # whoever changes the store would wait for it at each change
+            raise
+
+    def _begun(self, upheld: Upheld) -> Told | None:
+        """Follow it, after `_pin`: its answer. None where that would hold too much: it is to be asked. Raises
+        LimitError, also for a join of too many rows."""
+        run = upheld.run
+        assert run is not None
+        try:
+            for leaf in run.leaves:
+                self._enough.pop(leaf, None)
+            rows = run.begin(self._next(2))
+            self._open_gates(upheld, run)
+            upheld.state, upheld.reason, upheld.error = "followed", "", None
+        except LimitError as error:
+            self._let_go(upheld)
+            if run.joins_too_much:  # to ask for it might never end
                 raise
             self._ask_from_now(upheld, str(error))
-            try:
-                return self._asked(upheld)
-            except OxiseqError:
-                self._let_go(upheld)
-                raise
+            return None
         except BaseException:
             self._let_go(upheld)
             raise
@@ -138,16 +170,16 @@ class Standing:
         return rows
 
     def _ask_from_now(self, upheld: Upheld, reason: str) -> None:
-        """It is asked from now on."""
-        upheld.state, upheld.reason = "asked", reason
-        forms = upheld.plan.flow.forms
-        found = dict.fromkeys(normal(f) for f in forms if isinstance(f, p.Quads | p.Graphs))
-        upheld.watched = tuple(map(self._leaves.get, found))
+        """It is asked from now on, and now."""
+        upheld.state, upheld.reason, upheld.error = "asked", reason, None
+        upheld.watched = tuple(map(self._leaves.get, sources_of(upheld.plan)))
         self._read(upheld, upheld.watched)
+        self._want(upheld)
 
-    def _asked(self, upheld: Upheld) -> Told:
-        rows = asked(self._store(), upheld.plan, self.terms, upheld.limits)
-        return Told(rows, np.ones(len(rows), np.int64))
+    def _want(self, upheld: Upheld) -> None:
+        """It is to be asked."""
+        self._due[upheld] = None
+        upheld.wanted += 1
 
     def _open_gates(self, upheld: Upheld, run: StoreRun) -> None:
         upheld.gates = run.gates
@@ -173,6 +205,8 @@ class Standing:
             self._readers.setdefault(leaf, {})[upheld] = None
 
     def _let_go(self, upheld: Upheld) -> None:
+        self._due.pop(upheld, None)
+        self._asking.pop(upheld, None)
         self._gates.remove(upheld)
         upheld.gates = {}
         for leaf in (*upheld.watched, *(upheld.run.leaves if upheld.run is not None else ())):
@@ -242,14 +276,13 @@ class Standing:
                 continue
             self._let_go(upheld)
             self._ask_from_now(upheld, str(LimitError(held, most, "quads of a query's patterns")))
-            self._due[upheld] = None
         if more:
             self._enough[leaf] = leaf.records + min(more) + 1
 
     def _stepped(self, upheld: Upheld) -> list[Outcome]:
         if upheld.run is None:
             if upheld.state == "asked":
-                self._due[upheld] = None
+                self._want(upheld)
             return []
         try:
             told = upheld.run.step()
@@ -262,59 +295,85 @@ class Standing:
             self._fall_back(upheld, error)
             return []
         if upheld.answer.size > upheld.limits.most_rows:
-            self._fail(upheld, str(LimitError(upheld.answer.size, upheld.limits.most_rows, "rows of an answer")))
+            self.fail(upheld, LimitError(upheld.answer.size, upheld.limits.most_rows, "rows of an answer"))
         return [Outcome(upheld, told)]
 
     def _fall_back(self, upheld: Upheld, error: Exception) -> None:
         """Its operators have failed: past a limit they would again; else the store is asked in their place."""
         self._let_go(upheld)
         if isinstance(error, LimitError):
-            self._fail(upheld, str(error))
+            self.fail(upheld, error)
         else:
             self._ask_from_now(upheld, f"its operators failed: {_named(error)}")
-            self._due[upheld] = None
 
     def fail(self, upheld: Upheld, error: Exception) -> None:
-        """What is made of its answer has failed: it stands still until it is begun anew."""
-        self._fail(upheld, _named(error))
-
-    def _fail(self, upheld: Upheld, reason: str) -> None:
+        """It stands still until it is begun anew."""
+        reason = _named(error)
         try:
             self._let_go(upheld)
-        except Exception as error:  # what it was read by is told nothing more all the same
-            reason = f"{reason}; {_named(error)}"
+        except Exception as another:  # what it was read by is told nothing more all the same
+            reason = f"{reason}; {_named(another)}"
             upheld.watched, upheld.run = (), None
-        upheld.state, upheld.reason = "failed", reason
-        self._due.pop(upheld, None)
+        upheld.state, upheld.reason, upheld.error = "failed", reason, bare(error)
 
-    @property
-    def due(self) -> bool:
-        """Whether any query has to be asked."""
-        return bool(self._due)
+    def next_question(self) -> Asking | None:
+        """The next query that is to be asked and is not being asked."""
+        for upheld in self._due:
+            if upheld not in self._asking:
+                del self._due[upheld]
+                asking = self._asking[upheld] = Asking(upheld, upheld.wanted)
+                return asking
+        return None
 
-    def ask(self) -> Iterator[Outcome]:
-        """Ask those that are due: what differs from their answers. The store holds what the last change has made."""
-        for upheld in [*self._due]:
-            yield from self._compared(upheld, lambda upheld=upheld: self._asked(upheld))  # type: ignore[misc]
+    def question(self, asking: Asking) -> Question:
+        """What is to be asked."""
+        upheld = asking.upheld
+        limits, plan = upheld.limits, upheld.plan
+        return Question(
+            plan.asks, plan.names, limits.most_rows, limits.most_seconds, lambda: self._asking.get(upheld) is asking
+        )
 
-    def anew(self, only: Upheld | None = None) -> Iterator[Outcome]:
+    def answered(self, asking: Asking, found: Solutions | Exception) -> Iterator[Outcome]:
+        """What has come of a question: what differs from the answer of before, unless nobody wants it any more."""
+        upheld = asking.upheld
+        if self._asking.get(upheld) is not asking:
+            return
+        del self._asking[upheld]
+
+        def now() -> Told:
+            if isinstance(found, Exception):
+                raise found
+            return Told(self.terms.encoded(found, len(upheld.plan.names)), np.ones(len(found), np.int64))
+
+        yield from self._compared(upheld, now)
+        upheld.asked = asking.wanted
+
+    def anew(self, only: Upheld | None = None, pinned: Callable[[], object] = _nothing) -> Iterator[Outcome]:
         """Begin again, all or one: what differs from the answers of before. For a change that cannot be told."""
         again = [*self._all] if only is None else [only]
+        begun: list[Upheld] = []
         for upheld in again:
             try:
                 self._let_go(upheld)
             except Exception as error:
-                self._fail(upheld, _named(error))
+                self.fail(upheld, error)
         for upheld in again:
+            try:
+                self._pin(upheld)
+                begun.append(upheld)
+            except Exception as error:
+                self.fail(upheld, error)
+        pinned()
+        for upheld in begun:
             yield from self._compared(upheld, lambda upheld=upheld: self._begun(upheld))  # type: ignore[misc]
 
-    def _compared(self, upheld: Upheld, now: Callable[[], Told]) -> Iterator[Outcome]:
-        self._due.pop(upheld, None)
+    def _compared(self, upheld: Upheld, now: Callable[[], Told | None]) -> Iterator[Outcome]:
         try:
-            found = now()
+            if (found := now()) is None:
+                return
             told = upheld.answer.replaced(found.rows, found.weight)
         except Exception as error:
-            self._fail(upheld, _named(error))
+            self.fail(upheld, error)
             return
         if len(told):
             yield Outcome(upheld, told)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import islice
+from typing import Final
 
 import numpy as np
-from pyoxigraph import BlankNode, Triple
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 from oxiseq.engine.flow.delta import Ids
 from oxiseq.engine.terms.dictionary import TermDictionary
-from oxiseq.engine.terms.texts import Term
+from oxiseq.engine.terms.texts import Term, term_text
+
+_AT_ONCE: Final = 1 << 16
+"""Terms that are looked up at a time."""
 
 
 class StoreTerms:
@@ -28,6 +33,26 @@ class StoreTerms:
             return known
         return self.dictionary.intern(term)
 
+    def ids(self, terms: Iterable[Term]) -> Ids:
+        """Of many: u32 in their order."""
+        coming = iter(terms)
+        found = [np.zeros(0, np.uint32)]
+        while some := list(islice(coming, _AT_ONCE)):
+            known = self._known(dict.fromkeys(some))
+            found.append(np.fromiter(map(known.__getitem__, some), np.uint32, len(some)))
+        return np.concatenate(found)
+
+    def _known(self, terms: Collection[Term]) -> dict[Term, int]:
+        """Of different terms. IRIs and literals are looked up together, by their texts."""
+        written = [term for term in terms if isinstance(term, NamedNode | Literal)]
+        texts = [term_text(term).encode() for term in written]
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        ids = self.dictionary.intern_texts(np.frombuffer(b"".join(texts), np.uint8), ends)
+        known: dict[Term, int] = dict(zip(written, ids.tolist(), strict=True))
+        if len(known) < len(terms):
+            known |= {term: self.id(term) for term in terms if term not in known}
+        return known
+
     def term(self, known: int) -> Term:
         """Of an id."""
         named = self._named.get(known)
@@ -43,10 +68,11 @@ class StoreTerms:
 
     def encoded(self, rows: Iterable[Iterable[Term | None]], width: int) -> Ids:
         """The other way about: u32[rows, width]."""
-        flat = [0 if term is None else self.id(term) for row in rows for term in row]
         if not width:
             return np.zeros((sum(1 for _ in rows), 0), np.uint32)
-        return np.array(flat, np.uint32).reshape(-1, width)
+        every = [term for row in rows for term in row]
+        known = self._known(dict.fromkeys(term for term in every if term is not None))
+        return np.array([0 if term is None else known[term] for term in every], np.uint32).reshape(-1, width)
 
     def collect_if_due(self) -> None:
         """Free what nothing holds, now and then; see `TermDictionary`."""

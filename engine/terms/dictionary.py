@@ -129,17 +129,6 @@ class TermDictionary:
             self._ids[term] = known
         return known
 
-    def intern_normal(self, literal: Literal) -> TermId:
-        """`intern` for a literal that is in the store's normal form, which is not looked at again."""
-        known = self._ids.get(literal)
-        if known is None:
-            text = term_text(literal).encode()
-            known = self._find(text) or self._add(literal, text)
-            if len(self._ids) >= CACHE_SIZE:
-                self._ids.clear()
-            self._ids[literal] = known
-        return known
-
     def constant(self, term: Term) -> TermId:
         """`intern` for a term of a query: its id is never freed."""
         known = self.intern(term)

@@ -3,6 +3,8 @@
 unbounded    no bound of getDURATION(): what has come is kept for ever
 timeless     OPTIONAL or MINUS after what has no time: nothing of the stream has ended by then
 unjoined     the two sides of an operator share no variable
+cross-product, kb-unjoined   parts of one group share nothing
+endless      a rule that reads what it derives makes new terms of it, and no FILTER ends that
 unbound      SELECT or a template shows, or a condition reads, a variable that nothing binds there
 itself, kinds   a comparison that can hardly be meant: see `checking.comparisons`
 consume      a part of the pattern does not tell which triples an answer uses up
@@ -13,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from pyoxigraph import Variable
+from pyoxigraph import BlankNode, Variable
 
 from oxiseq.grammar.algebra import (
     Aggregate,
@@ -24,6 +26,7 @@ from oxiseq.grammar.algebra import (
     Exists,
     Expression,
     Filter,
+    FunctionCall,
     GraphPattern,
     Group,
     MatchFunction,
@@ -47,9 +50,11 @@ from oxiseq.grammar.algebra import (
 from oxiseq.grammar.checking.bounds import reads_stream, unbounded
 from oxiseq.grammar.checking.comparisons import check_comparisons
 from oxiseq.grammar.checking.functions import check_function
+from oxiseq.grammar.checking.lints import products
 from oxiseq.grammar.checking.patterns import check_pattern
 from oxiseq.grammar.checking.scope import pattern_expressions
 from oxiseq.grammar.ep_algebra import EpQuery
+from oxiseq.grammar.ep_rules import feeds_itself
 from oxiseq.grammar.errors import Finding
 from oxiseq.grammar.finding_tools import at_pattern, at_variable, error, lint_finding, variable_hint
 from oxiseq.grammar.rsp_algebra import Consume
@@ -249,12 +254,35 @@ def _lints(query: EpQuery, text: str) -> Iterator[Finding]:
                                "every solution of one combines with every one of the other")  # fmt: skip
     for group in [query.where, *_groups(query.where)]:
         yield from _before_all(group)
+        yield from products(group, "WHERE", text)
         own = frozenset(visible_variables(group))
         for part in group.elements:
             if isinstance(part, Filter):
                 for v in sorted(_own_variables(part.condition) - own, key=str):
                     yield lint_finding("unbound", f"nothing in this group binds ?{v.value}",
                                        at_variable(v, part.span, text), variable_hint(v, own))  # fmt: skip
+
+
+def _endless(query: EpQuery, text: str) -> Iterator[Finding]:
+    """Of the rules that need others to feed themselves only a run knows (LimitError)."""
+    if not isinstance(query.form, Construct) or not feeds_itself(query):
+        return
+    hint = "if each is new this never ends: bound it by a FILTER, or read it in the past, in the first part of a SEQ"
+    what = "the rule makes {} of what it has derived itself"
+    columns = [(c.variable, c.expression) for c in query.form.columns if c.expression is not None]
+    binds = [(e.variable, e.expression) for e in nested_elements(query.where) if isinstance(e, Bind)]
+    filtered = {v for e in nested_elements(query.where) if isinstance(e, Filter) for v in _own_variables(e.condition)}
+    made = {
+        variable for variable, expression in (*columns, *binds)
+        if isinstance(expression, Call | FunctionCall)
+        and filtered.isdisjoint((variable, *expression_variables(expression)))
+    }  # fmt: skip
+    for triple in query.form.template:
+        for term in (triple.subject, triple.predicate, triple.object):
+            if isinstance(term, BlankNode):
+                yield lint_finding("endless", what.format("blank nodes"), triple.span, hint)
+            elif isinstance(term, Variable) and term in made:
+                yield lint_finding("endless", what.format(f"?{term.value}"), at_variable(term, triple.span, text), hint)
 
 
 def _comparisons(query: EpQuery, text: str) -> Iterator[Finding]:
@@ -303,5 +331,5 @@ def _shared(element: TimedPattern) -> bool:
 
 
 EP_CHECKS: tuple[Callable[[EpQuery, str], Iterator[Finding]], ...] = (
-    _patterns, check_use, _output, _lints, _comparisons,
+    _patterns, check_use, _output, _lints, _endless, _comparisons,
 )  # fmt: skip

@@ -7,19 +7,18 @@ from typing import IO, Literal
 
 import click
 
-from oxiseq.cli.options import QueryFile, QuerySource, language_option
+from oxiseq.cli.options import QueryFile, QuerySource, any_language_option, flag
 from oxiseq.importing import loading
 
 
 @click.command("explain", short_help="Tell what a query is compiled to; draw it.")
 @click.argument("query", metavar="QUERY", type=QueryFile())
-@language_option
+@any_language_option
 @click.option(
     "--kb", "-k", "kbs", metavar="[IRI=]FILE", multiple=True,
     help="Knowledge base: with it the rows of the GRAPH patterns are told.",
 )  # fmt: skip
-@click.option("--rules", metavar="FILE", multiple=True, type=QueryFile(),
-              help="EP-SPARQL: a CONSTRUCT rule; may be repeated.")  # fmt: skip
+@flag("rules")
 @click.option("--dot", "form", flag_value="dot", help="The automaton, or the windows or operators, for Graphviz.")
 @click.option("--json", "form", flag_value="json", help="All of it as JSON.")
 @click.option("--svg", metavar="FILE", type=click.File("w", encoding="utf-8", lazy=True),
@@ -34,6 +33,7 @@ def explain_command(
     Of a CEQL query: its automaton, what is asked of each event, window, strategy, consumption.
     Of a query over windows: its windows, events and patterns, and how it is evaluated.
     Of an EP-SPARQL query: its operators and what each keeps, its rules in their strata.
+    Of SPARQL that stands over the store (.rq, .sparql): its operators and what is kept of the knowledge base.
 
     \b
     oxiseq explain rises.spaseq --kb companies.ttl

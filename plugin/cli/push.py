@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from oxiseq.cli.elsewhere import Server, at_server
-from oxiseq.cli.options import Iri, on_error_option, quiet_option, time_predicate_option
+from oxiseq.cli.options import Iri, flag, quiet_option
 from oxiseq.importing import loading
 
 
@@ -16,8 +16,8 @@ from oxiseq.importing import loading
 @click.argument("files", metavar="FILE...", nargs=-1, required=True,
                 type=click.Path(exists=True, path_type=Path))  # fmt: skip
 @click.option("--create", is_flag=True, help="Make the stream if it is not there.")
-@on_error_option
-@time_predicate_option
+@flag("on_error", usual=True)
+@flag("time_predicate", usual=True)
 @quiet_option
 @at_server
 def push_command(

@@ -21,7 +21,7 @@ from oxiseq.engine.terms.dictionary import TermDictionary
 
 _LARGEST: Final = 8 << 20
 """Bytes from which on a request is sent: far below what a server takes, and large enough to be worth its way."""
-_COUNTS: Final = ("accepted", "late", "leftOut", "rejected")
+_COUNTS: Final = ("accepted", "late", "left_out", "rejected")
 _REASONS: Final = 10
 _MISSING: Final = 404
 
@@ -51,7 +51,7 @@ def push_files(
         return
     accepted = sums["accepted"]
     parts = [f"{counted(accepted, 'event', 'events')} accepted", f"{sums['late']:,} late"]
-    parts += [f"{sums[name]:,} {word}" for name, word in (("leftOut", "left out by queries"), ("rejected", "rejected"),
+    parts += [f"{sums[name]:,} {word}" for name, word in (("left_out", "left out by queries"), ("rejected", "rejected"),
                                                           ("repeated", "batches were there already")) if sums[name]]
     click.echo(closing(reports, parts, accepted, perf_counter() - begun), err=True)
     for reason in reasons[:_REASONS]:

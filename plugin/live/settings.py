@@ -23,7 +23,8 @@ class LiveSettings:
     `unasked`: after how long without a question those of a stream are let go of;
     `past`: triples of events that one look at the past reads, and `past_matches`: matches of each query that it runs;
     `refresh`: between questions to a KB elsewhere (None: never again);
-    `answer`: rows of the answer of a query over the store, `asking`: seconds that the store may be asked for it (None:
+    `held`: quads that are held in memory for a query over the store, beyond which the store is asked instead;
+    `answer`: rows of its answer, `asking`: seconds that the store may be asked for it (None:
     without end), `unread`: after how long without a reader one goes that has no name;
     `union`: whether the default graph of SPARQL queries is the union of all, which no such query reads;
     `budget`: of the state of a query that has none of its own.
@@ -46,6 +47,7 @@ class LiveSettings:
     past: int = 2_000_000
     past_matches: int = 20_000
     refresh: float | None = None
+    held: int = 5_000_000
     answer: int = 1_000_000
     asking: float | None = 300.0
     unread: float = 60.0

@@ -134,34 +134,47 @@ class StandingQueries:
 
     def _register(self, name: str, text: str, options: Mapping[str, Any], replace: bool) -> None:
         with self._lock:
-            known = {record.name: record for record in self._journal.queries.all()}
-            before = known.get(name)
-            if before is not None and not replace:
-                raise ConflictError(f"there is a query {name!r} already")
-            same = before is not None and before.text == text and _is_unnamed(before) == bool(options.get(_UNNAMED))
-            if same and name in self._at_work:
+            if self._stands(name, text, options, replace):
                 return
-            if before is None and len(known) >= self._settings.queries and not self._let_go_unread(0.0):
-                raise BoundError(f"there are {self._settings.queries} queries, which is the most")
-            query = self._followed(text)
-            try:
-                snapshot = query.snapshot()
-                answer = _answer(query, snapshot, snapshot.number)
-                self._check(answer.size)
-                told = {**options, "form": answer.form, "columns": answer.columns}
-                record = self._journal.queries.register(
-                    name, text, STANDING, options=told, keep=Retention(count=self._settings.matches), replace=replace,
-                    answer=saved(answer),
-                )  # fmt: skip
-            except BaseException:
-                query.close()
-                raise
-            self._leave(name)
-            self._unread.pop(name, None)
-            self._topics.close(name, "replaced")
-            last = record.next - 1
-            self._enter(_AtWork(query, name, answer.number, last, last, answer.size, answer.at))
+        query = self._followed(text)  # the store may be asked for long, so the lock is not held
+        try:
+            with self._lock:
+                if self._stands(name, text, options, replace):  # somebody else was quicker
+                    query.close()
+                    return
+                self._begin(name, text, options, query, replace)
+        except BaseException:
+            query.close()
+            raise
         LOG.info("query %s stands over the store", name, extra={"query": name})
+
+    def _stands(self, name: str, text: str, options: Mapping[str, Any], replace: bool) -> bool:
+        """Whether there is such a query already. Raises ConflictError, BoundError."""
+        known = {record.name: record for record in self._journal.queries.all()}
+        before = known.get(name)
+        if before is not None and not replace:
+            raise ConflictError(f"there is a query {name!r} already")
+        same = before is not None and before.text == text and _is_unnamed(before) == bool(options.get(_UNNAMED))
+        if same and name in self._at_work:
+            return True
+        if before is None and len(known) >= self._settings.queries and not self._let_go_unread(0.0):
+            raise BoundError(f"there are {self._settings.queries} queries, which is the most")
+        return False
+
+    def _begin(self, name: str, text: str, options: Mapping[str, Any], query: StandingQuery, replace: bool) -> None:
+        snapshot = query.snapshot(wait=False)
+        answer = _answer(query, snapshot, snapshot.number)
+        self._check(answer.size)
+        told = {**options, "form": answer.form, "columns": answer.columns}
+        record = self._journal.queries.register(
+            name, text, STANDING, options=told, keep=Retention(count=self._settings.matches), replace=replace,
+            answer=saved(answer),
+        )  # fmt: skip
+        self._leave(name)
+        self._unread.pop(name, None)
+        self._topics.close(name, "replaced")
+        last = record.next - 1
+        self._enter(_AtWork(query, name, answer.number, last, last, answer.size, answer.at))
 
     def check(self, text: str) -> None:
         """Raises what `register` raises for the text."""
@@ -177,11 +190,13 @@ class StandingQueries:
             ours = {record.name: _is_unnamed(record) for record in self._journal.queries.all()}
             names = (short, *(f"{short}-{number}" for number in range(len(ours))))
             name = next(name for name in names if ours.get(name, True))  # somebody's own may be called so
-            if name not in self._at_work:
-                if sum(ours.get(each, False) for each in self._at_work) >= self._settings.subscribers:
-                    self._let_go_unread(0.0)
-                self._register(name, text, {_UNNAMED: True}, replace=True)
-            self._unread[name] = time.monotonic()
+            if name in self._at_work:
+                self._unread[name] = time.monotonic()
+                return name
+            if sum(ours.get(each, False) for each in self._at_work) >= self._settings.subscribers:
+                self._let_go_unread(0.0)
+        self._register(name, text, {_UNNAMED: True}, replace=True)
+        self._unread[name] = time.monotonic()
         return name
 
     def pause(self, name: str) -> None:
@@ -194,11 +209,23 @@ class StandingQueries:
 
     def resume(self, name: str) -> None:
         """Go on after a pause or a failure: what is different by now is a change. Raises as `register`."""
-        with self._lock:
+        if name not in self._at_work:
+            query = self._followed(self._journal.queries.get(name).text)  # without the lock, as in `register`
+            with self._lock:
+                self._go_on(name, query)
+        self._journal.queries.set_state(name, "running")
+
+    def _go_on(self, name: str, query: StandingQuery) -> None:
+        """With a query of before, if there still is one that is not at work."""
+        try:
             record = self._journal.queries.get(name)
-            if name not in self._at_work:
-                self._restore(record)
-            self._journal.queries.set_state(name, "running")
+            if name not in self._at_work and record.text == query.text:
+                self._restore(record, query)
+                return
+        except BaseException:
+            query.close()
+            raise
+        query.close()
 
     def delete(self, name: str) -> None:
         """Forget it, and its changes. Raises UnknownError."""
@@ -220,14 +247,14 @@ class StandingQueries:
                 if _is_unnamed(record):
                     self._unread[record.name] = time.monotonic()
                 if record.state == "running":
-                    self._restore(record)
+                    self._restore(record, self._followed(record.text))
             except Exception as error:
                 LOG.exception("query %s cannot be restored", record.name, extra={"query": record.name})
                 self._journal.queries.set_state(record.name, "failed", reason_of(error))
 
-    def _restore(self, record: QueryRecord) -> None:
+    def _restore(self, record: QueryRecord, query: StandingQuery) -> None:
         """It is compared with what was told before anything else is."""
-        query, name = self._followed(record.text), record.name
+        name = record.name
         checkpoint = self._journal.checkpoints.latest(name)
         last = record.next - 1
         done = last if checkpoint is None else checkpoint.matches.get(name, 0)
@@ -267,7 +294,8 @@ class StandingQueries:
                               "default graph alone")  # fmt: skip
         seconds = self._settings.asking
         return self._store.register(
-            text, language="sparql", name=f"live {secrets.token_hex(8)}", keep=_KEPT, most_rows=self._settings.answer,
+            text, language="sparql", name=f"live {secrets.token_hex(8)}", keep=_KEPT,
+            most_triples=self._settings.held, most_rows=self._settings.answer,
             most_asking=None if seconds is None else timedelta(seconds=seconds),
         )  # fmt: skip
 
@@ -276,15 +304,15 @@ class StandingQueries:
     def answer(self, name: str) -> Answer:
         """The answer of now, under the id of the last change in it, which is stored. Of a query that is not at work:
         what was told last. Raises UnknownError, JournalError, FullError."""
+        self._wait_for(name)
         with self._lock:
             at_work = self._at_work.get(name)
             if at_work is None:
                 return self._last_answer(name)
-            at_work.query.catch_up()
             known = self._answers.get(name)
             if known is not None and at_work.query.number == at_work.number and known.number == at_work.count:
                 return known
-            snapshot = at_work.query.snapshot()
+            snapshot = at_work.query.snapshot(wait=False)
             self._store_step(self._step(at_work, snapshot))
             found = _answer(at_work.query, snapshot, at_work.count)
             self._answers[name] = found
@@ -294,9 +322,15 @@ class StandingQueries:
 
     def catch_up(self, name: str) -> None:
         """What updates made so far have changed is stored, if the query is at work. Raises FullError."""
+        self._wait_for(name)
         with self._lock:
             if (at_work := self._at_work.get(name)) is not None:
                 self._store_all([at_work])
+
+    def _wait_for(self, name: str) -> None:
+        """All updates made so far are taken in. The store may be asked for long: without the lock."""
+        if (query := self.query(name)) is not None:
+            query.catch_up()
 
     def _last_answer(self, name: str) -> Answer:
         record = self._journal.queries.get(name)
@@ -440,9 +474,9 @@ class StandingQueries:
         """What has changed since the last step (`until`: up to this one). Raises LimitError, JournalError."""
         query = at_work.query
         try:
-            changes = query.take(at_work.number)
+            changes = query.take(at_work.number, wait=False)
         except CursorError:  # it has been brought back, or that was too much at once
-            snapshot = until if until is not None else query.snapshot()
+            snapshot = until if until is not None else query.snapshot(wait=False)
             return self._compared(at_work, _answer(query, snapshot, snapshot.number))
         step = _Step(at_work, at_work.number, [], at_work.count, at_work.size, at_work.at)
         for change in changes:
@@ -450,7 +484,7 @@ class StandingQueries:
                 self._add(step, rows_of(change.weighed), change.at_us)
                 step.number = change.number
         if self._is_due(at_work, step.count - at_work.count):
-            now = until if until is not None else query.snapshot()
+            now = until if until is not None else query.snapshot(wait=False)
             if now.number != step.number:  # more has come meanwhile
                 return self._step(at_work, now)
             step.checkpoint = _answer(query, now, step.count)

@@ -110,7 +110,7 @@ class Why:
     ... SELECT ?who ?paid FROM STREAM S <http://example.org/payments>
     ... WHERE { SEQ(A) DEFINE GPM A ON S { ?who :paid ?paid } }'''
     >>> payment = "<http://example.org/ann> <http://example.org/paid> 5 ."
-    >>> told = oxiseq.why(text, {"S": [(1, payment)]})
+    >>> told = oxiseq.Query(text).why({"S": [(1, payment)]})
     >>> told.found, told.stopped, told.gpms[0].gpm
     (1, None, 'A')
     """

@@ -40,9 +40,10 @@ compared. Queries do not harm one another, nor updates: `query.state` is
 
     followed  by operators, which are given the quads that came and went
     asked     of the store, when a quad of one of its patterns has changed; `reason` says why: more than `most_triples`
-              quads to hold, mostly. Several updates in a row may then be told as one. Updates wait while the store is
-              asked; it cannot be interrupted, so lower `most_triples` with care. One that takes longer than
-              `most_asking` fails: nobody waits for it again
+              quads to hold, mostly. Several updates in a row may then be told as one. Neither updates nor other queries
+              wait meanwhile; `snapshot()` and `take()` do, unless they are told not to. One that takes longer than
+              `most_asking` fails. (In this process the store cannot be interrupted: it works on to its end. A server
+              asks in processes, which it ends.)
     failed    `reason` says why: an answer, or one step of a join, of more than `most_rows` rows, mostly (at its
               registration such a query is refused). It changes no more; `restart()` begins anew and
               tells the difference

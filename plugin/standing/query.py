@@ -143,10 +143,10 @@ class StandingQuery:
 
     # --- what it answers ------------------------------------------------------------------------------
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, wait: bool = True) -> Snapshot:
         """The answer after all updates made so far, and the number behind which changes go on from it. Those up to it
-        count as handed out."""
-        self._standings.catch_up()
+        count as handed out. wait: where the store is being asked, until it has answered; else what it answered last."""
+        self._catch_up(wait)
         with self._standings.lock:
             weighed = self._answered()
             self._handed_out = max(self._handed_out, self._number)
@@ -183,10 +183,10 @@ class StandingQuery:
                     return None
                 self._standings.arrived.wait(left)
 
-    def take(self, since: int | None = None) -> list[StoreChange]:
-        """All changes above `since` (None: those not handed out yet) that updates have made so far. Raises CursorError
-        as `changes`."""
-        self._standings.catch_up()
+    def take(self, since: int | None = None, wait: bool = True) -> list[StoreChange]:
+        """All changes above `since` (None: those not handed out yet) that updates have made so far; `wait` as for
+        `snapshot`. Raises CursorError as `changes`."""
+        self._catch_up(wait)
         with self._standings.lock:
             found = self._behind(since)
             if since is None:
@@ -225,8 +225,11 @@ class StandingQuery:
 
     def catch_up(self) -> None:
         """All updates made before are taken in: snapshots and changes have them; callbacks may still be on their way.
-        Raises nothing: look at `state`."""
-        self._standings.catch_up()
+        Where the store is being asked it waits for the answer. Raises nothing: look at `state`."""
+        self._catch_up()
+
+    def _catch_up(self, wait: bool = True) -> None:
+        self._standings.catch_up(self._upheld if wait else None)
 
     def restart(self) -> None:
         """Begin anew, with what the store holds now; the difference is a change. For a query that has failed, or is

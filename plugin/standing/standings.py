@@ -3,10 +3,11 @@
 Where it stands: `Store.listen` → queue → **Standings** → engine/standing → histories, callbacks.
 
 Who changes the store only puts the change into the queue, with the store's lock held. A thread that lives as long as
-the queue is not empty works it through; so does whoever wants to know what holds now. What asks the store is done with
-its lock held, so that what it answers is what the last change in the queue has made. Locks are taken in this order: the
-store's, ours. Callbacks are called by a thread that does nothing else and holds neither: who wants to know what holds
-may hold the store's lock.
+the queue is not empty works it through; so does whoever wants to know what holds now. A query that is registered or
+begun anew begins with what the store holds while its lock is held, all changes in the queue having been taken in;
+what is read of that is read after it has been let go. Queries that are asked are asked by threads of their own, with
+no lock held (asking.py). Locks are taken in this order: the store's, ours. Callbacks are called by a thread that does
+nothing else and holds neither: who wants to know what holds may hold the store's lock.
 """
 
 from __future__ import annotations
@@ -15,21 +16,22 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final, Self
 
 from pyoxigraph import Store as RdfStore
 
 from oxiseq.changes import Anew, Changed, Listeners, Listening
-from oxiseq.engine.errors import OxiseqError
+from oxiseq.engine.errors import OxiseqError, QueryError
 from oxiseq.engine.flow.delta import Ids
 from oxiseq.engine.kernels.flow.arranging import arrange
 from oxiseq.engine.kernels.flow.joining import join
-from oxiseq.engine.standing import Limits, Outcome, Standing
+from oxiseq.engine.standing import Asker, Asking, Limits, Outcome, Question, Solutions, Standing, Upheld
 from oxiseq.engine.terms.texts import Term
 from oxiseq.first_run import announce
 from oxiseq.grammar.over_store import load_over_store
+from oxiseq.standing.asking import AT_ONCE, Questions, in_process
 from oxiseq.standing.change import StoreChange
 from oxiseq.standing.query import StandingQuery, Subscription
 
@@ -42,12 +44,16 @@ class Standings:
     """store: the store of now; store_lock: held while it changes."""
 
     def __init__(
-        self, store: Callable[[], RdfStore], store_lock: AbstractContextManager[object], listeners: Listeners
+        self, store: Callable[[], RdfStore], store_lock: threading.RLock, listeners: Listeners
     ) -> None:
-        self._store_lock, self._listeners = store_lock, listeners
+        self._store, self._store_lock, self._listeners = store, store_lock, listeners
         self._engine = Standing(store)
-        self._queries: dict[str, StandingQuery] = {}
+        self._questions = Questions(in_process(store))
+        self._queries: dict[str, StandingQuery | None] = {}
+        """None: its first answer is not there yet."""
         self._of: dict[object, StandingQuery] = {}
+        self._asked_at: dict[Asking, int] = {}
+        """Questions that are being asked; when the last change was made before."""
         self.lock = threading.RLock()
         self.arrived = threading.Condition(self.lock)
         """Told when changes of answers have come, or a query has ended."""
@@ -66,14 +72,12 @@ class Standings:
     @property
     def queries(self) -> tuple[StandingQuery, ...]:
         """Those that have not been closed, in the order of their registration."""
-        return tuple(self._queries.values())
+        return tuple(query for query in [*self._queries.values()] if query is not None)
 
-    def get(self, name: str) -> StandingQuery:
-        """Raises OxiseqError for a name that no query has."""
-        try:
-            return self._queries[name]
-        except KeyError:
-            raise OxiseqError(f"no query {name!r} stands over the store") from None
+    def ask_by(self, way: Callable[[Asker], Asker] | None) -> None:
+        """Have the store asked in another way than in this process, which `way` is given; None: in this process."""
+        here = in_process(self._store)
+        self._questions.asker = here if way is None else way(here)
 
     def register(
         self, text: str, name: str | None = None, keep: int = KEEP, limits: Limits | None = None
@@ -81,24 +85,52 @@ class Standings:
         """Raises QueryError, LimitError, KbError, OxiseqError for a name that another has."""
         query = load_over_store(text)
         announce((arrange, join))
+        with self._reserved(name) as own_name:
+            with self.lock:
+                try:
+                    upheld = self._engine.planned(query, text, limits or Limits())
+                except RecursionError:
+                    raise QueryError("the query is nested too deeply", query.span, text, code="depth") from None
+            with Lock(self._store_lock) as store_lock, self.lock:
+                self._take_in_all()
+                self._engine.add(upheld, store_lock.let_go)
+            return self._first_answered(own_name, upheld, keep)
+
+    @contextmanager
+    def _reserved(self, name: str | None) -> Iterator[str]:
+        """A name for a query that is to come, and changes listened to."""
         with self._store_lock, self.lock:
-            self._take_in(asking=True)
             if name is None:
                 self._unnamed += 1
                 name = f"standing-{self._unnamed}"
             if name in self._queries:
                 raise OxiseqError(f"a query {name!r} stands over the store already")
+            self._queries[name] = None
             if self._listening is None:
                 self._listening = self._listeners.add(self._heard)
-            try:
-                upheld = self._engine.add(query, text, limits or Limits())
-            except BaseException:
+        try:
+            yield name
+        except BaseException:
+            with self._store_lock, self.lock:
+                del self._queries[name]
                 self._listen_no_more()
-                raise
-            registered = StandingQuery(self, name, upheld, keep)
-            self._queries[name] = self._of[upheld] = registered
+            raise
         self.deliver()
-        return registered
+
+    def _first_answered(self, name: str, upheld: Upheld, keep: int) -> StandingQuery:
+        """Raises what its first question has raised."""
+        self._questions.ask(self)
+        with self.arrived:
+            try:
+                self.arrived.wait_for(lambda: upheld.asked or upheld.state != "asked")
+                if upheld.error is not None:
+                    raise upheld.error
+                registered = StandingQuery(self, name, upheld, keep)
+            except BaseException:
+                self._engine.remove(upheld)
+                raise
+            self._queries[name] = self._of[upheld] = registered
+            return registered
 
     def remove(self, query: StandingQuery) -> None:
         """End a query."""
@@ -117,14 +149,13 @@ class Standings:
             self._listening = None
             self._waiting.clear()
 
-    def restart(self, upheld: object) -> None:
+    def restart(self, upheld: Upheld) -> None:
         """Begin one anew."""
-        with self._store_lock, self.lock:
-            self._take_in(asking=True)
-            query = self._of.get(upheld)
-            if query is not None:
-                self._tell(self._engine.anew(query.upheld), _now())
-        self.deliver()
+        with Lock(self._store_lock) as store_lock, self.lock:
+            self._take_in_all()
+            if upheld in self._of:
+                self._tell(self._engine.anew(upheld, store_lock.let_go), _now())
+        self.catch_up(upheld)
 
     # --- changes --------------------------------------------------------------------------------------
 
@@ -148,44 +179,73 @@ class Standings:
                     self._worker = None
                     return
 
-    def catch_up(self) -> None:
-        """Take in all changes made so far."""
-        with self.lock:
-            done = self._take_in(asking=False)
-        if not done:
-            with self._store_lock, self.lock:
-                self._take_in(asking=True)
+    def catch_up(self, upheld: Upheld | None = None) -> None:
+        """Take in all changes made so far. Where the store is asked for what they change of a query, wait for that."""
+        while not self._caught_up():
+            with Lock(self._store_lock) as store_lock, self.lock:
+                self._begin_anew(store_lock.let_go)
+        self._questions.ask(self)
+        if upheld is not None and upheld.asked < upheld.wanted:
+            with self.arrived:
+                wanted = upheld.wanted
+                self.arrived.wait_for(
+                    lambda: upheld.asked >= wanted or upheld.state != "asked" or upheld not in self._of
+                )
         self.deliver()
 
-    def _take_in(self, asking: bool) -> bool:
-        """What waits; `asking`: the store's lock is held, so that it can be asked. Whether all is done."""
+    def _caught_up(self) -> bool:
+        with self.lock:
+            return self._take_in()
+
+    def _take_in(self) -> bool:
+        """What waits; with the lock held. False where queries are to begin anew: that needs the store's lock."""
         while self._waiting:
             changed, at = self._waiting[0]
             self._at = at
             if isinstance(changed, Anew):
-                if not asking:
-                    return False
-                self._waiting.clear()  # what has come since is in what the store holds now
-                self._tell(self._engine.anew(), at)
-                continue
+                return False
             self._waiting.popleft()
             try:
                 outcomes = self._engine.change(changed.removed, changed.added, changed.dropped, changed.created)
             except Exception:
                 LOG.exception("a change could not be taken in; all queries begin anew")
                 self._waiting.appendleft((Anew("a change could not be taken in"), at))
-                continue
-            self._tell(outcomes, at)
-        if self._engine.due:
-            if not asking:
                 return False
-            self._tell(self._engine.ask(), self._at)
+            self._tell(outcomes, at)
         return True
+
+    def _begin_anew(self, pinned: Callable[[], object]) -> None:
+        """Where that is needed to take in what waits; with both locks held, the store's until `pinned` is called."""
+        if not self._take_in():
+            self._waiting.clear()  # what has come since is in what the store holds now
+            self._tell(self._engine.anew(pinned=pinned), self._at)
+
+    def _take_in_all(self) -> None:
+        """All that waits, with both locks held: the store is as the queries know it."""
+        while not self._take_in():
+            self._begin_anew(lambda: None)
+
+    def next_question(self) -> tuple[Asking, Question] | None:
+        """One that nobody asks yet, if there is room for it."""
+        with self.lock:
+            asking = self._engine.next_question() if len(self._asked_at) < AT_ONCE else None
+            if asking is None:
+                return None
+            self._asked_at[asking] = self._at
+            return asking, self._engine.question(asking)
+
+    def answered(self, asking: Asking, found: Solutions | Exception) -> None:
+        """What differs from the answer of before is a change, made when the last change was that it was asked for."""
+        with self.lock:
+            self._tell(self._engine.answered(asking, found), self._asked_at.pop(asking))
+        self.deliver()
 
     def _tell(self, outcomes: Iterable[Outcome], at: int) -> None:
         """One that cannot be told fails, alone."""
         for outcome in outcomes:
-            query = self._of[outcome.upheld]
+            query = self._of.get(outcome.upheld)
+            if query is None:  # it is being registered
+                continue
             try:
                 query.receive(outcome.told, at)
             except Exception as error:
@@ -240,6 +300,28 @@ class Standings:
         """How large all that is."""
         with self.lock:
             return self._engine.bytes
+
+
+class Lock:
+    """A lock that may be let go before its block ends."""
+
+    def __init__(self, lock: threading.RLock) -> None:
+        self._lock = lock
+        self._held = False
+
+    def __enter__(self) -> Self:
+        self._lock.acquire()
+        self._held = True
+        return self
+
+    def let_go(self) -> None:
+        """Others may have it."""
+        if self._held:
+            self._held = False
+            self._lock.release()
+
+    def __exit__(self, *_: object) -> None:
+        self.let_go()
 
 
 def _now() -> int:

@@ -103,3 +103,16 @@ def test_the_ending_ceql_means_ceql(folder: Path) -> None:
 def test_clauses_that_the_engine_does_not_have_yet_are_read(folder: Path) -> None:
     text = query("SELECT NEXT ?who", "WITHIN 1 HOUR PARTITION BY ?who")
     assert oxiseq("check", write(folder, "clauses.spaseq", text)).exit_code == 0
+
+
+def test_sparql_over_the_store_is_told_of_products(folder: Path) -> None:
+    product = write(folder, "product.rq", "SELECT * { ?x <urn:p> ?y . ?v <urn:q> ?w }")
+    window = write(folder, "window.txt", "SELECT * FROM NAMED WINDOW <urn:w> ON <urn:s> [RANGE 5] { ?x ?y ?z }")
+    result = oxiseq("check", product)
+    assert result.exit_code == 0
+    assert "lint: " in result.stdout and "[cross-product]" in result.stdout
+    result = oxiseq("check", window, "--language", "sparql")
+    assert result.exit_code == 1
+    assert "a query over the store reads no stream [stream]" in result.stdout
+    result = oxiseq("run", product, "--stream", f"S={product}")
+    assert "SPARQL over the store reads no stream" in result.stderr

@@ -176,3 +176,13 @@ def test_bounds_of_gaps_and_filters_behind_seq_are_told(folder: Path) -> None:
     )
     told = oxiseq("explain", write(folder, "alarm.spaseq", alarm)).stdout
     assert "a run that has waited up to 2 MINUTES; older, it is a match" in told
+
+
+def test_sparql_over_the_store_is_explained(folder: Path) -> None:
+    over_store = write(folder, "names.rq", "SELECT ?n { ?x <http://example.org/name> ?n }")
+    kb = write(folder, "names.nq", "<urn:a> <http://example.org/name> \"Ann\" .")
+    text = oxiseq("explain", over_store, "--kb", kb).stdout
+    assert "<http://example.org/name> ?n  in the default graph" in text
+    assert "rows: 1" in text
+    wrong = oxiseq("explain", write(folder, "wrong.rq", "SELECT ?n { ?x }"))
+    assert (wrong.exit_code, "wrong.rq: " in wrong.stderr) == (1, True)

@@ -1,4 +1,4 @@
-"""Follow, Extreme, Hull and Lasting against bags that are computed anew at each tick."""
+"""Follow, Extreme and Lasting against bags that are computed anew at each tick."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from oxiseq.engine.flow.delta import Buffer, Delta
 from oxiseq.engine.flow.nodes.best import Best
 from oxiseq.engine.flow.nodes.following import Extreme, Follow
 from oxiseq.engine.flow.nodes.happening import Lasting
-from oxiseq.engine.flow.nodes.intervals import Hull
 from oxiseq.engine.flow.nodes.node import Node
 from oxiseq.engine.flow.times import halves_of, times_at
 from oxiseq.engine.snapshot.container import pack, unpack
@@ -312,17 +311,6 @@ def rows_of(times: Sequence[Sequence[int]]) -> Buffer:
     count = len(times)
     made.put(Delta(np.zeros(count, np.int64), np.arange(1, count + 1), halves))
     return made
-
-
-@drawn(50)
-@given(st.lists(st.tuples(*[ANY_TIME] * 4), min_size=1, max_size=4))
-def test_a_hull_begins_with_the_first_start_and_ends_with_the_last_end(times: list[tuple[int, ...]]) -> None:
-    node = Hull(p.Hull(0, (0, 4), (2, 6)), rows_of(times))
-    node.step()
-    made = node.out.delta
-    assert [*zip(times_at(made.rows, 8).tolist(), times_at(made.rows, 10).tolist(), strict=True)] == [
-        (min(a, c), max(b, d)) for a, b, c, d in times
-    ]
 
 
 @drawn(50)

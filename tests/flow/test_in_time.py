@@ -15,7 +15,7 @@ from pyoxigraph import Variable
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import Delta
 from oxiseq.engine.flow.flow import Flow
-from oxiseq.engine.flow.in_time import After, Before, Interval, InTime, Order, Same, interval, lasting, with_hull
+from oxiseq.engine.flow.in_time import After, Before, Interval, InTime, Order, Same, interval, lasting
 from oxiseq.engine.flow.relations import Relation, Relations
 from oxiseq.engine.flow.times import halves_of, times_at
 from oxiseq.engine.terms.dictionary import TermDictionary
@@ -123,7 +123,7 @@ def answered(case: Case, relations: Relations) -> Relation:
     pairing = InTime(relations, order_of(case, left, right))
     match case.operator:
         case "join":
-            made = with_hull(relations, pairing.join(a, b), [left, right])[0]
+            made = pairing.join(a, b)
         case "left join":
             # where the right side has no row, its columns say the least: they are unbound, so zero
             made = pairing.left_join(a, b)
@@ -139,12 +139,10 @@ def rows_of(case: Case, delta: Delta) -> list[Change]:
     found = []
     if case.operator in ("minus", "exists"):
         first, values = 2, delta.rows[:, :2].tolist()
-    elif case.operator == "join":
-        first, values = 3, delta.rows[:, :3].tolist()
     else:  # x, y, the left interval, z, the right one
         first, values = 2, delta.rows[:, [0, 1, 6]].tolist()
     starts, ends = times_at(delta.rows, first).tolist(), times_at(delta.rows, first + 2).tolist()
-    if case.operator == "left join":
+    if case.operator in ("join", "left join"):
         some = delta.rows[:, 6] != 0
         starts = np.where(some, np.minimum(starts, times_at(delta.rows, 7)), starts).tolist()
         ends = np.where(some, np.maximum(ends, times_at(delta.rows, 9)), ends).tolist()
@@ -182,8 +180,8 @@ def test_a_row_lasts_as_long_as_its_hull() -> None:
     relations = Relations(p.Sheet())
     case = Case([], [], False, "before", "join", [])
     a, left, b, right = sources(relations, case)
-    pairs, hull = with_hull(relations, InTime(relations, Before(left.end, right.start)).join(a, b), [left, right])
-    plan = relations.sheet.plan(lasting(relations, pairs, hull, 0, 5).node)
+    pairs = InTime(relations, Before(left.end, right.start)).join(a, b)
+    plan = relations.sheet.plan(lasting(relations, pairs, Interval(left.start, right.end), 0, 5).node)
     flow = Flow(plan, TermDictionary())
     for name, rows in (("left", [(0, 1, (1, 1, 0, 1)), (0, 1, (1, 2, 1, 2))]), ("right", [(0, 1, (1, 1, 3, 6))])):
         place = next(i for i, form in enumerate(plan.forms) if isinstance(form, p.Given) and form.name == name)

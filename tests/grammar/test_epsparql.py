@@ -119,6 +119,9 @@ DURATION = "FILTER(getDURATION() < 5)"
         (f"{{ ?x :p ?a }} OPTIONALSEQ {{ ?x :q ?b }} {DURATION}", "unbounded"),
         (f"{{ ?x :p ?a {DURATION} }} OPTIONALSEQ {{ ?x :q ?b }}", None),
         ("?x :p+ ?a", "unbounded"),
+        (f"?x :p ?a . ?y :q ?b {DURATION}", "cross-product"),
+        (f"{{ ?x :p ?a . ?y :q ?b FILTER(?b > ?a) }} {DURATION}", None),
+        ("?x :p ?a GRAPH :g { ?y :q ?b }", "kb-unjoined"),
         (f"?x :p+ ?a {DURATION}", None),
         ("?x :p|^:q ?a", None),
         ("?x :p ?a GRAPH :g { ?x :q ?b }", None),
@@ -132,9 +135,34 @@ DURATION = "FILTER(getDURATION() < 5)"
         ("GRAPH :g { ?x :q ?b } OPTIONAL { GRAPH :g { ?x :p ?a } }", None),
     ],
 )
-def test_what_is_kept_for_ever_is_told(where: str, found: str | None) -> None:
+def test_what_is_kept_for_ever_or_makes_all_pairs_is_told(where: str, found: str | None) -> None:
     text = f"{P} SELECT * {{ {where} }}"
     assert {f.code for f in check(parse(text, "epsparql"), text)} == ({found} if found else set())
+
+
+@pytest.mark.parametrize(
+    ("template", "where", "made"),
+    [
+        ("?x :n ?m", "?x :n ?k BIND(?k + 1 AS ?m)", ["?m"]),
+        ("?x :n (?k + 1 AS ?m)", "?x :n ?k", None),
+        ("?x :n ?m . ?m :of ?x", "?x :n ?k BIND(IRI(CONCAT(STR(?k), 'a')) AS ?m)", ["?m", "?m"]),
+        ("?y :p [] ", "?x :p ?y", ["blank nodes"]),
+        ("?x :n ?m", "?x :n ?k BIND(?k + 1 AS ?m) FILTER(?m < 9)", []),
+        ("?x :n ?m", "?x :n ?k BIND(?k + 1 AS ?m) FILTER(?k < 9)", []),
+        ("?x :n ?m", "?x :n ?k BIND(?k AS ?m)", []),
+        ("?x :p ?z", "?x :p ?y . ?y :p ?z", []),
+        ("?x :m ?m", "?x :n ?k BIND(?k + 1 AS ?m)", []),
+        ("?x :n ?m", "{ ?x :n ?k } SEQ { ?x :p ?y } BIND(?k + 1 AS ?m)", []),
+    ],
+)
+def test_rules_that_may_never_end_are_told(template: str, where: str, made: list[str] | None) -> None:
+    text = f"{P} CONSTRUCT {{ {template} }} WHERE {{ {where} }}"
+    if made is None:
+        with pytest.raises(QueryError):
+            parse(text, "epsparql")
+        return
+    found = [f.message for f in check(parse(text, "epsparql"), text) if f.code == "endless"]
+    assert found == [f"the rule makes {each} of what it has derived itself" for each in made]
 
 
 def test_a_files_ending_tells_the_language() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import threading
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from answer_followers import Follower, asked
 from live_services import eventually, live
 
 from oxiseq.engine.errors import LimitError
+from oxiseq.engine.standing import Question, Solutions
+from oxiseq.engine.standing import asked as answer_of
 from oxiseq.grammar import QueryError
 from oxiseq.journal import FILE_NAME, ConflictError, CursorError, FullError, UnknownError
 from oxiseq.live import LiveService, LiveSettings
@@ -167,6 +171,51 @@ def test_one_that_grows_too_large_fails_and_says_so(tmp_path: Path) -> None:
         store.update(P + "DELETE DATA { :x :a 1, 2 }")
         service.queries.resume("q")
         assert heard(service, "q").rows == asked(store, P + "SELECT ?x WHERE { ?x :a ?y . ?z :b ?w }")
+
+
+def test_nobody_waits_for_a_query_that_is_asked_for_long(tmp_path: Path) -> None:
+    """Nor do readers of others; neither at its registration, nor when it is resumed."""
+    store, begun, go_on = Store(), threading.Semaphore(0), threading.Semaphore(0)
+    store.update(P + "INSERT DATA { :a :knows :c ; :slow " + ", ".join(map(str, range(20))) + " }")
+
+    def ask(question: Question) -> Solutions:
+        begun.release()
+        assert go_on.acquire(timeout=60)
+        return answer_of(store.inner, question)
+
+    def in_thread(work: Callable[[], object]) -> threading.Thread:
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert begun.acquire(timeout=60)
+        return thread
+
+    def others_go_on(name: str) -> None:
+        store.update(P + f"INSERT DATA {{ :a :knows :{name} }}")
+        assert heard(service, "others").rows == asked(store, OTHERS)
+
+    store.ask_by(lambda usual: ask)
+    slow = P + "SELECT ?x WHERE { ?y :slow ?x }"
+    with live(tmp_path, LiveSettings(idle=None, heartbeat=0.05, held=10), store) as service:
+        register(service, "others", OTHERS)
+        coming = in_thread(lambda: register(service, "slow", slow))
+        others_go_on("d")
+        go_on.release()
+        coming.join()
+        reader = heard(service, "slow")
+        store.update(P + "INSERT DATA { :a :slow 20 }")
+        assert begun.acquire(timeout=60)
+        others_go_on("e")
+        go_on.release()
+        assert heard(service, "slow", reader).rows == asked(store, slow)
+        service.queries.pause("slow")
+        resumed = in_thread(lambda: service.queries.resume("slow"))
+        others_go_on("f")
+        go_on.release()
+        resumed.join()
+        store.update(P + "DELETE DATA { :a :slow 0 }")
+        go_on.release()
+        assert heard(service, "slow", reader).rows == asked(store, slow)
+        assert reader.told == ["snapshot", "change", "change"]
 
 
 @pytest.mark.parametrize("damage", ["UPDATE checkpoint SET state = x'0102'", "DELETE FROM checkpoint"])

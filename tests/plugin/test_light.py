@@ -58,7 +58,7 @@ stream = store.stream("http://example.org/payments")
 for time in range(3):
     stream.push("<http://example.org/ann> <http://example.org/paid> 1 .", time)
 store.advance(3)
-print(len(list(query.matches(timeout=0.1))))
+print(len(list(query.wait("100ms"))))
 """
     assert python(code, tmp_path / "events.nq") == "2 ['who,first,second', 'http://example.org/ann,0,1', 'http://example.org/ann,1,2']\n2\n"
 
@@ -104,9 +104,8 @@ def test_a_module_that_waits_is_asked_for_nothing_by_inspection() -> None:
 
 def test_every_extra_is_one_of_the_package() -> None:
     given = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {extra for package, extra in EXTRAS.items() if any(package in each for each in given[extra])} == {
-        *EXTRAS.values()
-    }
+    for package, extra in EXTRAS.items():
+        assert any(package in each.replace("-", "_") for each in given[extra])
 
 
 def test_dir_shows_what_is_public() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import cmp_to_key
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple, Variable
 
@@ -24,6 +24,7 @@ from oxiseq.grammar.algebra import (
 )
 from reference.expand import names_in, repeated_names
 from reference.patterns import Mu, Parts
+from reference.ranking import compared
 from reference.scopes import mentioned
 from reference.sequences import Match
 from reference.values import (
@@ -34,7 +35,6 @@ from reference.values import (
     ask_store,
     evaluate,
     holds,
-    less,
     normal,
     number_literal,
     value_of,
@@ -204,9 +204,9 @@ def aggregate_of(asked: Aggregate, values: Sequence[Term | None]) -> Term:
         case "MIN" | "MAX" | "SAMPLE" if not present:
             raise ExpressionError("no iteration")
         case "MIN":
-            return _extreme(present, lambda a, b: less(a, b))
+            return min(present, key=cmp_to_key(compared))
         case "MAX":
-            return _extreme(present, lambda a, b: less(b, a))
+            return max(present, key=cmp_to_key(compared))
         case "SAMPLE":
             return present[0]
         case _:
@@ -228,12 +228,3 @@ def _sum(values: list[Term]) -> Literal:
             raise ExpressionError("a sum of something that is no number")
         total = arithmetic("+", total, value)
     return total
-
-
-def _extreme(values: list[Term], better: Callable[[Term, Term], bool]) -> Term:
-    best = values[0]
-    for value in values[1:]:
-        with suppress(ExpressionError):  # those that do not compare keep the order in which they came
-            if better(value, best):
-                best = value
-    return best

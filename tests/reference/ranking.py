@@ -60,7 +60,7 @@ def _sorted(query: Query, matches: Sequence[Ranked]) -> list[Ranked]:
     found = sorted(matches, key=lambda each: each.times)
     for place in range(len(query.summary.order_by) - 1, -1, -1):
         descending = query.summary.order_by[place][1]
-        found.sort(key=cmp_to_key(lambda a, b, place=place: _compared(a.keys[place], b.keys[place])),
+        found.sort(key=cmp_to_key(lambda a, b, place=place: compared(a.keys[place], b.keys[place])),
                    reverse=descending)  # fmt: skip
     return found
 
@@ -81,7 +81,8 @@ def _value(term: Term | None) -> Any:
     return "_:" if isinstance(term, BlankNode) else str(term)
 
 
-def _compared(a: Term | None, b: Term | None) -> int:
+def compared(a: Term | None, b: Term | None) -> int:
+    """Below, at or above 0: ORDER BY's order of terms, total but for blank nodes with equal labels and equal values."""
     if _rank(a) != _rank(b):
         return -1 if _rank(a) < _rank(b) else 1
     if a is None or b is None or _value(a) == _value(b):

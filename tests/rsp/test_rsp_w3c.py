@@ -125,6 +125,17 @@ def check(case: Evaluation, answers: Iterable[Any]) -> None:
 
 
 @pytest.mark.parametrize("case", EVALUATED)
+def test_all_are_incremental(case: Evaluation) -> None:
+    """What touches a window is never asked of a store; what is about the knowledge base's graphs alone may be."""
+    for clauses, window in ((f"FROM STREAM <{S}> [RANGE 10]", None), (f"FROM NAMED WINDOW <urn:w> ON <{S}> [RANGE 10]",
+                                                                      "urn:w")):  # fmt: skip
+        text = f"BASE <{case.base}>\n" + asked_of(case.query, clauses, window)
+        explained = str(oxiseq.Query(text, "rspql").explain())
+        assert "evaluation: incremental" in explained
+        assert case.graphs or "nothing is asked again\n" in explained
+
+
+@pytest.mark.parametrize("case", EVALUATED)
 def test_a_window_as_default_graph(case: Evaluation) -> None:
     skip_some(case)
     event = [] if case.data is None else triples(case.data)

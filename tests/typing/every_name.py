@@ -18,6 +18,7 @@ from oxiseq import (
     MissingGraphWarning,
     OxiseqError,
     Positions,
+    Query,
     QueryError,
     Snapshot,
     StandingQuery,
@@ -29,13 +30,14 @@ from oxiseq import (
 
 
 def answers(text: str) -> Matches:
-    """Functions over whole streams."""
-    for finding in oxiseq.check(oxiseq.parse(text), text):
+    """A query over whole streams."""
+    query = Query(text)
+    for finding in query.check():
         print(finding.severity, finding.line, finding.message)
-    print(oxiseq.render(oxiseq.parse(text)), oxiseq.translate(text, to="ceql"), oxiseq.explain(text).to_text())
-    reasons: Why = oxiseq.why(text, {"S": "events.nq"})
+    print(query.language, query.streams, query.variables, query.translate("ceql"), query.explain().json())
+    reasons: Why = query.why({"S": "events.nq"}, since="2026-01-01", limit=3)
     print(reasons.found, reasons.stopped)
-    return oxiseq.run(text, {"S": [(datetime(2026, 1, 1), "<urn:a> <urn:b> 1 .")]}, lateness="5s", on_error="skip")
+    return oxiseq.run(query, {"S": [(datetime(2026, 1, 1), "<urn:a> <urn:b> 1 .")]}, lateness="5s", on_error="skip")
 
 
 def cells(found: Matches) -> list[str]:
@@ -52,13 +54,16 @@ def cells(found: Matches) -> list[str]:
 
 def live(text: str) -> None:
     """A store with streams and queries."""
-    store = Store()
+    with oxiseq.open("folder") as served:
+        print(served.stream("http://example.org/payments"))
+    store: Store = oxiseq.open()
     query: ContinuousQuery = store.register(text, lateness="1s")
     stream: Stream = store.stream("http://example.org/payments")
     stream.push("<urn:a> <urn:b> 1 .", 1_000_000)
-    stream.push_many([(datetime(2026, 1, 1), "<urn:a> <urn:b> 1 .")])
-    query.on_match(lambda match: print(match.at))
-    for match in query.matches(timeout=1):
+    print(stream.extend([(datetime(2026, 1, 1), "<urn:a> <urn:b> 1 .")]))
+    query.subscribe(lambda match: print(match.at)).close()
+    print(len(query.matches(limit=5)))
+    for match in query.wait("1s"):
         print(match["who"])
     standing: StandingQuery = store.register("SELECT ?s { ?s ?p ?o }", language="sparql")
     snapshot: Snapshot = standing.snapshot()

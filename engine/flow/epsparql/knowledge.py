@@ -36,12 +36,9 @@ class Knowledge:
         self.known = known
         """By question the rows, held."""
         self._asking = ask
-        self._has_triples = bool(len(self._ask(f"SELECT ?s WHERE {_either('?s ?p ?o')} LIMIT 1", ("s",))))
 
     def triples(self, places: tuple[Place, Place, Place]) -> Ids:
         """u32[n, 3]: the triples, stated or inferred, that have a pattern's constants."""
-        if not self._has_triples:
-            return np.zeros((0, 3), np.uint32)
         pattern = " ".join(
             str(p) if isinstance(p, NamedNode | Literal) else f"?{name}"
             for p, name in zip(places, "spo", strict=True)

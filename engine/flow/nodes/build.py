@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from oxiseq.engine.flow import plan as p
 from oxiseq.engine.flow.delta import I64
-from oxiseq.engine.flow.nodes import following, happening, intervals, linear
+from oxiseq.engine.flow.nodes import following, happening, linear
 from oxiseq.engine.flow.nodes.arrange import Arrange
 from oxiseq.engine.flow.nodes.best import Best
 from oxiseq.engine.flow.nodes.closure import Closure
@@ -59,8 +59,6 @@ def _node(
             return linear.Negate(children[0])
         case p.Union():
             return linear.Union(children)
-        case p.Hull():
-            return intervals.Hull(form, children[0])
         case p.Lasting():
             return happening.Lasting(form, children[0])
         case p.Follow():

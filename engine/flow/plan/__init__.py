@@ -13,7 +13,7 @@ orders of terms do not look at raw columns.
     Triples, Cover, Sometime, TimeTerm    rows that happen at some time, row by row
     Look, Closure                         pairs of what happens with what has happened; paths in time
     Filter, Extend, Pick, Negate, Union   row by row, without memory
-    Hull, Lasting                         intervals, row by row
+    Lasting                               intervals, row by row
     Arrange, Join                         pairs; the memory of joins is in what is arranged
     Lookup                                rows and what a table has for them, without memory of the rows
     Follow, Extreme                       pairs in order of time; the first or last rows
@@ -45,7 +45,7 @@ from oxiseq.engine.flow.plan.forms import (
 )
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
 from oxiseq.engine.flow.plan.pairs import Arrange, Bound, Extreme, Follow, Join, Lookup, Timed
-from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Hull, Lasting, Negate, Pick, Union
+from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
 from oxiseq.engine.flow.plan.sheet import Sheet
 from oxiseq.engine.flow.plan.sources import (
     Asked,
@@ -82,7 +82,6 @@ __all__ = [
     "GraphPlace",
     "Graphs",
     "Group",
-    "Hull",
     "Join",
     "Lasting",
     "Lifetime",

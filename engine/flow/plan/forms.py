@@ -10,13 +10,13 @@ from oxiseq.engine.expressions.functions import IMPURE
 from oxiseq.engine.flow.plan.counted import Best, Consolidate, Distinct, Group, Once, Reach
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, Sometime, TimeTerm, Triples
 from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, Lookup
-from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Hull, Lasting, Negate, Pick, Union
+from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Negate, Pick, Union
 from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads
 from oxiseq.grammar.algebra import Call, Expression
 from oxiseq.grammar.scope import subexpressions
 
 Form: TypeAlias = (
-    Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Hull | Lasting
+    Patterns | Asked | Quads | Graphs | Given | Constant | Filter | Extend | Pick | Negate | Union | Lasting
     | Arrange | Join | Lookup | Follow | Extreme | Distinct | Consolidate | Once | Group | Best | Reach | Triples | Look
     | Cover | Sometime | TimeTerm | Closure
 )  # fmt: skip

@@ -53,16 +53,6 @@ class Union:
 
 
 @dataclass(frozen=True, slots=True)
-class Hull:
-    """The rows with the least interval that holds some others behind them, as four raw columns: its start, the least of
-    those at `starts`, and its end, the greatest of those at `ends`."""
-
-    child: int
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Lasting:
     """The rows whose interval from `start` to `end` lasts from `least` to `most` microseconds, both included. None of
     those whose start is after their end: they have no time."""

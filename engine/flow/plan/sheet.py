@@ -8,7 +8,7 @@ from oxiseq.engine.flow.plan.counted import Distinct, Group, Once, Reach
 from oxiseq.engine.flow.plan.forms import FlowPlan, Form, inputs, is_pure, renamed
 from oxiseq.engine.flow.plan.happening import Closure, Cover, Look, TimeTerm, Triples
 from oxiseq.engine.flow.plan.pairs import Arrange, Extreme, Follow, Join, Lookup
-from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Hull, Lasting, Pick, Union
+from oxiseq.engine.flow.plan.row_by_row import Extend, Filter, Lasting, Pick, Union
 from oxiseq.engine.flow.plan.sources import Asked, Constant, Given, Graphs, Patterns, Quads, column
 from oxiseq.grammar.algebra import Expression
 
@@ -96,7 +96,7 @@ class Sheet:
             case Closure():
                 return True
             case (
-                Filter(child) | Extend(child) | Arrange(child) | Hull(child) | Lasting(child) | Extreme(child)
+                Filter(child) | Extend(child) | Arrange(child) | Lasting(child) | Extreme(child)
                 | Triples(child) | TimeTerm(child)
             ):  # fmt: skip
                 return self.is_set(child)
@@ -128,8 +128,6 @@ class Sheet:
                 return 4 + len(columns)
             case Look(child, kept, what="PAIRS"):
                 return self._widths[child] + self._widths[kept]
-            case Hull(child):
-                return self._widths[child] + 4
             case Pick(_, columns):
                 return len(columns)
             case Union(children):
@@ -149,9 +147,6 @@ class Sheet:
                 return raw
             case Patterns() | Asked() | Quads() | Graphs() | Constant():
                 return ()
-            case Hull(child):
-                width = self._widths[child]
-                return (*self._raw[child], *range(width, width + 4))
             case Once(child, numbered):
                 width = self._widths[child]
                 return (*self._raw[child], *range(width, width + 2 * numbered))
